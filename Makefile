@@ -18,6 +18,7 @@ EXAMPLES := 2000
 CHAOS := 10000
 DATABASE := sqlite:///$(CURDIR)/.cache/world.sqlite
 PAID := 10000
+FUZZED := 100000
 MUTANTS := 200
 REQUESTS := 100
 QUERIES := 10000
@@ -26,10 +27,18 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compile demo play test test-interop bench bench-search bench-search-large bench-explorer bench-speed evaluate audit prove prove-quickly compare-searches fuzz-api fuzz-graphql mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses openapi index-tables pictures lock clean
+.PHONY: help demo play setup compile clean test lint format test-interop prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-explorer bench-speed evaluate packages dist lock pictures deployed-registries
+
+##@ Try it
 
 help: ## List the targets.
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: setup ## Start a local chain, deploy every registry, and play one whole story.
+	@$(BIN)/ape run demo
+
+play: setup ## Run a local chain with an economy that goes on, and show it on web pages. Ctrl-C stops all.
+	@$(BIN)/ape run play
 
 setup: ## Install the pinned toolchain into .venv and node_modules.
 	@./toolchain/setup.sh
@@ -37,21 +46,89 @@ setup: ## Install the pinned toolchain into .venv and node_modules.
 compile: setup ## Compile the contracts.
 	@./toolchain/compile.sh
 
-demo: compile ## Start a local chain, deploy every registry, and play one whole story.
-	@$(BIN)/ape run demo
+clean: ## Remove everything that was installed, compiled or cached.
+	@rm -rf .venv node_modules .build .cache .mutants contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-play: compile ## Run a local chain with an economy that goes on, and show it on web pages. Ctrl-C stops all.
-	@$(BIN)/ape run play
+##@ Check a change
 
 test: compile ## Run the whole test suite.
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 4 $(TESTS)
+
+lint: compile ## Check style, types, format and plain words.
+	@$(BIN)/ruff check $(PYTHON_SOURCES)
+	@$(BIN)/ruff format --check --quiet $(PYTHON_SOURCES)
+	@$(BIN)/mypy
+	@node_modules/.bin/solhint --disc --noPoster --max-warnings 0 $(SOLIDITY)
+	@node_modules/.bin/prettier --check --log-level warn $(SOLIDITY)
+	@$(BIN)/python -m scripts.addresses --check
+	@$(BIN)/python -m scripts.openapi --check
+	@$(BIN)/python -m scripts.plain_words
+	@echo "lint: clean."
+
+format: setup ## Rewrite the sources in the project's format.
+	@$(BIN)/ruff check --quiet --fix-only $(PYTHON_SOURCES)
+	@$(BIN)/ruff format --quiet $(PYTHON_SOURCES)
+	@node_modules/.bin/prettier --write --log-level warn $(SOLIDITY)
 
 test-interop: compile ## Ask the service through the published SDKs of ERC-8004, for Python and for Node.
 	@./interop/setup.sh
 	@INTEROP=1 $(BIN)/ape test tests/interop --numprocesses 0
 
+prove-quickly: compile ## Prove the statements that take seconds each, as CI does.
+	@./assurance/setup.sh
+	@./assurance/prove.sh $(QUICK_PROOFS)
+
+##@ Renew what is generated
+
+abi: compile ## Copy the compiler's ABIs and the deployment records into the Python package.
+	@$(BIN)/ape run abi
+
+bytecode-lock: compile ## Write the hash of each contract's creation code to contracts/bytecode.lock.
+	@$(BIN)/ape run bytecode_lock
+
+sync-client: setup ## Generate the blocking client from the asynchronous one.
+	@$(BIN)/python -m scripts.sync_client
+
+openapi: setup ## Write the OpenAPI document of the service to docs/openapi.json.
+	@$(BIN)/python -m scripts.openapi
+
+index-tables: setup ## Write the columns of the index's tables into docs/index-tables.md.
+	@$(BIN)/python -m scripts.index_tables
+
+addresses: setup ## Write the addresses of all networks from deployments/ into README.md.
+	@$(BIN)/python -m scripts.addresses
+
 bench: compile ## Measure gas with real transactions, print the table and write it to bench/gas.json.
 	@$(BIN)/python -m bench
+
+##@ Search for faults, for minutes or hours
+
+audit: compile ## Search the contracts for known faults by static analysis.
+	@./assurance/setup.sh
+	@./assurance/audit.sh
+
+prove: compile ## Prove the statements of tests/proofs/, play long sequences of calls to all registries, send many paid requests, and read made-up bytes as Solana's.
+	@./assurance/setup.sh
+	@./assurance/prove.sh
+	@$(BIN)/python -m tests.system $(EXAMPLES)
+	@$(BIN)/python -m tests.index.chaos $(CHAOS)
+	@$(BIN)/python -m bench.x402.proofs $(PAID)
+	@BILATERAL_FUZZ=$(FUZZED) $(BIN)/ape test tests/solana/test_fuzz.py --numprocesses 0
+
+mutate: compile ## Change the contracts one line at a time and count the changes that tests notice. Resumable.
+	@./assurance/setup.sh
+	@$(ASSURANCE)/python assurance/mutate.py --mutants $(MUTANTS) --seed $(SEED) --only $(ONLY)
+
+compare-searches: compile ## Compare SEARCHES made-up gated searches with a plain filter in Python, on both engines.
+	@BILATERAL_SEARCHES=$(SEARCHES) $(BIN)/ape test tests/index/search/test_brute_force.py --numprocesses 0 -s
+
+fuzz-api: compile ## Send requests made of the OpenAPI document to the service on both engines; REQUESTS for each path.
+	@./assurance/fuzz.sh $(REQUESTS)
+
+fuzz-graphql: compile ## Send made-up GraphQL queries to the service on both engines; QUERIES to each, from SEED.
+	@QUERIES=$(QUERIES) SEED=$(SEED) LONGEST=2 $(BIN)/ape test tests/api/graphql/test_fuzz.py --numprocesses 0 -s
+
+##@ Measure
 
 bench-search: setup ## Measure searches, checks and GraphQL on an index of 100,000 agents in DATABASE, which is filled if it is empty.
 	@$(BIN)/python -m bench.search --database $(DATABASE)
@@ -71,81 +148,20 @@ bench-speed: compile ## Measure writes and reads of the SDK, the index beside a 
 	@$(BIN)/python -m bench.index
 	@$(BIN)/python -m bench.x402
 	@$(BIN)/python -m bench.buyers_service
+	@$(BIN)/python -m bench.buyers_anchors
 
 evaluate: setup ## Measure the trust analysis on worlds and on the data in DATA, and write docs/trust-figures.md.
 	@$(BIN)/python -m bench.trust $(DATA)
 
-audit: compile ## Search the contracts for known faults by static analysis.
-	@./assurance/setup.sh
-	@./assurance/audit.sh
-
-prove: compile ## Prove the statements of tests/proofs/, play long sequences of calls to all registries, and send many paid requests.
-	@./assurance/setup.sh
-	@./assurance/prove.sh
-	@$(BIN)/python -m tests.system $(EXAMPLES)
-	@$(BIN)/python -m tests.index.chaos $(CHAOS)
-	@$(BIN)/python -m bench.x402.proofs $(PAID)
-
-prove-quickly: compile ## Prove the statements that take seconds each, as CI does.
-	@./assurance/setup.sh
-	@./assurance/prove.sh $(QUICK_PROOFS)
-
-compare-searches: compile ## Compare SEARCHES made-up gated searches with a plain filter in Python, on both engines.
-	@BILATERAL_SEARCHES=$(SEARCHES) $(BIN)/ape test tests/index/search/test_brute_force.py --numprocesses 0 -s
-
-fuzz-api: compile ## Send requests made of the OpenAPI document to the service on both engines; REQUESTS for each path.
-	@./assurance/fuzz.sh $(REQUESTS)
-
-fuzz-graphql: compile ## Send made-up GraphQL queries to the service on both engines; QUERIES to each, from SEED.
-	@QUERIES=$(QUERIES) SEED=$(SEED) LONGEST=2 $(BIN)/ape test tests/api/graphql/test_fuzz.py --numprocesses 0 -s
-
-mutate: compile ## Change the contracts one line at a time and count the changes that tests notice. Resumable.
-	@./assurance/setup.sh
-	@$(ASSURANCE)/python assurance/mutate.py --mutants $(MUTANTS) --seed $(SEED) --only $(ONLY)
-
-lint: compile ## Check style, types, format and plain words.
-	@$(BIN)/ruff check $(PYTHON_SOURCES)
-	@$(BIN)/ruff format --check --quiet $(PYTHON_SOURCES)
-	@$(BIN)/mypy
-	@node_modules/.bin/solhint --disc --noPoster --max-warnings 0 $(SOLIDITY)
-	@node_modules/.bin/prettier --check --log-level warn $(SOLIDITY)
-	@$(BIN)/python -m scripts.addresses --check
-	@$(BIN)/python -m scripts.openapi --check
-	@$(BIN)/python -m scripts.plain_words
-	@echo "lint: clean."
-
-format: setup ## Rewrite the sources in the project's format.
-	@$(BIN)/ruff check --quiet --fix-only $(PYTHON_SOURCES)
-	@$(BIN)/ruff format --quiet $(PYTHON_SOURCES)
-	@node_modules/.bin/prettier --write --log-level warn $(SOLIDITY)
-
 packages: setup ## Print the size of each Python package, its longest file and the rooms that it imports.
 	@$(BIN)/python -m scripts.packages
 
-bytecode-lock: compile ## Write the hash of each contract's creation code to contracts/bytecode.lock.
-	@$(BIN)/ape run bytecode_lock
+##@ For maintainers
 
-abi: compile ## Copy the compiler's ABIs and the deployment records into the Python package.
-	@$(BIN)/ape run abi
-
-deployed-registries: compile ## Run the SDK on stand-ins of the deployed registries, and write the table of what works.
-	@$(BIN)/python -m tests.sdk.deployed
-
-sync-client: setup ## Generate the blocking client from the asynchronous one.
-	@$(BIN)/python -m scripts.sync_client
-
-openapi: setup ## Write the OpenAPI document of the service to docs/openapi.json.
-	@$(BIN)/python -m scripts.openapi
-
-addresses: setup ## Write the addresses of all networks from deployments/ into README.md.
-	@$(BIN)/python -m scripts.addresses
-
-pictures: compile ## Write screenshots of the web pages and of the living demo into docs/explorer/.
-	@$(BIN)/python -m scripts.explorer_pictures
-	@$(BIN)/ape run play --pictures
-
-index-tables: setup ## Write the columns of the index's tables into docs/index-tables.md.
-	@$(BIN)/python -m scripts.index_tables
+dist: setup ## Build the wheel and the source distribution of the last commit into dist/. Two builds are equal byte for byte.
+	@rm -rf dist .cache/dist && git clone --quiet . .cache/dist
+	@cd .cache/dist && ../../$(BIN)/python -m hatchling build --target wheel --target sdist --directory ../../dist
+	@rm -rf .cache/dist && cksum dist/*
 
 lock: ## Resolve the *.in files of toolchain/, assurance/ and interop/ into hashed lock files, and package.json into package-lock.json.
 	@npm install --package-lock-only --ignore-scripts
@@ -156,5 +172,9 @@ lock: ## Resolve the *.in files of toolchain/, assurance/ and interop/ into hash
 	  --no-annotate --no-header --override toolchain/overrides.in $$name.in --output-file $$name.lock \
 	  > /dev/null || exit 1; done
 
-clean: ## Remove everything that was installed, compiled or cached.
-	@rm -rf .venv node_modules .build .cache .mutants contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+pictures: compile ## Write screenshots of the web pages and of the living demo into docs/explorer/.
+	@$(BIN)/python -m scripts.explorer_pictures
+	@$(BIN)/ape run play --pictures
+
+deployed-registries: compile ## Run the SDK on stand-ins of the deployed registries, and write the table of what works.
+	@$(BIN)/python -m tests.sdk.deployed

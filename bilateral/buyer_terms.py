@@ -253,7 +253,7 @@ class BuyerState:
         reviews: The number of reviews that the buyer gave.
         review_sum: The sum of their scores.
         feedback_sellers: The number of sellers that gave feedback on the buyer.
-        feedback_sum: The sum of their votes.
+        feedback_sum: The sum of their votes, rounded half up. The score is of the exact sum.
         disputes: The number of disputes.
         policy: The hash of the scoring policy's name, see `policy_hash`.
         block_number: The last block of that chain that the state takes into account.

@@ -270,6 +270,11 @@ def base58_problem(text: str, length: int, what: str) -> str | None:
     return None if decoded == length else f"{what} of solana has {length} bytes, this one has {decoded}"
 
 
+def is_base58(text: str) -> bool:
+    """Tell whether a text has digits of base 58 alone."""
+    return bool(_BASE58.fullmatch(text))
+
+
 def base58_bytes(text: str) -> bytes:
     """Decode base 58: one zero byte for each leading 1, then the bytes of the number.
 
@@ -280,3 +285,12 @@ def base58_bytes(text: str) -> bytes:
     for digit in text:
         number = number * 58 + _BASE58_DIGITS.index(digit)
     return bytes(len(text) - len(text.lstrip("1"))) + number.to_bytes((number.bit_length() + 7) // 8)
+
+
+def base58_text(content: bytes) -> str:
+    """Encode bytes in base 58, the opposite of `base58_bytes`."""
+    number, digits = int.from_bytes(content), ""
+    while number:
+        number, digit = divmod(number, 58)
+        digits = _BASE58_DIGITS[digit] + digits
+    return "1" * (len(content) - len(content.lstrip(b"\0"))) + digits

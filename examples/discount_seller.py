@@ -1,12 +1,15 @@
 """A seller whose price depends on the reputation of the buyer.
 
-    PROVIDER=https://…/api/buyer SELLER=eip155:…#1 PAY_TO=… FACILITATOR_URL=…
+    pip install 'bilateral[x402]' fastapi uvicorn
+    export PROVIDER=https://…/api/buyer SELLER=eip155:…#1 PAY_TO=… FACILITATOR_URL=… PRICE=…
+    uvicorn --factory discount_seller:make_app
 
-A buyer names itself by `?buyerAddress=0x…`, and pays with that account.
+A buyer names itself by `?buyerAddress=0x…`, and pays with that account. `PRICE` is the full price, as
+`{"asset": "0x…", "amount": "1000", "extra": {"name": …, "version": …}}` with the token's EIP-712 domain.
 """
 
+import json
 import os
-from typing import Any
 
 from fastapi import FastAPI
 from x402 import x402ResourceServer
@@ -18,11 +21,12 @@ from x402.mechanisms.evm.exact import register_exact_evm_server
 from bilateral.x402.discounts import BuyerPricing, service_lookup
 
 
-def make_app(token: str, extra: dict[str, Any], amount: int = 1_000) -> FastAPI:
-    """Make the application from environment variables; `extra` has name and version of the token's EIP-712 domain."""
-    seller = os.environ["SELLER"]
+def make_app() -> FastAPI:
+    """Make the application from environment variables."""
+    seller, full = os.environ["SELLER"], json.loads(os.environ["PRICE"])
     network = ":".join(seller.split(":")[:2])
-    pricing = BuyerPricing(service_lookup(os.environ["PROVIDER"], seller), token, amount, extra)
+    lookup = service_lookup(os.environ["PROVIDER"], seller)
+    pricing = BuyerPricing(lookup, full["asset"], int(full["amount"]), full["extra"])
     server = x402ResourceServer(HTTPFacilitatorClient(FacilitatorConfig(url=os.environ["FACILITATOR_URL"])))
     register_exact_evm_server(server, network)
     server.on_before_verify(pricing.check_payer)

@@ -1,11 +1,17 @@
 """A weather agent that is paid by x402 and signs each answer.
 
-AGENT_KEY=… RPC_URL=… AGENT_ID=… PAY_TO=… FACILITATOR_URL=… uvicorn --factory examples.paid_weather_agent:make_app
-The registration file of the agent must list the public key of `AGENT_KEY`.
+    pip install 'bilateral[x402]' fastapi uvicorn
+    export BILATERAL_RPC_URL=… BILATERAL_X402_KEY=… AGENT_ID=… PAY_TO=… FACILITATOR_URL=…
+    uvicorn --factory paid_weather_agent:make_app
+
+The agent's registration file lists the public key of `BILATERAL_X402_KEY`. `BILATERAL_DEPLOYMENT` names a deployment
+record, and `PRICE` another price: `$0.02`, or `{"asset": "0x…", "amount": "1000", "extra": {"name": …, "version": …}}`
+with the token's EIP-712 domain.
 """
 
+import json
 import os
-from typing import Any
+from pathlib import Path
 
 from fastapi import FastAPI
 from x402 import x402ResourceServer
@@ -13,21 +19,23 @@ from x402.http import FacilitatorConfig, HTTPFacilitatorClient
 from x402.http.types import PaymentOption, RouteConfig
 from x402.mechanisms.evm.exact import register_exact_evm_server
 
-from bilateral.client import Client
-from bilateral.contracts import Deployment
+from bilateral import Client, Deployment
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation, key_from_environment
 from bilateral.x402.asgi import ReputationMiddleware
 
 
-def make_app(deployment: Deployment | None = None, price: Any = "$0.01") -> FastAPI:
+def make_app() -> FastAPI:
     """Make the application from environment variables."""
-    with Client(os.environ["RPC_URL"], deployment=deployment) as client:
+    price, record = os.environ.get("PRICE", "$0.01"), os.environ.get("BILATERAL_DEPLOYMENT")
+    named = Deployment.from_record(Path(record).read_bytes()) if record else None
+    with Client(os.environ["BILATERAL_RPC_URL"], deployment=named) as client:
         deployment = client.get_deployment()
     network = f"eip155:{deployment.chain_id}"
     server = x402ResourceServer(HTTPFacilitatorClient(FacilitatorConfig(url=os.environ["FACILITATOR_URL"])))
     register_exact_evm_server(server, network)
-    server.register_extension(Reputation8004ResourceServerExtension(key_from_environment("AGENT_KEY")))
-    option = PaymentOption(scheme="exact", network=network, pay_to=os.environ["PAY_TO"], price=price)
+    server.register_extension(Reputation8004ResourceServerExtension(key_from_environment("BILATERAL_X402_KEY")))
+    cost = json.loads(price) if price.startswith("{") else price
+    option = PaymentOption(scheme="exact", network=network, pay_to=os.environ["PAY_TO"], price=cost)
     declared = declare_8004_reputation(os.environ["AGENT_ID"], deployment)
     app = FastAPI()
 

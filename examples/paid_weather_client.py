@@ -1,32 +1,38 @@
 """A client that checks a weather agent, pays it, verifies the signed answer and gives feedback.
 
-CLIENT_KEY=… RPC_URL=… python -m examples.paid_weather_client https://agent.example/weather?city=Oslo
+    pip install 'bilateral[x402]'
+    export BILATERAL_RPC_URL=… BILATERAL_PRIVATE_KEY=…
+    python paid_weather_client.py 'https://agent.example/weather?city=Oslo'
+
+`BILATERAL_DEPLOYMENT` names a deployment record. The client pays in known dollars, and in `TOKEN` if you name one.
 """
 
 import os
 import sys
-from typing import Any
+from pathlib import Path
 
 from eth_account import Account
 from x402 import x402ClientSync
 from x402.mechanisms.evm.exact import register_exact_evm_client
 from x402.mechanisms.evm.signers import EthAccountSigner
 
-from bilateral.client import Client
-from bilateral.contracts import Deployment
+from bilateral import Client, Deployment
 from bilateral.identifiers import FeedbackId
 from bilateral.x402 import Verifier, give_paid_feedback, protect_client
 from bilateral.x402.requests import verification_of, verifying_session
 
 
-def buy(url: str, deployment: Deployment | None = None, spend_controls: Any = None) -> tuple[str, FeedbackId]:
+def buy(url: str) -> tuple[str, FeedbackId]:
     """Buy an answer. Return it with the id of the feedback."""
-    account, rpc_url = Account.from_key(os.environ["CLIENT_KEY"]), os.environ["RPC_URL"]
+    account, rpc_url = Account.from_key(os.environ["BILATERAL_PRIVATE_KEY"]), os.environ["BILATERAL_RPC_URL"]
+    record, token = os.environ.get("BILATERAL_DEPLOYMENT"), os.environ.get("TOKEN")
+    deployment = Deployment.from_record(Path(record).read_bytes()) if record else None
     with Client(rpc_url, signer=account, deployment=deployment) as registries:
-        with Verifier({rpc_url: registries.get_deployment()}) as verifier:
+        known = registries.get_deployment()
+        with Verifier({rpc_url: known}) as verifier:
             payer = register_exact_evm_client(x402ClientSync(), EthAccountSigner(account))
-            if spend_controls is not None:
-                payer.set_spend_controls(spend_controls)
+            if token:
+                payer.set_spend_controls({"allowed_assets": [{"network": f"eip155:{known.chain_id}", "asset": token}]})
             response = verifying_session(protect_client(payer, verifier), verifier).get(url)
         verification = verification_of(response)
         if verification is None or not verification.is_verified:

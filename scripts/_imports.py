@@ -19,7 +19,7 @@ WORDS = "words"
 LEVELS = (
     {WORDS},
     {"events", "documents", "node", "trust"},
-    {"client", "index"},
+    {"client", "index", "solana"},
     {"query"},
     {"checks", "buyers"},
     {"x402"},
@@ -46,13 +46,11 @@ class Import:
         importer: The importing module, as `bilateral.node.transport`.
         imported: The imported module.
         line: The line of the import.
-        is_for_types: True under `TYPE_CHECKING`, where nothing is imported at run time.
     """
 
     importer: str
     imported: str
     line: int
-    is_for_types: bool
 
     def __str__(self) -> str:
         """Return one line that names both modules."""
@@ -89,15 +87,10 @@ def imports(found: Mapping[str, Path]) -> Iterator[Import]:
     """
     for name, path in found.items():
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        for_types = {id(inner) for node in ast.walk(tree) if _is_for_types(node) for inner in ast.walk(node)}
         for node in ast.walk(tree):
             for target in _targets(node, name, found):
                 if target != name:
-                    yield Import(name, target, node.lineno, id(node) in for_types)  # type: ignore[attr-defined]
-
-
-def _is_for_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+                    yield Import(name, target, node.lineno)  # type: ignore[attr-defined]
 
 
 def _targets(node: ast.AST, importer: str, found: Mapping[str, Path]) -> set[str]:

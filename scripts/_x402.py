@@ -92,6 +92,18 @@ def facilitator_app(rpc: str, secret: str, network: str, registry: str | None = 
     facilitator = x402FacilitatorSync()
     signer = _LocalSigner(secret, rpc) if registry is None else _LocalSettlingSigner(secret, rpc, registry=registry)
     register_exact_evm_facilitator(facilitator, signer, network)
+    return facilitator_app_of(facilitator)
+
+
+def facilitator_app_of(facilitator: x402FacilitatorSync) -> FastAPI:
+    """Put a facilitator of the SDK behind its HTTP interface.
+
+    Args:
+        facilitator: The facilitator.
+
+    Returns:
+        The application.
+    """
     app = FastAPI()
 
     def perform(action: str, message: dict[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,13 @@ if TYPE_CHECKING:
     help="The folder of records, instead of deployments/.",
 )
 @click.option("--timeout", type=float, default=300.0, show_default=True, help="Seconds to wait for each verdict.")
-def cli(provider: ProviderAPI, records: Path, timeout: float) -> None:
+@click.option(
+    "--explorer",
+    "explorer_url",
+    metavar="URL",
+    help="Another explorer with Etherscan's API, such as that of `ape run explorer`.",
+)
+def cli(provider: ProviderAPI, records: Path, timeout: float, explorer_url: str | None) -> None:
     """Publish and verify each contract that is on record for the network, and record that it is verified."""
     console, store, rejections = make_console(), Records(records), []
     with explained(f"The node of {provider.network.choice} fails"):
@@ -38,7 +44,8 @@ def cli(provider: ProviderAPI, records: Path, timeout: float) -> None:
             record = store.load(chain.chain_id, chain.network)
             if not record.contracts:
                 raise DeploymentError(f"Nothing is on record for chain {chain.chain_id}: ape run deploy")
-            explorer = open_explorer(provider.network)
+            console.print("Publishing what is on record; a verdict usually takes 10 to 60 seconds for each contract.")
+            explorer = open_explorer(provider.network, explorer_url)
             for name, entry in sorted(record.contracts.items()):
                 if not entry.verified:
                     _require_on_chain(chain, name, entry)

@@ -13,6 +13,6 @@ fingerprint=$(cat $sources ape-config.yaml package-lock.json | cksum)
 if [ "$(cat .build/.fingerprint 2>/dev/null || :)" = "$fingerprint" ]; then exit 0; fi
 
 rm -rf .build
-echo "compile: compiling the contracts ..."
+echo "compile: compiling the contracts, usually 60 to 90 seconds after a change ..."
 .venv/bin/ape compile > .cache/compile.log 2>&1 || { cat .cache/compile.log >&2; exit 1; }
 printf '%s\n' "$fingerprint" > .build/.fingerprint

@@ -39,8 +39,8 @@ install_python_packages() {
   "$PYTHON" -m venv --clear .venv
   .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r toolchain/uv.lock
   # --no-deps: toolchain/overrides.in replaces some of the versions that packages ask for.
-  .venv/bin/uv pip install --quiet --python .venv/bin/python --compile-bytecode --require-hashes --no-deps \
-    -r toolchain/requirements.lock
+  # Python compiles modules as it imports them. To compile all of them here takes longer than the rest of the set-up.
+  .venv/bin/uv pip install --quiet --python .venv/bin/python --require-hashes --no-deps -r toolchain/requirements.lock
   .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable .
 }
 
@@ -85,9 +85,9 @@ if [ "$(cat "$STAMP" 2>/dev/null || :)" = "$wanted" ] && [ -x .venv/bin/ape ] &&
 fi
 
 mkdir -p .cache
-echo "setup: installing Python packages into .venv ..."
+echo "setup: installing Python packages into .venv, usually 20 to 60 seconds the first time ..."
 install_python_packages
-echo "setup: installing Solidity libraries, compiler and anvil into node_modules ..."
+echo "setup: installing Solidity libraries, compiler and anvil into node_modules, usually 15 seconds ..."
 npm ci --no-audit --no-fund --no-update-notifier --loglevel=error > /dev/null
 .venv/bin/python scripts/explorer_assets.py
 link_compiler

@@ -60,23 +60,25 @@ class EventChain:
         Returns:
             The number of the block.
         """
-        transactions: list[tuple[str, list[tuple[list[bytes], bytes]]]] = []
+        transactions: list[tuple[str, list[Log]]] = []
         for log in logs:
             if not transactions or transactions[-1][0] != log.address:
                 transactions.append((log.address, []))
-            transactions[-1][1].append((list(log.topics), log.data))
+            transactions[-1][1].append(log)
         for address, entries in transactions:
-            data = _SELECTOR + encode(["(bytes32[],bytes)[]"], [entries])
-            call = {
-                "from": self._sender,
-                "to": address,
-                "gas": _GAS,
-                "data": "0x" + data.hex(),
-                "gasPrice": hex(10**10),
-            }
-            self.rpc("eth_sendTransaction", call)
+            self.rpc("eth_sendTransaction", self.call_of(address, entries))
         self.rpc("evm_mine")
         return int(self.rpc("eth_blockNumber"), 16)
+
+    def call_of(self, address: str, logs: Sequence[Log]) -> dict[str, str]:
+        """Return the transaction that makes a contract emit logs.
+
+        Args:
+            address: The contract.
+            logs: The logs.
+        """
+        data = _SELECTOR + encode(["(bytes32[],bytes)[]"], [[(list(log.topics), log.data) for log in logs]])
+        return {"from": self._sender, "to": address, "gas": _GAS, "data": "0x" + data.hex(), "gasPrice": _GAS_PRICE}
 
     def emitted(self) -> dict[tuple[str, str], int]:
         """Return how many logs of each registry and first topic the chain holds."""

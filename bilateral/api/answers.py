@@ -155,7 +155,7 @@ def tagged(request: Request, body: bytes, media_type: str) -> Response:
         body: The body.
         media_type: Its media type.
     """
-    return tagged_by(request.headers.get("if-none-match"), body, media_type)
+    return tagged_by(",".join(request.headers.getlist("if-none-match")) or None, body, media_type)
 
 
 def tagged_by(known: str | None, body: bytes, media_type: str = JSON) -> Response:

@@ -17,8 +17,9 @@ from bilateral.api.cross_origin import CrossOriginReads
 from bilateral.api.document import describe
 from bilateral.api.guard import Guard
 from bilateral.api.metrics import Observer
-from bilateral.api.parameters import refuse_unknown_parameters
-from bilateral.api.problems import ProblemError, add_handlers
+from bilateral.api.pages import problem_page
+from bilateral.api.parameters import refuse_wrong_parameters
+from bilateral.api.problems import FAILED, ProblemError, add_handlers
 from bilateral.api.service import Service
 from bilateral.api.shortcuts import Shortcuts
 
@@ -78,7 +79,7 @@ def create_app(settings: ApiSettings) -> FastAPI:
         openapi_url="/openapi.json",
         docs_url=None,  # they load scripts of others
         redoc_url=None,
-        dependencies=[Depends(refuse_unknown_parameters)],
+        dependencies=[Depends(refuse_wrong_parameters)],
         redirect_slashes=False,  # a redirect would lead to the host that the request names
     )
     app.state.service = service
@@ -86,7 +87,7 @@ def create_app(settings: ApiSettings) -> FastAPI:
         if router := getattr(module, "router", None):
             app.include_router(router)
     describe(app)
-    add_handlers(app)
+    add_handlers(app, problem_page)
     app.add_exception_handler(Exception, _on_fault)
     shortcuts = [it for module in modules for it in getattr(module, "shortcuts", ())]
     app.add_middleware(Shortcuts, service=service, shortcuts=shortcuts)
@@ -98,8 +99,7 @@ def create_app(settings: ApiSettings) -> FastAPI:
 
 async def _on_fault(_: Request, __: Exception) -> Response:
     """Answer a request in which the service itself failed, without a word about the reason."""
-    detail = "the service failed: try again later"
-    return ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", detail).response()
+    return ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", FAILED).response()
 
 
 class HeadAsGet:

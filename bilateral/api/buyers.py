@@ -52,6 +52,26 @@ def read_buyer(
         InvalidArgumentError: The policy is unknown.
         ProblemError: The service learns no payments of the chain, or the id is of another one.
     """
+    wanted, buyer, block = locate_buyer(connection, text, chain_id)
+    moment = int(time.time()) if now is None else now
+    return read_standing(connection, wanted, buyer, policy_of(policy), moment, block)
+
+
+def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tuple[int, str, int]:
+    """Find out which buyer a caller names.
+
+    Args:
+        connection: The database.
+        text: Its address or its global id.
+        chain_id: The chain that the caller names; None for the one of the id, or the service's first one.
+
+    Returns:
+        The chain, the address in checksum form, and the last block of the chain whose payments are stored.
+
+    Raises:
+        MalformedIdentifierError: The text is neither.
+        ProblemError: The service learns no payments of the chain, or the id is of another one.
+    """
     named, buyer = parse_buyer(text)
     if None not in (named, chain_id) and named != chain_id:
         detail = f"the buyer is of chain {named}, and chainId is {chain_id}"
@@ -62,8 +82,7 @@ def read_buyer(
         known = ", ".join(map(str, cursors)) or "none"
         detail = f"the service learns no payments of chain {wanted}: it does of {known}"
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "unsupported_chain", detail)
-    moment = int(time.time()) if now is None else now
-    return read_standing(connection, wanted, buyer, policy_of(policy), moment, cursors[wanted])
+    return wanted, buyer, cursors[wanted]
 
 
 def read_buyer_everywhere(connection: Connection, text: str, policy: str, *, is_expanded: bool) -> Standing:

@@ -9,10 +9,13 @@ from starlette.middleware.cors import CORSMiddleware
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-READING_POSTS: Final = ("/graphql", "/api/v1/search", "/v1/checks")
+READING_POSTS: Final = ("/graphql", "/api/v1/search", "/v1/checks", "/mcp")
 """The paths, with all below them, at which POST only reads."""
 
-_HEADERS: Final = ("Content-Type", "If-None-Match", "Accept")
+_HEADERS: Final = (
+    *("Content-Type", "If-None-Match", "Accept"),
+    *("MCP-Protocol-Version", "MCP-Session-Id", "MCP-Method", "MCP-Name", "Last-Event-ID"),  # of clients of /mcp
+)
 _EXPOSED: Final = ("ETag", "Link", "Retry-After", "Content-Disposition")
 
 

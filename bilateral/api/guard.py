@@ -14,7 +14,7 @@ from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 
 from bilateral.api.aggregator import FEEDBACK_PATH, MAX_FEEDBACK
-from bilateral.api.problems import ProblemError
+from bilateral.api.problems import ProblemError, answer_to
 from bilateral.encoding import MAX_DEPTH, is_shallow
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Guard:
                 body = _Body(self._held, address, limit)
                 await body.read(receive)
         except ProblemError as problem:
-            await problem.response()(scope, receive, send)
+            await answer_to(scope["path"], problem)(scope, receive, send)
         else:
             await self._app(scope, receive if body is None else body.replay(receive), send)
         finally:
@@ -117,7 +117,11 @@ class Guard:
                 body.give_back()
 
     def _check_head(self, scope: Scope) -> None:
-        """Refuse a URL or headers that are too large."""
+        """Refuse a URL or headers that are too large, and a request that names no host or several (RFC 9112, 3.2)."""
+        hosts = sum(name == b"host" for name, _ in scope["headers"])
+        if hosts > 1 or (not hosts and scope["http_version"] != "1.0"):
+            detail = f"the request has {hosts} Host headers: send one"
+            raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_request", detail, headers={"Connection": "close"})
         length = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if length > self._settings.max_url:
             detail = f"the URL has {length} bytes, and {self._settings.max_url} are allowed"
@@ -193,7 +197,8 @@ class _Body:
                     is_whole = not message.get("more_body", False)  # also if the client is gone
         except TimeoutError:
             detail = f"the body did not arrive within {_BODY_SECONDS:g} seconds"
-            raise ProblemError(HTTPStatus.REQUEST_TIMEOUT, "body_timeout", detail) from None
+            headers = {"Connection": "close"}  # the rest of the body would be taken for the next request
+            raise ProblemError(HTTPStatus.REQUEST_TIMEOUT, "body_timeout", detail, headers=headers) from None
         self._whole = b"".join(self._parts)
         self._parts.clear()
         _require_parsable(self._whole)

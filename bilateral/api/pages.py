@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
+from anyio import to_thread
 from fastapi import Response
 from starlette.convertors import IntegerConvertor, register_url_convertor
 
@@ -15,7 +16,6 @@ from bilateral.errors import BilateralError
 from bilateral.explorer import rendering
 from bilateral.explorer.networks import chain_of
 from bilateral.index.errors import ChainNotIndexedError
-from bilateral.query.chains import chains
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,8 +29,13 @@ _HTML: Final = "text/html; charset=utf-8"
 _MOST_DIGITS: Final = 78
 """The decimal digits of a number of 256 bits."""
 
+_OF_PROGRAMS: Final = ("/v1", "/api", "/graphql", "/mcp", "/assets", "/healthz", "/readyz", "/metrics", "/openapi.json")
+"""The paths whose problems are for programs, whoever asks."""
+
 SECURITY: Final = {
     "Content-Security-Policy": rendering.POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "Vary": "Accept",
@@ -62,22 +67,47 @@ def page_answer(
         response = answer(request, kind, read())
         response.headers["Vary"] = "Accept"
         return response
-    frame = rendering.Frame(request.url.path, request.url.query, str(request.base_url).rstrip("/"))
     try:
-        body = render(frame, read())
+        body = render(_frame(request), read())
     except (ProblemError, BilateralError) as error:
-        problem = error if isinstance(error, ProblemError) else problem_of(error)
-        # A service that is busy or without its database shall not be asked once more for the foot of the page.
-        progress = () if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR else _progress(request)
-        body = rendering.render_problem(frame, problem.status, problem.detail, progress)
-        return Response(body, problem.status, {**SECURITY, **problem.headers, "Cache-Control": "no-store"}, _HTML)
+        return _shown(request, error if isinstance(error, ProblemError) else problem_of(error))
     return html(request, body)
+
+
+async def problem_page(request: Request, problem: ProblemError) -> Response | None:
+    """Answer with a problem as a page, if a browser asked for one: at a path that exists, or at one that does not.
+
+    Args:
+        request: The request.
+        problem: The problem.
+
+    Returns:
+        The page; None for programs, and at paths that are for programs alone.
+    """
+    path = request.url.path
+    wants_page = "text/html" in request.headers.get("accept", "") and request.method in ("GET", "HEAD")
+    if not wants_page or path.endswith(".json") or any(f"{path}/".startswith(f"{it}/") for it in _OF_PROGRAMS):
+        return None
+    return await to_thread.run_sync(_shown, request, problem)
+
+
+def _frame(request: Request) -> rendering.Frame:
+    """Return the place of a page."""
+    return rendering.Frame(request.url.path, request.url.query, str(request.base_url).rstrip("/"))
+
+
+def _shown(request: Request, problem: ProblemError) -> Response:
+    """Return a problem as a page."""
+    # A service that is busy or without its database shall not be asked once more for the foot of the page.
+    progress = () if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR else _progress(request)
+    body = rendering.render_problem(_frame(request), problem.status, problem.detail, progress)
+    return Response(body, problem.status, {**SECURITY, **problem.headers, "Cache-Control": "no-store"}, _HTML)
 
 
 def _progress(request: Request) -> tuple[ChainProgress, ...]:
     """Return the progress of the chains; nothing if the database does not answer."""
     try:
-        return service_of(request).read(chains)
+        return tuple(service_of(request).progress.get())
     except BilateralError:
         return ()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from collections import Counter
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Final, Union, get_args, get_origin
 
 from fastapi import Path, Query, Request
 from fastapi.routing import APIRoute
@@ -12,6 +14,12 @@ from bilateral.api.answers import Format
 from bilateral.errors import InvalidArgumentError
 from bilateral.query.pages import MAX_LIMIT
 from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+_SINGLE: Final = ("/v1/", "/api/")
+"""The paths that refuse repeated parameters."""
 
 _STRICT: Final = "/v1/"
 """The paths of the service's own interface. Pages, and paths of other interfaces, take further parameters."""
@@ -57,8 +65,10 @@ Tag = Annotated[str | None, Query(max_length=1_000, description="The tag, exactl
 """A tag of feedback. Its text is a stranger's, and may be empty."""
 
 
-async def refuse_unknown_parameters(request: Request) -> None:
-    """Refuse a parameter that the route does not have: without a misspelt filter, a search would find everything.
+async def refuse_wrong_parameters(request: Request) -> None:
+    """Refuse a parameter that the route does not have, and one that is given twice and has one value.
+
+    Without a misspelt filter, a search would find everything. Of two values, the caller may have meant either.
 
     Args:
         request: The request, after its route was found.
@@ -67,13 +77,42 @@ async def refuse_unknown_parameters(request: Request) -> None:
         InvalidArgumentError: There is such a parameter.
     """
     route = request.scope["route"]
-    if not request.query_params or not isinstance(route, APIRoute) or not route.path.startswith(_STRICT):
+    if not request.query_params or not isinstance(route, APIRoute):
         return
-    fields = route.dependant.query_params
-    if any(isinstance(kind := it.field_info.annotation, type) and issubclass(kind, BaseModel) for it in fields):
-        return  # the model refuses them, with its own words
-    known = [it.alias for it in fields]
-    for name in request.query_params:
-        if name not in known:
-            has = f"it has {', '.join(known)}" if known else "it has none"
+    fields, is_model = _fields(route)
+    names = Counter(name for name, _ in request.query_params.multi_items())
+    if route.path.startswith(_SINGLE):
+        for name, count in names.items():
+            if count > 1 and name in fields and not _is_list(fields[name]):
+                raise InvalidArgumentError(f"the parameter {quoted(name)} is given {count} times: give it once")
+    if is_model or not route.path.startswith(_STRICT):
+        return  # a model refuses them, with its own words
+    for name in names:
+        if name not in fields:
+            has = f"it has {', '.join(fields)}" if fields else "it has none"
             raise InvalidArgumentError(f"the path has no parameter {quoted(name)}: {has}")
+
+
+def _fields(route: APIRoute) -> tuple[dict[str, FieldInfo], bool]:
+    """Return the parameters of a route by name, and True if a model has some of them."""
+    fields: dict[str, FieldInfo] = {}
+    is_model = False
+    for parameter in route.dependant.query_params:
+        kind = parameter.field_info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            is_model = True
+            fields |= {field.alias or name: field for name, field in kind.model_fields.items()}
+        else:
+            fields[parameter.alias] = parameter.field_info
+    return fields, is_model
+
+
+def _is_list(field: FieldInfo) -> bool:
+    """Return True if a parameter may have several values."""
+    options = get_args(field.annotation) if get_origin(field.annotation) in (Union, UnionType) else (field.annotation,)
+    return any(get_origin(_bare(option)) in (list, tuple, set, frozenset) for option in options)
+
+
+def _bare(kind: Any) -> Any:
+    """Return a type without its annotations."""
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind

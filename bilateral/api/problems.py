@@ -19,12 +19,15 @@ from bilateral.invalid_fields import message_of
 from bilateral.log_lines import SeldomFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from fastapi import FastAPI, Request
 
 MEDIA_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "urn:bilateral:problem:"
+
+FAILED: Final = "the service failed: try again later"
+"""The sentence about a fault of the service. Its details are for the operator alone."""
 
 _RETRY_SECONDS: Final = 1
 _MOST_ERRORS: Final = 20
@@ -135,7 +138,7 @@ def problem_of(error: BilateralError) -> ProblemError:
     status = next((_STATUS[base] for base in type(error).__mro__ if base in _STATUS), None)
     if status is None:
         _LOGGER.error("the service failed", exc_info=error)
-        return ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", "the service failed: try again later")
+        return ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", FAILED)
     if status is not HTTPStatus.SERVICE_UNAVAILABLE:
         return ProblemError(status, error.reason, str(error))
     detail = str(error)
@@ -145,27 +148,31 @@ def problem_of(error: BilateralError) -> ProblemError:
     return ProblemError(status, error.reason, detail, headers={"Retry-After": str(_RETRY_SECONDS)})
 
 
-def add_handlers(app: FastAPI) -> None:
+def add_handlers(app: FastAPI, page: Callable[[Request, ProblemError], Awaitable[Response | None]]) -> None:
     """Make an application answer every error with a problem.
 
     Args:
         app: The application.
+        page: Returns the problem as a web page; None for a request that is not for one.
     """
+
+    async def answered(request: Request, problem: ProblemError) -> Response:
+        return await page(request, problem) or answer_to(request.url.path, problem)
 
     async def on_problem(request: Request, error: Exception) -> Response:
         assert isinstance(error, ProblemError)  # noqa: S101  # by its registration
-        return answer_to(request.url.path, error)
+        return await answered(request, error)
 
     async def on_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, BilateralError)  # noqa: S101  # by its registration
-        return answer_to(request.url.path, problem_of(error))
+        return await answered(request, problem_of(error))
 
     async def on_http_exception(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101  # by its registration
         status = HTTPStatus(error.status_code)
         code = _CODES.get(status, status.name.lower())
         problem = ProblemError(status, code, f"{status.phrase}", headers=error.headers)
-        return answer_to(request.url.path, problem)
+        return await answered(request, problem)
 
     async def on_invalid_request(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101  # by its registration
@@ -174,7 +181,7 @@ def add_handlers(app: FastAPI) -> None:
         first = errors[0]
         detail = f"{first['in']}: {first['problem']}"
         problem = ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail, errors=errors)
-        return answer_to(request.url.path, problem)
+        return await answered(request, problem)
 
     app.add_exception_handler(ProblemError, on_problem)
     app.add_exception_handler(BilateralError, on_error)

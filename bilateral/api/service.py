@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Final
 from anyio import to_thread
 
 from bilateral.api.metrics import Metrics
+from bilateral.api.node_work import NodeWork
 from bilateral.api.recent import Recent
 from bilateral.explorer.network import RecentNetworks
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
 from bilateral.index.store.database import default_url
-from bilateral.query.chains import chains
+from bilateral.query.chains import chains, payment_progress
 from bilateral.query.readers import Reader
 from bilateral.query.registries import AgentKey, Registries, agent_key, read_registries
 from bilateral.query.single_statements import SingleStatements
@@ -51,7 +52,9 @@ class Service:
         reader: The database.
         metrics: The figures for Prometheus.
         progress: The progress of the chains a moment ago, for monitors.
+        payments: The progress of their payments a moment ago.
         statements: Runs single statements in the event loop. None on SQLite.
+        buyer_work: Runs what may ask a node about buyers.
         networks: The networks of the web pages that were made a moment ago.
     """
 
@@ -61,12 +64,14 @@ class Service:
         self.reader = Reader(settings.database, seconds=settings.query_seconds, connections=settings.connections)
         self.metrics = Metrics(self.reader)
         self.progress = Recent(partial(self.reader.read, chains))  # no rate limit holds monitors
+        self.payments = Recent(partial(self.reader.read, payment_progress))
         # A short read takes less than its way to a thread and back. This connection is the event loop's alone.
         seconds = min(_SHORT_SECONDS, settings.query_seconds)
         is_sqlite = self.reader.dialect == "sqlite"
         self._short = Reader(settings.database, seconds=seconds, connections=1, is_brief=True) if is_sqlite else None
         self.statements = None if is_sqlite else _single_statements(settings)
         self.networks = RecentNetworks()
+        self.buyer_work = NodeWork()
         self._registries = Registries({})
         self._registries_until = 0.0
 

@@ -80,4 +80,4 @@ class Shortcuts:
 def _known(scope: Scope) -> str | None:
     """Return the tags of the answers that the client has."""
     found = [value for name, value in scope["headers"] if name == b"if-none-match"]
-    return found[0].decode("latin-1") if found else None
+    return b",".join(found).decode("latin-1") if found else None

@@ -6,15 +6,15 @@ import json
 import time
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from eth_utils.crypto import keccak
-from sqlalchemy import insert, select, update
+from sqlalchemy import func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.messages import content_hash
-from bilateral.buyers.proofs import accounts_of, find_payment, operators_of, require_signer
+from bilateral.buyers.proofs import accounts_of, find_payment, operators_of, paid_accounts, require_signer
 from bilateral.buyers.requests import (
     DisputeBody,
     EnrichmentBody,
@@ -36,6 +36,16 @@ if TYPE_CHECKING:
 
     from bilateral.buyers.proofs import ProvenPayment
     from bilateral.buyers.settings import BuyerSettings
+
+T = TypeVar("T")
+
+_PAYMENT: Final = ["chain_id", "transaction_hash", "payment_position"]
+"""The columns that name the payment of a message."""
+
+_AGENT: Final = ["identity_registry", "agent_id"]
+
+MOST_SERVICES: Final = 100
+"""The services of one agent. Each discount and each search reads all of them."""
 
 _AHEAD: Final = 300
 """The seconds by which the clock of a seller may be ahead."""
@@ -91,7 +101,7 @@ class BuyerMessages:
         with self._engine.connect() as connection:
             seller = self._seller(connection, body.sellerGlobalId, claim.chain_id)
             paid = find_payment(connection, claim, seller, self._settings.nodes)
-            accepted = accounts_of(connection, seller)
+            accepted = paid_accounts(connection, seller, paid)
         message = body.message(seller)
         content = content_hash([body.score, body.tags, body.note])
         if body.signature is None:
@@ -154,13 +164,13 @@ class BuyerMessages:
         with self._engine.connect() as connection:
             seller = self._seller(connection, body.sellerGlobalId, claim.chain_id)
             paid = find_payment(connection, claim, seller, self._settings.nodes)
-            accepted = accounts_of(connection, seller)
+            accepted = paid_accounts(connection, seller, paid)
         signature = bytes.fromhex(body.signature[2:])
         signer = require_signer(body.message(seller), _domain(seller), signature, accepted, self._settings.nodes)
         about = _about(seller, paid, buyer_dispute)
         values = {**about, "state": body.state, "reason": body.reason}
         if body.state == "withdrawn":
-            return self._withdraw(about["id"], seller, paid.payer, signature)
+            return self._withdraw(about, seller, signature)
         return self._store(buyer_dispute, seller, values, content_hash([body.reason]), signer, signature)
 
     def take_reply(self, value: Mapping[str, Any]) -> Taken:
@@ -236,6 +246,10 @@ class BuyerMessages:
         def store(connection: Connection) -> bool:
             known = connection.execute(select(table.c.content_hash, table.c.issued_at).where(*is_key)).one_or_none()
             if known is None:
+                of_agent = [table.c[name] == key[name] for name in ("chain_id", *_AGENT)]
+                if connection.execute(select(func.count()).where(*of_agent)).scalar_one() >= MOST_SERVICES:
+                    detail = f"the agent has {MOST_SERVICES} services, and may have no more: send one of their names"
+                    raise BuyerRefusalError(HTTPStatus.CONFLICT, "too_many_services", detail)
                 connection.execute(insert(table).values(**key, **values))
                 return True
             if bytes(known.content_hash) == content:
@@ -250,18 +264,19 @@ class BuyerMessages:
 
         return self._once(store)
 
-    def _withdraw(self, dispute_id: str, seller: AgentKey, buyer: str, signature: bytes) -> Taken:
+    def _withdraw(self, about: Mapping[str, Any], seller: AgentKey, signature: bytes) -> Taken:
         """Withdraw a dispute."""
         table = buyer_dispute
         values = {"state": "withdrawn", "signature": signature, "received_at": int(time.time())}
+        is_about = [table.c[name] == about[name] for name in (*_PAYMENT, *_AGENT)]
         with self._engine.begin() as connection:
-            state = connection.execute(select(table.c.state).where(table.c.id == dispute_id)).scalar_one_or_none()
-            if state is None:
+            filed = connection.execute(select(table.c.id, table.c.state).where(*is_about)).one_or_none()
+            if filed is None:
                 raise BuyerRefusalError(HTTPStatus.NOT_FOUND, "dispute_not_found", "nobody filed this dispute")
-            if state not in ("filed", "withdrawn"):
-                raise BuyerRefusalError(HTTPStatus.CONFLICT, "dispute_decided", f"the dispute is {state}")
-            connection.execute(update(table).where(table.c.id == dispute_id).values(**values))
-        return Taken(dispute_id, seller, buyer, True, state == "filed")
+            if filed.state not in ("filed", "withdrawn"):
+                raise BuyerRefusalError(HTTPStatus.CONFLICT, "dispute_decided", f"the dispute is {filed.state}")
+            connection.execute(update(table).where(table.c.id == filed.id).values(**values))
+        return Taken(filed.id, seller, about["buyer"], True, filed.state == "filed")
 
     def _store(  # noqa: PLR0913, PLR0917  # the columns of each message
         self,
@@ -276,23 +291,25 @@ class BuyerMessages:
         row = {**values, "content_hash": content, "signer": signer, "signature": signature}
         (key,) = table.primary_key.columns
 
-        # Agents with the same wallet speak for one seller, so a message of each would have another id.
-        names = [key.name] if table is buyer_reply else ["chain_id", "transaction_hash", "payment_log_index"]
-        query = select(key, table.c.content_hash).where(*(table.c[name] == row[name] for name in names))
+        # Agents with the same wallet speak for one seller, and there is one message a payment.
+        names, same = ([key.name], []) if table is buyer_reply else (_PAYMENT, _AGENT)
+        query = select(key, *(table.c[name] for name in ("content_hash", *same)))
+        query = query.where(*(table.c[name] == row[name] for name in names))
 
-        def store(connection: Connection) -> bool:
+        def store(connection: Connection) -> tuple[str, bool]:
             known = connection.execute(query).one_or_none()
             if known is None:
                 connection.execute(insert(table).values(**row, received_at=int(time.time())))
-                return True
-            if (known[0], bytes(known.content_hash)) != (row[key.name], content):
+                return row[key.name], True
+            if bytes(known.content_hash) != content or list(known[2:]) != [row[name] for name in same]:
                 detail = f"there is another message about this {'message' if table is buyer_reply else 'payment'}"
                 raise BuyerRefusalError(HTTPStatus.CONFLICT, "already_given", detail)
-            return False
+            return known[0], False
 
-        return Taken(row[key.name], seller, row["buyer"], True, self._once(store))
+        message_id, is_new = self._once(store)
+        return Taken(message_id, seller, row["buyer"], True, is_new)
 
-    def _once(self, store: Callable[[Connection], bool]) -> bool:
+    def _once(self, store: Callable[[Connection], T]) -> T:
         """Run a transaction that inserts a row, and look again if another process was faster."""
         try:
             with self._engine.begin() as connection:
@@ -332,12 +349,12 @@ def _message_row(connection: Connection, message_id: str) -> Any:
 
 def _about(seller: AgentKey, paid: ProvenPayment, table: Table) -> dict[str, Any]:
     """Return the columns that say which payment a message is about. One message a payment and seller is stored."""
-    key = f"{table.name} {paid.chain_id} {paid.transaction.hex()} {paid.log_index} {seller.global_id}"
+    key = f"{table.name} {paid.chain_id} {paid.transaction.hex()} {paid.position} {seller.global_id}"
     return {
         "id": keccak(text=key).hex(),
         "chain_id": paid.chain_id,
         "transaction_hash": paid.transaction,
-        "payment_log_index": paid.log_index,
+        "payment_position": paid.position,
         "buyer": paid.payer,
         "identity_registry": seller.identity_registry,
         "agent_id": seller.agent_id,

@@ -7,29 +7,30 @@ root. The registry takes each epoch once, so that the root of an interrupted run
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import insert, select
 from sqlalchemy.exc import IntegrityError
 
-from bilateral.buyer_terms import BuyerState, BuyerTier, policy_hash
-from bilateral.buyers.anchors import StateTree
+from bilateral.buyer_terms import BuyerState, policy_hash
 from bilateral.buyers.policies import policy_of
 from bilateral.buyers.records import Standing, read_cursors, read_standing
-from bilateral.buyers.score import score_of, tier_of
+from bilateral.buyers.score import half_up, score_of, tier_of
+from bilateral.buyers.stored_trees import forget_trees, read_root, store_tree
 from bilateral.contracts import Registry
 from bilateral.errors import InvalidArgumentError
-from bilateral.index.tables.payments import buyer_anchor, buyer_state, payment
+from bilateral.index.tables.payments import buyer_anchor, payment
 from bilateral.reverts import ContractRevertError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Engine, Table
+    from sqlalchemy import Connection, Engine
 
+    from bilateral.buyers.stored_trees import Epoch
     from bilateral.client import Client
 
-_ROWS_AT_ONCE: Final = 1_000
 _KEPT_EPOCHS: Final = 2
 """The last epochs whose states are kept. Readers ask for the older one until the newer one is indexed."""
 
@@ -54,16 +55,16 @@ def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, no
     chain_id, registry = deployment.chain_id, deployment.address_of(Registry.BUYERS)
     epoch = client.get_next_epoch()
     made_at = int(time.time()) if now is None else now
-    root = _prepared(engine, (chain_id, registry, epoch)) or _prepare(
-        engine, (chain_id, registry, epoch), policies, made_at
-    )
+    key = chain_id, registry, epoch
+    root = _stored_root(engine, key) or _prepare(engine, key, policies, made_at)
     try:
         client.anchor_root(epoch, root).wait()
     except ContractRevertError:
         # The transaction of an interrupted run, or of another process, may have been mined meanwhile.
         if client.get_root(epoch) != root:
             raise
-    _forget(engine, chain_id, registry, epoch - _KEPT_EPOCHS)
+    with engine.begin() as connection:
+        forget_trees(connection, (chain_id, registry, epoch - _KEPT_EPOCHS))
     return epoch
 
 
@@ -89,12 +90,13 @@ def states_of(connection: Connection, policies: Sequence[str], now: int) -> Iter
 
 
 def state_of(standing: Standing) -> BuyerState:
-    """Return the state that a leaf commits to.
+    """Return the state that a leaf commits to. The sum of votes is rounded there; score and tier are of the exact one.
 
     Args:
         standing: The buyer.
     """
     found, metrics = standing.weighed, standing.weighed.metrics
+    votes = Fraction(metrics.feedback_sum)
     return BuyerState(
         standing.buyer,
         standing.chain_id,
@@ -107,101 +109,34 @@ def state_of(standing: Standing) -> BuyerState:
         metrics.reviews,
         metrics.review_sum,
         metrics.feedback_sellers,
-        metrics.feedback_sum,
+        half_up(votes.numerator, votes.denominator),
         metrics.disputes,
         policy_hash(standing.policy.name),
         max(standing.block or 0, 0),
     )
 
 
-def read_tree(connection: Connection, chain_id: int, registry: str, epoch: int) -> StateTree | None:
-    """Return the tree of an epoch; None if its states are not kept.
-
-    Args:
-        connection: The database.
-        chain_id: The chain of the registry.
-        registry: The registry.
-        epoch: The epoch.
-    """
-    query = select(buyer_state).where(*_of_epoch(buyer_state, (chain_id, registry, epoch)))
-    states = [_state(row) for row in connection.execute(query)]
-    return StateTree(states) if states else None
-
-
-def _state(row: Any) -> BuyerState:
-    """Return the state in a row."""
-    return BuyerState(
-        row.buyer,
-        row.payments_chain_id,
-        row.score,
-        BuyerTier.of_level(row.tier),
-        row.payments,
-        int(row.volume),
-        row.first_payment_at,
-        row.last_payment_at,
-        row.reviews,
-        row.review_sum,
-        row.feedback_sellers,
-        row.feedback_sum,
-        row.disputes,
-        policy_hash(row.policy),
-        row.block_number,
-    )
-
-
-def _prepared(engine: Engine, key: tuple[int, str, int]) -> bytes | None:
+def _stored_root(engine: Engine, epoch: Epoch) -> bytes | None:
     """Return the root that an interrupted run stored for an epoch."""
     with engine.connect() as connection:
-        query = select(buyer_anchor.c.root).where(*_of_epoch(buyer_anchor, key))
-        found = connection.execute(query).scalar_one_or_none()
-    return None if found is None else bytes(found)
+        return read_root(connection, epoch)
 
 
-def _of_epoch(table: Table, key: tuple[int, str, int]) -> tuple[ColumnElement[bool], ...]:
-    """Return the condition that a row is of an epoch: its chain, registry and number."""
-    return tuple(table.c[name] == value for name, value in zip(("chain_id", "registry", "epoch"), key, strict=True))
-
-
-def _prepare(engine: Engine, key: tuple[int, str, int], policies: Sequence[str], now: int) -> bytes:
-    """Compute and store the states of an epoch, and return their root."""
-    chain_id, registry, epoch = key
-    place = {"chain_id": chain_id, "registry": registry, "epoch": epoch}
-    names = [column.name for column in buyer_state.columns][6:-1]
+def _prepare(engine: Engine, epoch: Epoch, policies: Sequence[str], now: int) -> bytes:
+    """Compute and store the states of an epoch and their tree, and return its root."""
+    place = dict(zip(("chain_id", "registry", "epoch"), epoch, strict=True))
     isolation = "REPEATABLE READ" if engine.dialect.name == "postgresql" else "SERIALIZABLE"
     with engine.connect().execution_options(isolation_level=isolation) as connection, connection.begin():
         found = list(states_of(connection, policies, now))
     if not found:
         raise InvalidArgumentError("no buyer has paid yet: let the index learn payments first")
-    root = StateTree(state for _, state in found).root
-    rows = [
-        {
-            **place,
-            "buyer": state.buyer,
-            "payments_chain_id": state.chain_id,
-            "policy": policy,
-            **{name: getattr(state, name) for name in names if name != "tier"},
-            "tier": state.tier.level,
-            "block_number": state.block_number,
-        }
-        for policy, state in found
-    ]
     try:
         with engine.begin() as connection:
-            connection.execute(insert(buyer_anchor).values(**place, root=root, made_at=now, states=len(rows)))
-            for start in range(0, len(rows), _ROWS_AT_ONCE):
-                connection.execute(insert(buyer_state), rows[start : start + _ROWS_AT_ONCE])
+            root = store_tree(connection, epoch, found)
+            connection.execute(insert(buyer_anchor).values(**place, root=root, made_at=now, states=len(found)))
     except IntegrityError:
-        stored = _prepared(engine, key)  # another process was faster: its states count
+        stored = _stored_root(engine, epoch)  # another process was faster: its states count
         if stored is None:
             raise
         return stored
     return root
-
-
-def _forget(engine: Engine, chain_id: int, registry: str, last: int) -> None:
-    """Forget the states of old epochs. Their roots stay."""
-    table = buyer_state
-    with engine.begin() as connection:
-        connection.execute(
-            delete(table).where(table.c.chain_id == chain_id, table.c.registry == registry, table.c.epoch <= last)
-        )

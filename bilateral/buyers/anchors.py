@@ -87,6 +87,11 @@ class StateTree:
         """Return the number of states."""
         return len(self._leaves)
 
+    @property
+    def nodes(self) -> Sequence[bytes]:
+        """All nodes: the root first, the children of node i at 2i + 1 and 2i + 2."""
+        return self._nodes
+
     def state_of(self, buyer: str, chain_id: int, policy: bytes) -> BuyerState | None:
         """Return the state of a buyer; None if the tree has none.
 
@@ -110,17 +115,36 @@ class StateTree:
         Raises:
             InvalidArgumentError: The tree does not have the state.
         """
+        return [self._nodes[node] for node in path_of(self.node_of(state))]
+
+    def node_of(self, state: BuyerState) -> int:
+        """Return the number of the node that is a state's leaf.
+
+        Args:
+            state: The state.
+
+        Raises:
+            InvalidArgumentError: The tree does not have the state.
+        """
         key = (state.buyer, state.chain_id, state.policy)
         found, leaf = self._states.get(key, (None, b""))
         if found != state:
             raise InvalidArgumentError(f"the tree does not have this state of the buyer {state.buyer}")
         # OpenZeppelin puts the leaves at the end, in descending order.
-        at = len(self._nodes) - 1 - bisect_left(self._leaves, leaf)
-        proof = []
-        while at:
-            proof.append(self._nodes[at + 1 if at % 2 else at - 1])
-            at = (at - 1) // 2
-        return proof
+        return len(self._nodes) - 1 - bisect_left(self._leaves, leaf)
+
+
+def path_of(node: int) -> list[int]:
+    """Return the numbers of the nodes that prove a leaf: its sibling, and those of its parents up to the root.
+
+    Args:
+        node: The number of the leaf's node.
+    """
+    path = []
+    while node:
+        path.append(node + 1 if node % 2 else node - 1)
+        node = (node - 1) // 2
+    return path
 
 
 def _nodes_above(leaves: Sequence[bytes]) -> list[bytes]:

@@ -7,12 +7,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from bilateral.buyer_terms import BuyerTier
-from bilateral.buyers.records import plain
+from bilateral.buyers.decimals import plain
+from bilateral.buyers.errors import BuyerServiceFailedError
 from bilateral.buyers.score import score_of, tier_of
 
 if TYPE_CHECKING:
@@ -25,7 +27,27 @@ DEFAULT_DISPUTE_RATE: Final = 10
 
 _UNIT: Final = Decimal(1).scaleb(-6)
 _PERCENT: Final = 100
-_Percent = Annotated[Decimal, Field(ge=0, le=_PERCENT, decimal_places=2)]
+
+
+def _require_number(value: Any) -> Any:
+    """Refuse text in the place of a number: Python would read `1_0` and digits of any script."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+        raise ValueError("write a JSON number, and no text")  # noqa: TRY004  # pydantic reports it
+    return value
+
+
+JsonNumber: Final = BeforeValidator(_require_number)
+"""The check of a number in a body. Text is refused."""
+
+Percent = Annotated[
+    Decimal,
+    JsonNumber,
+    Field(ge=0, le=_PERCENT, decimal_places=2),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": _PERCENT}),
+]
+WebUrl = Annotated[str, Field(max_length=2_000, pattern=r"^https?://[\x21-\x7e]+$")]
+"""A URL of http or https. Spaces, line breaks and other control characters are refused, and so is all but ASCII."""
+
 
 CONDITIONS: Final[Mapping[BuyerTier, str]] = {
     BuyerTier.VERIFIED: "3+ payments, $10+ volume",
@@ -40,9 +62,9 @@ class TierDiscounts(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    verified: _Percent | None = None
-    trusted: _Percent | None = None
-    premium: _Percent | None = None
+    verified: Percent | None = None
+    trusted: Percent | None = None
+    premium: Percent | None = None
 
 
 class BuyerIncentives(BaseModel):
@@ -54,10 +76,10 @@ class BuyerIncentives(BaseModel):
     discounts: TierDiscounts = TierDiscounts()
     minimumBuyerScore: Annotated[int, Field(ge=0, le=_PERCENT, strict=True)] = 0
     excludeHighDisputeRate: Annotated[bool, Field(strict=True)] = False
-    maxDisputeRate: _Percent | None = None
+    maxDisputeRate: Percent | None = None
     minimumFairnessScore: Annotated[int, Field(ge=0, le=_PERCENT, strict=True)] | None = None
     minimumSellers: Annotated[int, Field(ge=0, le=1_000_000, strict=True)] | None = None
-    policyUrl: Annotated[str, Field(max_length=2_000, pattern=r"^https?://")] | None = None
+    policyUrl: WebUrl | None = None
 
 
 class Verdict(StrEnum):
@@ -94,17 +116,80 @@ NOT_OFFERED: Final = Discount(Decimal(0), Verdict.NOT_OFFERED, "The seller has p
 """The discount of a service that was published without a policy."""
 
 
-def discount_for(  # noqa: PLR0911  # one a condition
-    incentives: BuyerIncentives | None, standing: Standing
-) -> Discount:
+@dataclass(frozen=True)
+class BuyerFacts:
+    """The facts about a buyer that a seller's policy asks for.
+
+    Attributes:
+        score: The score.
+        tier: The tier.
+        dispute_rate: The disputes in percent of the payments.
+        fairness: The effective fairness; None without reviews.
+        sellers: The number of sellers that were paid.
+    """
+
+    score: int
+    tier: BuyerTier
+    dispute_rate: Fraction
+    fairness: Fraction | None
+    sellers: int
+
+
+def facts_of(standing: Standing) -> BuyerFacts:
+    """Return the facts of a buyer's standing.
+
+    Args:
+        standing: The buyer.
+    """
+    metrics = standing.weighed.metrics
+    fairness, sellers = metrics.effective_fairness, standing.weighed.sellers
+    return BuyerFacts(score_of(metrics), tier_of(metrics), metrics.dispute_rate, fairness, sellers)
+
+
+def facts_of_profile(profile: Mapping[str, Any]) -> BuyerFacts:
+    """Return the facts that a service tells about a buyer.
+
+    Args:
+        profile: The profile (section 5.1), as `ask_buyer` of `bilateral.buyers.remote` returns it.
+
+    Raises:
+        BuyerServiceFailedError: A field is missing or malformed.
+    """
+    try:
+        metrics, reputation = profile["metrics"], profile["reputation"]
+        payments, fairness = int(metrics["paymentCount"]), reputation["reviewFairnessScore"]
+        rate = Fraction(100 * int(metrics["disputeCount"]), payments) if payments else Fraction(0)
+        return BuyerFacts(
+            int(reputation["score"]),
+            BuyerTier(reputation["tier"]),
+            min(Fraction(_PERCENT), rate),
+            None if fairness is None else Fraction(str(fairness)),
+            int(metrics["distinctSellers"]),
+        )
+    except (KeyError, TypeError, ValueError) as problem:
+        raise BuyerServiceFailedError(f"the service's profile has no readable {problem}") from None
+
+
+def discount_for(incentives: BuyerIncentives | None, standing: Standing) -> Discount:
     """Work out the discount of a buyer.
 
     Args:
         incentives: The policy of a seller's service; None if it has none.
         standing: The buyer.
     """
-    metrics, nothing = standing.weighed.metrics, Decimal(0)
-    tier, score = tier_of(metrics), score_of(metrics)
+    return discount_by(incentives, facts_of(standing))
+
+
+def discount_by(  # noqa: PLR0911  # one a condition
+    incentives: BuyerIncentives | None, facts: BuyerFacts
+) -> Discount:
+    """Work out the discount of a buyer from the facts that the policy asks for.
+
+    Args:
+        incentives: The policy of a seller's service; None if it has none.
+        facts: The facts.
+    """
+    nothing, tier, score = Decimal(0), facts.tier, facts.score
     if incentives is None:
         return NOT_OFFERED
     if not incentives.enabled:
@@ -113,16 +198,16 @@ def discount_for(  # noqa: PLR0911  # one a condition
         reason = f"Buyer score {score} is below the seller's minimum of {incentives.minimumBuyerScore}"
         return Discount(nothing, Verdict.SCORE_TOO_LOW, reason)
     most = DEFAULT_DISPUTE_RATE if incentives.maxDisputeRate is None else incentives.maxDisputeRate
-    if incentives.excludeHighDisputeRate and metrics.dispute_rate > most:
-        reason = f"Dispute rate {float(metrics.dispute_rate):.2f} % is above the seller's maximum of {most} %"
+    if incentives.excludeHighDisputeRate and facts.dispute_rate > most:
+        reason = f"Dispute rate {float(facts.dispute_rate):.2f} % is above the seller's maximum of {most} %"
         return Discount(nothing, Verdict.DISPUTE_RATE_TOO_HIGH, reason)
-    fairness, least = metrics.effective_fairness, incentives.minimumFairnessScore
+    fairness, least = facts.fairness, incentives.minimumFairnessScore
     if least is not None and (fairness is None or fairness < least):
         shown = "unknown" if fairness is None else f"{float(fairness):.2f}"
         reason = f"Review fairness {shown} is below the seller's minimum of {least}"
         return Discount(nothing, Verdict.FAIRNESS_TOO_LOW, reason)
-    if incentives.minimumSellers is not None and standing.weighed.sellers < incentives.minimumSellers:
-        reason = f"{standing.weighed.sellers} sellers were paid; the seller asks for {incentives.minimumSellers}"
+    if incentives.minimumSellers is not None and facts.sellers < incentives.minimumSellers:
+        reason = f"{facts.sellers} sellers were paid; the seller asks for {incentives.minimumSellers}"
         return Discount(nothing, Verdict.TOO_FEW_SELLERS, reason)
     offered = offered_to(incentives, tier)
     if not offered or tier is BuyerTier.NEW:

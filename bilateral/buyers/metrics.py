@@ -51,7 +51,7 @@ class Dealings:
         first_at: The time of the first, in Unix seconds.
         last_at: The time of the last.
         own: The payments that the buyer made to its own agent. They are not among the others.
-        returned: The sum that came back from the seller's wallets, in millionths of a dollar.
+        returned: The sum that came back from the seller's wallets and owners, in millionths of a dollar.
         reviews: The scores that the buyer gave, 0 to 100, at most one a payment.
         votes: The scores that the seller gave the buyer, 0 to 100.
         filed: The disputes that are filed.
@@ -149,7 +149,7 @@ def _statement(*, with_messages: bool) -> Prepared:
                 payment,
                 (payment.c.transaction_hash == table.c.transaction_hash)
                 & (payment.c.chain_id == table.c.chain_id)
-                & (payment.c.log_index == table.c.payment_log_index)
+                & (payment.c.position == table.c.payment_position)
                 & (payment.c.payer == table.c.buyer),
             )
             .where(
@@ -318,11 +318,21 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
     funders = {row.account: row.source for row in rows}
     public = {row.source for row in rows if row.reach > MOST_FUNDED}
     for seller, known in accounts.items():
-        it = found.get(seller)
-        if it is None:
-            continue
-        it.returned = sum(returned.get(account, 0) for account in known)
-        it.shares_funder = _are_tied(buyer, known, funders, public)
+        if seller in found:
+            found[seller].shares_funder = _are_tied(buyer, known, funders, public)
+    for account, total in returned.items():
+        _share(total, [found[seller] for seller, known in accounts.items() if account in known and seller in found])
+
+
+def _share(total: int, dealings: Sequence[Dealings]) -> None:
+    """Take money that came back from the sellers of one account, in proportion to what each still has.
+
+    An owner may have several agents, and its money came back once. Rounding favours the buyer.
+    """
+    left = [max(0, it.micros - it.returned) for it in dealings]
+    whole = sum(left)
+    for it, part in zip(dealings, left, strict=True):
+        it.returned += min(part, total * part // whole) if whole else 0
 
 
 def _are_tied(buyer: str, others: set[str], funders: Mapping[str, str], public: set[str]) -> bool:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from bilateral.buyers.score import BuyerMetrics, half_up
+from bilateral.buyers.score import BuyerMetrics
 from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from bilateral.buyers.metrics import Dealings, Seller
 
 DAY: Final = 86_400
+
+LEAST_KEPT: Final = Fraction(1, 10)
+"""The share of its revenue from a buyer that a seller must keep to count at all.
+
+A wash trader thus loses a tenth of its payments. A seller that wants to harm a buyer must give nine tenths back.
+"""
 
 
 class Reason(StrEnum):
@@ -31,10 +37,10 @@ class Reason(StrEnum):
     """At least five reviews, and their average is 10 or less, or 95 or more."""
 
     OWN_PAYMENTS = "own_payments"
-    """Payments to an agent that the buyer owns, operates or is the wallet of do not count."""
+    """Payments to an agent that the buyer owns or is the wallet of, or whose owner it approved, do not count."""
 
     RETURNED_PAYMENTS = "returned_payments"
-    """Money came back from a seller: it does not count."""
+    """Money came back from a seller: it does not count. If nearly all came back, nor do the payments."""
 
     REPEATED_PAIR = "repeated_pair"
     """Only some of the payments to the same seller count."""
@@ -133,7 +139,7 @@ def weigh(policy: ScoringPolicy, dealings: Mapping[Seller, Dealings], now: int) 
     counted = [part for it in dealings.values() if (part := _part(policy, it, reasons)) is not None]
     first = min((it.first_at for _, _, it in counted), default=None)
     reviews = [score for _, _, it in counted for score in it.reviews]
-    votes = [half_up(sum(it.votes), len(it.votes)) for _, _, it in counted if it.votes]  # one a seller
+    votes = [Fraction(sum(it.votes), len(it.votes)) for _, _, it in counted if it.votes]  # one a seller
     metrics = BuyerMetrics(
         payments=sum(count for count, _, _ in counted),
         volume=sum(micros for _, micros, _ in counted),
@@ -141,7 +147,7 @@ def weigh(policy: ScoringPolicy, dealings: Mapping[Seller, Dealings], now: int) 
         reviews=len(reviews),
         review_sum=sum(reviews),
         feedback_sellers=len(votes),
-        feedback_sum=sum(votes),
+        feedback_sum=sum(votes, Fraction(0)),
         disputes=sum(it.upheld + (0 if policy.only_upheld else it.filed) for _, _, it in counted),
     )
     if not metrics.payments:
@@ -164,8 +170,9 @@ def _part(policy: ScoringPolicy, it: Dealings, reasons: set[Reason]) -> tuple[in
     count, micros = it.payments, it.micros
     if policy.nets_returns and it.returned:
         reasons.add(Reason.RETURNED_PAYMENTS)
-        kept = max(0, micros - it.returned)
-        count, micros = count * kept // max(micros, 1), kept
+        if micros - it.returned < micros * LEAST_KEPT:
+            return None
+        micros -= it.returned  # the count stays: otherwise a seller erases payments by returning dust
     if policy.most_payments is not None and count > policy.most_payments:
         reasons.add(Reason.REPEATED_PAIR)
         count = policy.most_payments

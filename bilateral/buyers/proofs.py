@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -22,7 +24,7 @@ from bilateral.index.tables.payments import payment, payment_cursor
 from bilateral.signatures import Domain, recover_signer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 _MAGIC: Final = bytes.fromhex("1626ba7e")
 _RETRY_SECONDS: Final = 5
 _NODE_SECONDS: Final = 5.0
+
+_QUESTIONS: Final = threading.BoundedSemaphore(8)
+"""The questions to nodes at once: half of the threads for messages, so that a slow node leaves the others to keys."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +65,18 @@ class ProvenPayment:
     Attributes:
         chain_id: Its chain.
         transaction: The hash of its transaction.
-        log_index: The index of its log.
+        position: Its position among the payments of its transaction.
         payer: The account that paid.
         payee: The account that was paid.
+        owner: The owner that the paid agent had then.
     """
 
     chain_id: int
     transaction: bytes
-    log_index: int
+    position: int
     payer: str
     payee: str
+    owner: str
 
 
 def find_payment(
@@ -106,22 +113,23 @@ def find_payment(
     wallets = Wallets(connection, claim.chain_id, [claim.payee])
     wanted = seller.identity_registry, seller.agent_id
     fitting = [
-        row
+        (row, owner)
         for row in found
-        if wanted in [it[:2] for it in wallets.agents_at(row.payee, (row.block_number, row.log_index))]
+        for *agent, owner in wallets.agents_at(row.payee, (row.block_number, row.log_index))
+        if tuple(agent) == wanted
     ]
     if not fitting:
         detail = f"{claim.payee} was not the wallet of {seller.id} when it was paid"
         raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "other_seller", detail)
     if len(fitting) > 1:
-        indices = [row.log_index for row in fitting]
+        indices = [row.log_index for row, _ in fitting]
         detail = "the transaction has several payments that fit: name one in proofOfPayment.logIndex"
         raise BuyerRefusalError(HTTPStatus.CONFLICT, "ambiguous_payment", detail, logIndices=indices)
-    (row,) = fitting
+    ((row, owner),) = fitting
     if row.kinship is not None:
         detail = f"the payer is the {row.kinship} of the agent: payments to oneself do not count"
         raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "own_payment", detail)
-    return ProvenPayment(claim.chain_id, claim.transaction, row.log_index, row.payer, row.payee)
+    return ProvenPayment(claim.chain_id, claim.transaction, row.position, row.payer, row.payee, owner)
 
 
 @dataclass(frozen=True)
@@ -163,13 +171,13 @@ def _look_up(  # noqa: PLR0911  # one a reason
     Returns:
         A code and the sentence that explains it. `payment_pending` is a payment that the index may still learn.
     """
-    endpoint = Endpoint(url, timeout=_NODE_SECONDS)
     try:
-        receipt: Any = endpoint.request("eth_getTransactionReceipt", ("0x" + claim.transaction.hex(),), dict | None)  # type: ignore[arg-type]
+        with _asking(url) as endpoint:
+            receipt: Any = endpoint.request("eth_getTransactionReceipt", ("0x" + claim.transaction.hex(),), dict | None)  # type: ignore[arg-type]
+    except BuyerRefusalError:
+        raise
     except BilateralError:
         return "payment_not_found", "the node does not answer"
-    finally:
-        endpoint.close()
     if receipt is None:
         return "payment_not_found", "the chain does not have it"
     if receipt.get("status") != "0x1":
@@ -191,6 +199,24 @@ def _look_up(  # noqa: PLR0911  # one a reason
         problem = "the index has its block, and no payment in it: the payee was no agent's wallet, or got nothing"
         return "payment_not_counted", problem
     return "payment_pending", "the payment is on chain, and has too few confirmations or is not indexed yet: try again"
+
+
+@contextmanager
+def _asking(url: str) -> Iterator[Endpoint]:
+    """Ask a node, if not too many questions are under way.
+
+    Raises:
+        BuyerRefusalError: Too many are.
+    """
+    if not _QUESTIONS.acquire(blocking=False):
+        detail = "too many questions to nodes are under way: try again later"
+        raise BuyerRefusalError(HTTPStatus.SERVICE_UNAVAILABLE, "nodes_busy", detail, retry_seconds=int(_NODE_SECONDS))
+    endpoint = Endpoint(url, timeout=_NODE_SECONDS)
+    try:
+        yield endpoint
+    finally:
+        endpoint.close()
+        _QUESTIONS.release()
 
 
 def _logs_of(receipt: Mapping[str, Any], topic: str, accounts: Sequence[str]) -> set[tuple[int, str]]:
@@ -256,14 +282,14 @@ def find_signer(
 
 def _accepts(url: str, account: str, digest: bytes, signature: bytes) -> bool:
     """Ask a contract if it accepts a signature (ERC-1271)."""
-    endpoint = Endpoint(url, timeout=_NODE_SECONDS)
     data = "0x" + (_MAGIC + encode(["bytes32", "bytes"], [digest, signature])).hex()
     try:
-        answer: str = endpoint.request("eth_call", ({"to": account, "data": data}, "latest"), str)
+        with _asking(url) as endpoint:
+            answer: str = endpoint.request("eth_call", ({"to": account, "data": data}, "latest"), str)
+    except BuyerRefusalError:
+        raise
     except BilateralError:
         return False
-    finally:
-        endpoint.close()
     return answer[2:10] == _MAGIC.hex() and len(answer) == 66  # noqa: PLR2004  # 0x and a word
 
 
@@ -306,6 +332,29 @@ def accounts_of(connection: Connection, seller: AgentKey) -> set[str]:
     Raises:
         BuyerRefusalError: The index has no such agent.
     """
+    return {it for it in _owner_and_wallet(connection, seller) if it is not None}
+
+
+def paid_accounts(connection: Connection, seller: AgentKey, paid: ProvenPayment) -> set[str]:
+    """Return the accounts that speak for the seller of a payment: those who were paid, and nobody who came later.
+
+    Args:
+        connection: The database.
+        seller: The agent.
+        paid: The payment.
+
+    Returns:
+        The wallet that was paid and the owner of that time; the present wallet too, if the owner is the same.
+
+    Raises:
+        BuyerRefusalError: The index has no such agent.
+    """
+    owner, wallet = _owner_and_wallet(connection, seller)
+    present = {wallet} if owner == paid.owner and wallet is not None else set()
+    return {paid.payee, paid.owner} | present
+
+
+def _owner_and_wallet(connection: Connection, seller: AgentKey) -> tuple[str | None, str | None]:
     table = schema.agent.c
     row = connection.execute(
         select(table.owner, table.wallet).where(
@@ -316,4 +365,4 @@ def accounts_of(connection: Connection, seller: AgentKey) -> set[str]:
     ).one_or_none()
     if row is None:
         raise BuyerRefusalError(HTTPStatus.NOT_FOUND, "agent_not_found", f"the index has no agent {seller.id}")
-    return {it for it in row if it is not None}
+    return row.owner, row.wallet

@@ -7,12 +7,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 from pydantic import WithJsonSchema
 from sqlalchemy import select
 
+from bilateral.buyers.decimals import plain
 from bilateral.buyers.metrics import add_ties, read_dealings
 from bilateral.buyers.policies import Reason, ScoringPolicy, Weighed, weigh
 from bilateral.buyers.score import DOLLAR, break_down, tier_of
@@ -22,8 +24,6 @@ from bilateral.index.tables.payments import agent_review, payment, payment_curso
 from bilateral.query.prepared import Prepared
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from sqlalchemy import Connection
 
 Number = Annotated[Decimal, WithJsonSchema({"type": "number"})]
@@ -300,7 +300,7 @@ def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> tu
             agent_review,
             (agent_review.c.chain_id == payment.c.chain_id)
             & (agent_review.c.transaction_hash == payment.c.transaction_hash)
-            & (agent_review.c.payment_log_index == payment.c.log_index),
+            & (agent_review.c.payment_position == payment.c.position),
         )
         .where(payment.c.chain_id == chain_id, payment.c.payer == buyer)
         .order_by(payment.c.block_number.desc(), payment.c.log_index.desc())
@@ -329,15 +329,9 @@ def dollars(micros: int) -> Decimal:
     return plain(Decimal(micros) / DOLLAR)
 
 
-def plain(value: Decimal) -> Decimal:
-    """Return a number without zeros at its end and without an exponent."""
-    short = value.normalize()
-    return short.quantize(Decimal(1)) if short == short.to_integral_value() else short
-
-
-def rounded(numerator: int, denominator: int) -> Decimal:
+def rounded(numerator: int | Fraction, denominator: int) -> Decimal:
     """Return a quotient to two decimals, half up."""
-    return plain((Decimal(numerator) / denominator).quantize(_CENT, ROUND_HALF_UP))
+    return _rounded(Fraction(numerator) / denominator)
 
 
 def _rounded(value: Fraction, unit: Decimal = _CENT) -> Decimal:

@@ -1,4 +1,4 @@
-"""Ask a service for buyers over HTTP, and send it feedback (sections 5.2 and 5.3)."""
+"""Ask a service for buyers over HTTP, and send it feedback (sections 5.1 to 5.3)."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import httpx
-from eth_utils.hexadecimal import encode_hex
 
 from bilateral.arguments import is_whole
 from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError
 from bilateral.buyers.messages import BuyerFeedback, content_hash, text_hash
+from bilateral.buyers.payment_proofs import PaymentProof, signature_of
 from bilateral.encoding import decode_object
 from bilateral.errors import InvalidArgumentError, MalformedDocumentError
-from bilateral.identifiers import GlobalAgentId, checksummed
-from bilateral.signatures import Domain, signer_errors
+from bilateral.identifiers import checksummed
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bilateral.client.inputs import TransactionSigner
+    from bilateral.signatures import Domain
 
 _SECONDS: Final = 30.0
 _MAX_ANSWER: Final = 1 << 20
 _MAX_SCORE: Final = 100
-_HASH_BYTES: Final = 32
-_PROVIDER: Final = "/api/buyer"
+PROVIDER: Final = "/api/buyer"
+"""The path of buyers."""
 
 
 @dataclass(frozen=True)
@@ -62,64 +62,86 @@ class PaidFeedback:
                 that is not EVM's.
             MalformedIdentifierError: An address or the agent is malformed.
         """
-        object.__setattr__(self, "buyer", checksummed(self.buyer))
-        object.__setattr__(self, "payee", checksummed(self.payee))
+        paid = self.payment
+        object.__setattr__(self, "buyer", paid.buyer)
+        object.__setattr__(self, "payee", paid.payee)
         if not is_whole(self.score) or not 0 <= self.score <= _MAX_SCORE:
             raise InvalidArgumentError(f"score {self.score!r} is out of range 0..{_MAX_SCORE}")
-        if len(self.transaction_hash) != _HASH_BYTES:
-            raise InvalidArgumentError(f"a transaction's hash has 32 bytes, not {len(self.transaction_hash)}")
-        if not GlobalAgentId.parse(self.seller).registry.chain.is_evm:
-            raise InvalidArgumentError(f"{quoted(self.seller)} is not an agent of an EVM chain")
+
+    @property
+    def payment(self) -> PaymentProof:
+        """The payment."""
+        return PaymentProof(self.buyer, self.seller, self.payee, self.transaction_hash, self.log_index)
 
     @property
     def domain(self) -> Domain:
         """The EIP-712 domain of the signature."""
-        registry = GlobalAgentId.parse(self.seller).registry
-        return Domain(registry.chain.evm_chain_id, registry.address)  # type: ignore[arg-type]  # it is checksummed
+        return self.payment.domain
 
     @property
     def message(self) -> BuyerFeedback:
         """The message that the seller signs."""
-        domain = self.domain
+        paid = self.payment
         return BuyerFeedback(
-            self.buyer,  # type: ignore[arg-type]  # it is checksummed
-            domain.verifying_contract,
-            int(GlobalAgentId.parse(self.seller).agent),
+            paid.buyer,  # type: ignore[arg-type]  # it is checksummed
+            paid.domain.verifying_contract,
+            paid.agent_id,
             self.score,
             content_hash(list(self.tags)),
             text_hash(self.note),
             self.transaction_hash,
-            domain.chain_id,
+            paid.domain.chain_id,
         )
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
-        """Return the body of the request, signed by the agent's owner or wallet.
+        """Return the body of the request, signed by the wallet that was paid or the owner of that time.
 
         Args:
-            signer: The owner or the wallet of the agent.
+            signer: The wallet or the owner.
 
         Raises:
             SignerFailedError: The signer fails.
         """
-        with signer_errors():
-            signature = bytes(signer.sign_message(self.message.signable(self.domain)).signature)
-        proof: dict[str, Any] = {
-            "txHash": encode_hex(self.transaction_hash),
-            "fromAddress": self.buyer,
-            "toAddress": self.payee,
-            "chainId": self.domain.chain_id,
-        }
-        if self.log_index is not None:
-            proof["logIndex"] = self.log_index
         return {
             "buyerAddress": self.buyer,
             "sellerGlobalId": self.seller,
             "score": self.score,
             "tags": list(self.tags),
             "note": self.note,
-            "proofOfPayment": proof,
-            "signature": encode_hex(signature),
+            "proofOfPayment": self.payment.body,
+            "signature": signature_of(self.message, self.domain, signer),
         }
+
+
+def ask_buyer(
+    service: str,
+    buyer: str,
+    *,
+    chain_id: int | None = None,
+    policy: str | None = None,
+    http: httpx.Client | None = None,
+) -> Mapping[str, Any]:
+    """Ask a service for the profile of a buyer.
+
+    Args:
+        service: The URL of the service, or its `reputationProvider`, which ends with `/api/buyer`.
+        buyer: The buyer.
+        chain_id: The EIP-155 id of the chain of the payments; by default the service's first one.
+        policy: The scoring policy; by default that of the service.
+        http: The HTTP client; by default one that follows no redirects.
+
+    Returns:
+        The profile (section 5.1).
+
+    Raises:
+        InvalidArgumentError: The URL is not one of http or https.
+        MalformedIdentifierError: The buyer is not an address.
+        BuyerServiceRefusedError: The service refuses to answer, such as for a chain whose payments it does not learn.
+        BuyerServiceFailedError: The service cannot be reached, or does not answer as one.
+    """
+    questions = {} if chain_id is None else {"chainId": str(chain_id)}
+    questions |= {} if policy is None else {"policy": policy}
+    return answer_of("GET", f"{base_of(service)}{PROVIDER}/{checksummed(buyer)}", http, params=questions)
 
 
 def ask_discount(
@@ -149,8 +171,8 @@ def ask_discount(
         BuyerServiceFailedError: The service cannot be reached, or does not answer as one.
     """
     questions = {"sellerGlobalId": seller} | ({} if policy is None else {"policy": policy})
-    url = f"{_base_of(service)}{_PROVIDER}/{checksummed(buyer)}/discount"
-    return _answer("GET", url, http, params=questions)
+    url = f"{base_of(service)}{PROVIDER}/{checksummed(buyer)}/discount"
+    return answer_of("GET", url, http, params=questions)
 
 
 def send_feedback(
@@ -173,20 +195,38 @@ def send_feedback(
         BuyerServiceRefusedError: The service refuses the feedback. Its `code` says why.
         BuyerServiceFailedError: The service cannot be reached, or does not answer as one. Send the feedback again.
     """
-    url = f"{_base_of(service)}{_PROVIDER}/feedback"
-    return _answer("POST", url, http, json=feedback.signed(signer))
+    url = f"{base_of(service)}{PROVIDER}/feedback"
+    return answer_of("POST", url, http, json=feedback.signed(signer))
 
 
-def _base_of(service: str) -> str:
-    """Return the URL of a service without the path of buyers."""
+def base_of(service: str) -> str:
+    """Return the URL of a service without the path of buyers.
+
+    Args:
+        service: The URL of the service, or its `reputationProvider`.
+
+    Raises:
+        InvalidArgumentError: It is not a URL of http or https.
+    """
     parts = urlsplit(service)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
         raise InvalidArgumentError(f"{quoted(service)} is not the http or https URL of a service")
-    return service.rstrip("/").removesuffix(_PROVIDER)
+    return service.rstrip("/").removesuffix(PROVIDER)
 
 
-def _answer(method: str, url: str, http: httpx.Client | None, **options: Any) -> Mapping[str, Any]:
-    """Send a request, and read the answer."""
+def answer_of(method: str, url: str, http: httpx.Client | None, **options: Any) -> Mapping[str, Any]:
+    """Send a request to a service, and return its answer.
+
+    Args:
+        method: The method.
+        url: The URL.
+        http: The HTTP client; None for one that follows no redirects.
+        **options: The options of the client, such as `json`.
+
+    Raises:
+        BuyerServiceRefusedError: The service refuses.
+        BuyerServiceFailedError: The service cannot be reached, or does not answer as one.
+    """
     try:
         if http is not None:
             return _read(http, method, url, options)

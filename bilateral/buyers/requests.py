@@ -9,9 +9,9 @@ from decimal import Decimal
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
-from bilateral.buyers.discounts import BuyerIncentives
+from bilateral.buyers.discounts import BuyerIncentives, JsonNumber, Percent, WebUrl
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.messages import (
     AgentEnrichment,
@@ -44,7 +44,12 @@ _Address = Annotated[str, Field(min_length=42, max_length=42)]
 _Note = Annotated[str, Field(max_length=1_000)]
 _Tag = Annotated[str, Field(max_length=64)]
 _Signature = Annotated[str, Field(max_length=20_000, pattern=r"^0x([0-9a-fA-F]{2})+$")]
-_Price = Annotated[Decimal, Field(ge=0, le=1_000_000, decimal_places=6)]
+_Price = Annotated[
+    Decimal,
+    JsonNumber,
+    Field(ge=0, le=1_000_000, decimal_places=6),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1_000_000}),
+]
 
 Category = Annotated[str, Field(max_length=64, pattern=r"^[a-z0-9-]+$")]
 
@@ -194,10 +199,10 @@ class EnrichmentBody(BaseModel):
     pricePerCallUsdc: _Price | None = None
     pricingModel: Annotated[str, Field(max_length=64)] | None = None
     avgLatencyMs: Annotated[int, Field(ge=0, le=86_400_000, strict=True)] | None = None
-    uptimePercent: Annotated[Decimal, Field(ge=0, le=100)] | None = None
+    uptimePercent: Percent | None = None
     rateLimitRpm: Annotated[int, Field(ge=0, le=10**9, strict=True)] | None = None
-    apiEndpoint: Annotated[str, Field(max_length=2_000, pattern=r"^https?://")] | None = None
-    docsUrl: Annotated[str, Field(max_length=2_000, pattern=r"^https?://")] | None = None
+    apiEndpoint: WebUrl | None = None
+    docsUrl: WebUrl | None = None
     x402Enabled: Annotated[bool, Field(strict=True)] | None = None
     supportedFormats: Annotated[list[_Tag], Field(max_length=20)] = []
     tags: Annotated[list[_Tag], Field(max_length=20)] = []

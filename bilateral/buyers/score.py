@@ -33,7 +33,7 @@ class BuyerMetrics:
         reviews: The number of reviews that the buyer gave.
         review_sum: The sum of their scores, each 0 to 100.
         feedback_sellers: The number of sellers that gave feedback on the buyer.
-        feedback_sum: The sum of their votes, each 0 to 100.
+        feedback_sum: The sum of their votes, each 0 to 100. The vote of a seller is the exact mean of its scores.
         disputes: The number of disputes.
     """
 
@@ -43,7 +43,7 @@ class BuyerMetrics:
     reviews: int = 0
     review_sum: int = 0
     feedback_sellers: int = 0
-    feedback_sum: int = 0
+    feedback_sum: int | Fraction = 0
     disputes: int = 0
 
     def __post_init__(self) -> None:
@@ -51,9 +51,11 @@ class BuyerMetrics:
 
         Raises:
             InvalidArgumentError: A value is negative or not a whole number, or a sum is higher than its count allows.
+                The sum of votes may be a fraction.
         """
         for name, value in vars(self).items():
-            if not is_whole(value) or value < 0:
+            is_fraction = name == "feedback_sum" and isinstance(value, Fraction)
+            if not (is_fraction or is_whole(value)) or value < 0:
                 raise InvalidArgumentError(f"{name} must be a whole number and not negative, not {value!r}")
         for count, total in (("reviews", "review_sum"), ("feedback_sellers", "feedback_sum")):
             if getattr(self, total) > 100 * getattr(self, count):
@@ -143,7 +145,7 @@ _CONDITIONS: Final = {
 def half_up(numerator: int, denominator: int) -> int:
     """Return a quotient that is not negative as a whole number, rounded half up, by the arithmetic of `BuyerScore.sol`.
 
-    Reviews and votes are whole numbers, on chain and here. One with decimals is rounded once, when it is read.
+    Reviews are whole numbers, on chain and here. One with decimals is rounded once, when it is read.
 
     Args:
         numerator: The numerator, at least 0.

@@ -8,6 +8,7 @@ from decimal import Decimal
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
 from sqlalchemy import and_, select, tuple_
 
 from bilateral.buyers.discounts import NOT_OFFERED, BuyerIncentives, Discount, Verdict, discount_for
@@ -119,13 +120,18 @@ def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tup
 
 
 def _offer(services: list[dict[str, Any]]) -> Offer:
-    """Return an offer from the stored services of a seller."""
-    found = (
-        SellerService(
-            it["serviceName"],
-            None if (price := it.get("pricePerCallUsdc")) is None else Decimal(price),
-            None if (policy := it.get("buyerIncentives")) is None else BuyerIncentives.model_validate(policy),
-        )
-        for it in services
-    )
+    """Return an offer from the stored services of a seller. Those that only older versions took are left out."""
+    found = [service for it in services if (service := _service(it)) is not None]
     return Offer(tuple(sorted(found, key=attrgetter("name"))))
+
+
+def _service(values: Mapping[str, Any]) -> SellerService | None:
+    """Return a stored service; None if its price or its policy is invalid."""
+    price, policy = values.get("pricePerCallUsdc"), values.get("buyerIncentives")
+    if isinstance(price, str):
+        return None
+    try:
+        incentives = None if policy is None else BuyerIncentives.model_validate(policy)
+    except ValidationError:
+        return None
+    return SellerService(values["serviceName"], None if price is None else Decimal(price), incentives)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         UnknownRegistryError,
     )
     from bilateral.checks.policy import Newcomers, Policy, Trust, read_policy
+    from bilateral.checks.presets import PolicyName
     from bilateral.checks.seams import BuyerRecord, BuyerRecords, Finding, Findings, FoundFindings
     from bilateral.checks.server import Payment, check_server
     from bilateral.checks.stored import stored_findings
@@ -53,6 +54,7 @@ __all__ = [
     "Payment",
     "PaymentsNotHeldError",
     "Policy",
+    "PolicyName",
     "Reason",
     "Severity",
     "Trust",
@@ -87,6 +89,7 @@ _MODULES: Final = {
     "Payment": "bilateral.checks.server",
     "PaymentsNotHeldError": "bilateral.checks.errors",
     "Policy": "bilateral.checks.policy",
+    "PolicyName": "bilateral.checks.presets",
     "Reason": "bilateral.checks.verdicts",
     "Severity": "bilateral.checks.verdicts",
     "Trust": "bilateral.checks.policy",

@@ -22,6 +22,7 @@ from pydantic import (
 
 from bilateral.bounds import scale_of_tag
 from bilateral.checks.names import named_agent
+from bilateral.checks.presets import PolicyName, with_preset
 from bilateral.checks.verdicts import SEVERITIES, Code, Severity
 from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.identifiers import checksummed
@@ -29,6 +30,7 @@ from bilateral.invalid_fields import first_problem
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 MINIMUM_RATING: Final = Decimal(70)
@@ -120,6 +122,7 @@ class Policy(_Few):
     """The policy of a check.
 
     Attributes:
+        name: The policy whose fields count where this one has none.
         minimum_rating: The lowest acceptable rating, 0 to 100.
         tag: The tag of the feedback that counts as a server's rating. It has a scale.
         minimum_raters: The number of different raters below which a rating is uncertain.
@@ -138,6 +141,7 @@ class Policy(_Few):
         severities: The severity of reasons that shall weigh more or less than by default.
     """
 
+    name: PolicyName = PolicyName.BALANCED
     minimum_rating: Share = MINIMUM_RATING
     tag: str = "starred"
     minimum_raters: Annotated[int, Field(ge=1, le=1_000_000)] = 3
@@ -154,6 +158,15 @@ class Policy(_Few):
     recent_days: Days = 7
     minimum_buyer_score: Share | None = None
     severities: Annotated[dict[Code, Severity], BeforeValidator(_few)] = {}
+
+    preset = model_validator(mode="before")(with_preset)
+
+    @model_validator(mode="after")
+    def _has_list(self) -> Policy:
+        """Refuse a policy by the asker's own list without a list: it would accept nobody, and not say why."""
+        if self.name is PolicyName.OWN_LIST and not (self.trust.accounts or self.trust.agents):
+            raise ValueError("own-list counts your own reviewers alone: name them in trust.accounts or trust.agents")
+        return self
 
     @field_validator("tag")
     @classmethod
@@ -187,20 +200,52 @@ def read_policy(path: Path) -> Policy:
     Raises:
         InvalidArgumentError: The file cannot be read, or a field is unknown or out of its limits.
     """
+    return policy_of(read_fields(path))
+
+
+def read_fields(path: Path) -> dict[str, Any]:
+    """Read the fields of a policy from a TOML file, without a check of their values.
+
+    Args:
+        path: The file.
+
+    Raises:
+        InvalidArgumentError: The file cannot be read.
+    """
     try:
         with path.open("rb") as file:
-            return policy_of(tomllib.load(file, parse_float=Decimal))
+            return tomllib.load(file, parse_float=Decimal)
     except OSError as problem:
         raise InvalidArgumentError(f"{quoted(str(path))} cannot be read: {problem.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise InvalidArgumentError(f"{quoted(str(path))} is not TOML: {problem}") from None
 
 
+def with_reviewers(fields: Any, accounts: Sequence[str] = (), agents: Sequence[str] = ()) -> Any:
+    """Return the fields of a policy that counts the ratings of further reviewers.
+
+    Args:
+        fields: The fields by name, or the name of a policy.
+        accounts: Accounts whose feedback counts.
+        agents: Agents whose ratings count.
+    """
+    changed = dict(fields) if isinstance(fields, Mapping) else {"name": fields}
+    trust = changed.get("trust", {})
+    if not (accounts or agents) or not isinstance(trust, Mapping):
+        return changed  # the caller learns by its validation
+    changed["trust"] = {
+        **trust,
+        "accounts": [*trust.get("accounts", ()), *accounts],
+        "agents": [*trust.get("agents", ()), *agents],
+    }
+    return changed
+
+
 def policy_of(fields: object) -> Policy:
     """Return a policy from its fields by name.
 
     Args:
-        fields: A dictionary, such as TOML or JSON makes.
+        fields: A dictionary, such as TOML or JSON makes, or the name of a policy.
 
     Raises:
         InvalidArgumentError: A field is unknown or out of its limits.

@@ -14,7 +14,7 @@ from bilateral.checks.parties import asker_of, find_agent
 from bilateral.checks.policy import Policy
 from bilateral.checks.raters import Question, judge
 from bilateral.checks.ratings import Ratings, lines
-from bilateral.checks.reasons import Reasons
+from bilateral.checks.reasons import MAX_SHOWN_URI, Reasons
 from bilateral.checks.standing import (
     agent_figures,
     judge_age,
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from bilateral.checks.files import Domain, RegistrationFacts
     from bilateral.checks.parties import Party
     from bilateral.checks.seams import Findings
-    from bilateral.checks.verdicts import Check, FileEvidence
+    from bilateral.checks.sights import Sight
+    from bilateral.checks.verdicts import Check
     from bilateral.identifiers import AgentId, GlobalAgentId
 
 _ONE_BY_ONE: Final = 8
@@ -108,7 +109,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     judge_age(reasons, moment, facts)
     words = words_at(connection, moment, identity, facts)
     registration = _judge_file(connection, reasons, party, words, payment)
-    domains, domain = _judge_domains(connection, reasons, party, words, registration)
+    domains, registered = _judge_domains(connection, reasons, party, words, registration)
     approved = _judge_approvals(connection, reasons, party, words, kinds)
     asker = None if for_client is None else asker_of(connection, moment, identity, for_client)
     own = frozenset(facts.accounts | approved)
@@ -124,7 +125,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         **agent_figures(moment, facts),
         "pay_to": None if payment is None else checksummed(payment.pay_to),
         "file": None if registration is None else registration.sight.state.value,
-        "domains": [_domain_figure(it) for it in domains],
+        "domains": [_domain_figure(number, domain) for number, domain in enumerate(domains, 1)],
         "rating": rating_figures(judgement.counted, reasons.policy.tag),
         "lines": known,
         "validations": validations,
@@ -133,8 +134,8 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     untrusted = {
         "name": registration and registration.name,
         "description": registration and registration.description,
-        "uri": registration and registration.sight.uri,
-        "domain": domain,
+        "domain": registered[:MAX_SHOWN_URI],
+        "domains": {str(number): domain.host for number, domain in enumerate(domains, 1)},
         "lines": others,
     }
     return reasons.check(
@@ -179,16 +180,17 @@ def _judge_file(
         reasons.add(Code.NO_FILE, "The agent names no registration file.", event)
         return None
     facts = registration_of(connection, party.moment, party.identity, party.agent_id, uri)
+    reasons.number_of(facts.sight)  # the answer names it also if nothing is wrong with it
     if facts.sight.state is State.WAITING:
         reasons.add(Code.FILE_NOT_LOADED, "The index had not fetched the registration file by the block.", event)
         return facts
     sight = facts.sight
     if sight.reason in _HASH_REASONS:
-        reasons.add(Code.FILE_HASH_DIFFERS, "The registration file has another hash than it must have.", sight.evidence)
+        reasons.add(Code.FILE_HASH_DIFFERS, "The registration file has another hash than it must have.", sight)
     elif sight.state is State.MALFORMED:
-        reasons.add(Code.FILE_MALFORMED, "The registration file is not a registration file.", sight.evidence)
+        reasons.add(Code.FILE_MALFORMED, "The registration file is not a registration file.", sight)
     elif sight.reason is not None:
-        reasons.add(Code.FILE_UNREACHABLE, "The registration file could not be fetched last time.", sight.evidence)
+        reasons.add(Code.FILE_UNREACHABLE, "The registration file could not be fetched last time.", sight)
     if sight.state is State.LOADED:
         _judge_content(reasons, facts, payment)
     return facts
@@ -196,7 +198,7 @@ def _judge_file(
 
 def _judge_content(reasons: Reasons, facts: RegistrationFacts, payment: Payment | None) -> None:
     """Add the reasons about what the registration file says."""
-    evidence = facts.sight.evidence
+    evidence = facts.sight
     if facts.names_others and not facts.is_confirmed:
         reasons.add(Code.FILE_OF_OTHER_AGENT, "The registration file names other agents, and not this one.", evidence)
     elif not facts.is_confirmed:
@@ -225,7 +227,7 @@ def _judge_domains(
     text, event = words.domain
     registered = registered_domain(*place, text) if text else None
     of_services = () if registration is None else registration.domains
-    own = None if registration is None else registration.sight.evidence
+    own = None if registration is None else registration.sight
     found = [(it, "A service is at") for it in of_services]
     if registered is not None and registered.host not in {it.host for it in of_services}:
         found.append((registered, "The agent is registered under"))
@@ -234,23 +236,23 @@ def _judge_domains(
         reasons.add(Code.DOMAIN_UNPROVEN, sentence, event)
     elif not found and reasons.policy.require_domain:
         reasons.add(Code.DOMAIN_UNPROVEN, "No https domain of the agent is known.", own)
-    for domain, where in found:
-        _judge_domain(reasons, domain, where, own if domain.sight is None else domain.sight.evidence)
+    for number, (domain, where) in enumerate(found, 1):
+        _judge_domain(reasons, domain, f"{where} domain {number}", number, domain.sight or own)
     return tuple(domain for domain, _ in found), text
 
 
-def _judge_domain(reasons: Reasons, domain: Domain, where: str, evidence: FileEvidence | None) -> None:
-    """Add the reason that a domain makes."""
+def _judge_domain(reasons: Reasons, domain: Domain, where: str, number: int, evidence: Sight | None) -> None:
+    """Add the reason that a domain makes. Its host may be a sentence, so reasons name it by its number."""
     if domain.is_proven:
-        reasons.add(Code.DOMAIN_PROVEN, f"The domain {domain.host} names the agent.", evidence)
+        reasons.add(Code.DOMAIN_PROVEN, f"Domain {number} names the agent.", evidence)
     elif domain.is_denied:
-        sentence = f"{where} {domain.host}, and this domain names other agents, but not this one."
+        sentence = f"{where}, and this domain names other agents, but not this one."
         reasons.add(Code.DOMAIN_DENIED, sentence, evidence)
     elif domain.is_read:
-        sentence = f"{where} {domain.host}, and this domain does not name the agent."
+        sentence = f"{where}, and this domain does not name the agent."
         reasons.add(Code.DOMAIN_UNPROVEN, sentence, evidence)
     else:
-        sentence = f"{where} {domain.host}. This is not checked: the index has not read the domain's file."
+        sentence = f"{where}. This is not checked: the index has not read the domain's file."
         reasons.add(Code.DOMAIN_UNPROVEN, sentence, evidence)
 
 
@@ -290,6 +292,6 @@ def _judge_approvals(
     return {account for account, _ in approved}
 
 
-def _domain_figure(domain: Domain) -> dict[str, Any]:
+def _domain_figure(number: int, domain: Domain) -> dict[str, Any]:
     """Return the figure of a domain."""
-    return {"host": domain.host, "is_proven": domain.is_proven, "is_denied": domain.is_denied}
+    return {"domain": number, "is_proven": domain.is_proven, "is_denied": domain.is_denied}

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import func, select
 
-from bilateral.checks.verdicts import FileEvidence
 from bilateral.index.tables import files as schema
 from bilateral.index.tables.files import State
 
@@ -40,12 +39,6 @@ class Sight:
     content_hash: bytes | None
     integrity: str | None
     reason: str | None
-
-    @property
-    def evidence(self) -> FileEvidence:
-        """The file as evidence."""
-        hash_ = None if self.content_hash is None else "0x" + self.content_hash.hex()
-        return FileEvidence(self.uri, self.state.value, hash_, self.integrity, self.reason)
 
 
 def sights(connection: Connection, moment: Moment, file_ids: Collection[bytes]) -> dict[bytes, Sight]:

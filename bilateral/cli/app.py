@@ -102,13 +102,13 @@ app = make_group(
 @app.callback()
 def run(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and its commit.")] = False,
 ) -> None:
     """Show the version, or the help if no command is named."""
     if version:
-        from importlib.metadata import version as distribution_version  # noqa: PLC0415  # slow, and for one option
+        from bilateral.version import described  # noqa: PLC0415  # slow, and for one option
 
-        Output(as_json=False).raw(f"bilateral {distribution_version('bilateral')}")
+        Output(as_json=False).raw(f"bilateral {described()}")
         raise typer.Exit
     show_help(context)
 

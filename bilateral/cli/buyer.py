@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bilateral.cli import buyer_service, buyer_store
+from bilateral.cli import buyer_messages, buyer_service, buyer_store
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.errors import InvalidArgumentError
@@ -34,24 +34,43 @@ Terms = Annotated[
 Role = Annotated[str, typer.Argument(metavar="ROLE", help="attestor or anchorer.", show_default=False)]
 
 
-@command(app, "show", f"bilateral buyer show {_ADDRESS}", f"bilateral buyer show {_ADDRESS} --seller {_SELLER}")
+@command(
+    app,
+    "show",
+    f"bilateral buyer show {_ADDRESS} --service https://service.example",
+    f"bilateral buyer show {_ADDRESS} --seller {_SELLER}",
+)
 def show(
     invocation: Invocation,
     buyer: Buyer,
     seller: Annotated[
         str | None, typer.Option("--seller", metavar="ADDRESS", help="Show the vote of this seller, too.")
     ] = None,
+    service: buyer_service.Service = None,
+    policy: buyer_service.ScoringPolicy = None,
 ) -> None:
-    """Show the score, the tier and both records of a buyer."""
-    with invocation.reading() as client:
-        found = {
-            "score": client.get_buyer_score(buyer),
-            "tier": client.get_buyer_tier(buyer),
-            "from_settled_payments": client.get_settlement_score(buyer),
-            "records": client.get_buyer_records(buyer),
-        }
-        if seller is not None:
-            found["vote_of_seller"] = client.get_buyer_feedback(buyer, seller)
+    """Show a buyer's score and tier: those of the service if one is named, else those of both records on chain.
+
+    The answer names its sources. A service counts all payments that it has seen; the registry on chain those that it
+    settled, and those that its attestor vouches for.
+    """
+    found: dict[str, Any] = {}
+    if service is not None:
+        found = buyer_service.answer_about(invocation, service, buyer, policy)
+    elif policy is not None:
+        raise InvalidArgumentError("--policy is for a service: name it by --service; the registry has one rule alone")
+    if service is None or seller is not None:
+        with invocation.reading() as client:
+            if service is None:
+                found = {
+                    "score": client.get_buyer_score(buyer),
+                    "tier": client.get_buyer_tier(buyer),
+                    "from_settled_payments": client.get_settlement_score(buyer),
+                    "records": client.get_buyer_records(buyer),
+                    "sources": [buyer_service.source_on_chain(client)],
+                }
+            if seller is not None:
+                found["vote_of_seller"] = client.get_buyer_feedback(buyer, seller)
     invocation.output.result(found, title="Buyer")
 
 
@@ -290,6 +309,7 @@ def take_role(invocation: Invocation, role: Role) -> None:
 
 
 buyer_service.add_commands(app)
+buyer_messages.add_commands(app)
 buyer_store.add_commands(app)
 
 

@@ -16,6 +16,8 @@ from bilateral.errors import InvalidArgumentError, MissingExtraError
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from bilateral.client import Client
+
 _BUYER = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
 _SELLER = "eip155:8453:0x8004…#247"
 _SERVICE = "https://service.example"
@@ -28,6 +30,10 @@ Service = Annotated[
     typer.Option(
         "--service", envvar="BILATERAL_BUYER_SERVICE", metavar="URL", help="The service for buyers.", show_default=False
     ),
+]
+ScoringPolicy = Annotated[
+    str | None,
+    typer.Option("--policy", metavar="NAME", help="The scoring policy of the service; its own one if left out."),
 ]
 Seller = Annotated[
     str | None,
@@ -45,7 +51,7 @@ def add_commands(app: typer.Typer) -> None:
         app,
         "discount",
         f"bilateral buyer discount {_BUYER} --seller '{_SELLER}' --service {_SERVICE}",
-        f"bilateral buyer discount {_BUYER} --incentives agent-buyer-incentives.json",
+        f"bilateral buyer discount {_BUYER} --incentives agent-buyer-incentives.json --service {_SERVICE}",
         f"bilateral buyer discount {_BUYER} --incentives https://seller.example/.well-known/agent-buyer-incentives.json",
     )(discount)
     command(
@@ -58,7 +64,7 @@ def add_commands(app: typer.Typer) -> None:
     )(feedback)
 
 
-def discount(
+def discount(  # noqa: PLR0913, PLR0917  # one an option
     invocation: Invocation,
     buyer: Buyer,
     seller: Seller = None,
@@ -68,20 +74,26 @@ def discount(
         typer.Option(
             "--incentives",
             metavar="FILE|URL",
-            help="Apply the seller's policy in this JSON document to the records on chain, and ask no service.",
+            help="Apply the seller's policy in this JSON document to the buyer's score, which show shows.",
         ),
     ] = None,
+    policy: ScoringPolicy = None,
 ) -> None:
-    """Show the discount that a seller gives a buyer: by a service, or by the records on chain."""
+    """Show the discount that a seller gives a buyer.
+
+    The score is that of `show`: of the service if one is named, else of both records on chain. The answer names its
+    sources.
+    """
     if incentives is not None:
-        if service is not None or seller is not None:
-            raise InvalidArgumentError("name either --incentives, or --service and --seller")
-        invocation.output.result(_by_records(invocation, buyer, incentives), title="Discount")
+        if seller is not None:
+            raise InvalidArgumentError("name either --incentives or --seller")
+        invocation.output.result(_by_policy(invocation, buyer, incentives, service, policy), title="Discount")
         return
     if service is None or seller is None:
         raise InvalidArgumentError("name the service by --service and the agent by --seller, or give --incentives")
-    found = _remote().ask_discount(service, buyer, seller)
-    invocation.output.result(dict(found), title="Discount")
+    found = _remote().ask_discount(service, buyer, seller, policy=policy)
+    source = _source_of_service(service, found.get("scoringPolicy"), None)
+    invocation.output.result({**found, "sources": [source]}, title="Discount")
 
 
 def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
@@ -157,27 +169,68 @@ def _remote() -> ModuleType:
     return remote
 
 
-def _by_records(invocation: Invocation, buyer: str, place: str) -> dict[str, Any]:
-    """Apply a seller's policy, in a file or behind a URI, to the records of a buyer on chain."""
+def answer_about(invocation: Invocation, service: str, buyer: str, policy: str | None) -> dict[str, Any]:
+    """Return the profile of a buyer by a service, with its source.
+
+    Args:
+        invocation: The command. Its chain counts, or else the service's first one.
+        service: The URL of the service.
+        buyer: The buyer.
+        policy: The scoring policy; None for the service's own one.
+    """
+    profile = _remote().ask_buyer(service, buyer, chain_id=invocation.settings.chain, policy=policy)
+    reputation = profile.get("reputation")
+    known: dict[str, Any] = reputation if isinstance(reputation, dict) else {}
+    source = _source_of_service(service, known.get("scoringPolicy"), profile.get("asOfBlock"))
+    return {"score": known.get("score"), "tier": known.get("tier"), **profile, "sources": [source]}
+
+
+def source_on_chain(client: Client) -> dict[str, Any]:
+    """Return the registry of buyers as the source of an answer.
+
+    Args:
+        client: The client that asked it.
+    """
+    from bilateral.contracts import Registry  # noqa: PLC0415  # slow to import
+
+    deployment = client.get_deployment()
+    registry = f"eip155:{deployment.chain_id}:{deployment.address_of(Registry.BUYERS)}"
+    return {"source": "registry", "registry": registry, "counts": "settled and attested payments"}
+
+
+def _source_of_service(service: str, policy: Any, block: Any) -> dict[str, Any]:
+    known = {"source": "service", "service": _remote().base_of(service), "scoring_policy": policy, "as_of_block": block}
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _by_policy(
+    invocation: Invocation, buyer: str, place: str, service: str | None, policy: str | None
+) -> dict[str, Any]:
+    """Apply a seller's policy, in a file or behind a URI, to a buyer as a service or the records on chain show it."""
     require_extra()
     from bilateral.buyers.chain import incentives_of, standing_of  # noqa: PLC0415  # slow, and an extra
-    from bilateral.buyers.discounts import discount_for  # noqa: PLC0415
-    from bilateral.buyers.score import score_of, tier_of  # noqa: PLC0415
+    from bilateral.buyers.discounts import discount_by, facts_of, facts_of_profile  # noqa: PLC0415
     from bilateral.cli.terms import json_of  # noqa: PLC0415
     from bilateral.client.operations import registries  # noqa: PLC0415
+    from bilateral.identifiers import checksummed  # noqa: PLC0415
 
-    said = json_of(_read(invocation, place))
-    policy = incentives_of(said)
-    with invocation.reading() as client:
-        records, now = client.get_buyer_records(buyer), int(client._run(registries.block_time()).timestamp())
-        standing = standing_of(records, client.get_deployment().chain_id, now)
-    found, metrics = discount_for(policy, standing), standing.weighed.metrics
+    incentives = incentives_of(json_of(_read(invocation, place)))
+    if service is not None:
+        profile = answer_about(invocation, service, buyer, policy)
+        facts, sources = facts_of_profile(profile), profile["sources"]
+    else:
+        with invocation.reading() as client:
+            records, now = client.get_buyer_records(buyer), int(client._run(registries.block_time()).timestamp())
+            facts = facts_of(standing_of(records, client.get_deployment().chain_id, now))
+            sources = [source_on_chain(client)]
+    found = discount_by(incentives, facts)
     return {
-        "buyer": standing.buyer,
-        "tier": tier_of(metrics),
-        "score": score_of(metrics),
+        "buyer": checksummed(buyer),
+        "tier": facts.tier,
+        "score": facts.score,
         "percentage": found.percentage,
         "verdict": found.verdict,
         "reason": found.reason,
         "warnings": list(found.warnings),
+        "sources": sources,
     }

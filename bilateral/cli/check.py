@@ -32,8 +32,11 @@ _EXITS: Final = {"accept": ExitCode.DONE, "caution": ExitCode.CAUTION, "decline"
 _SOURCES: Final = {"server": ("files", "analysis"), "client": ("payments", "analysis")}
 _HASH: Final = re.compile("0x[0-9a-fA-F]{64}")
 
-PolicyFile = Annotated[
-    Path | None, typer.Option("--policy", metavar="FILE", help="A policy in TOML, see docs/checks.md.")
+PolicySource = Annotated[
+    str | None,
+    typer.Option(
+        "--policy", metavar="NAME|FILE", help="balanced, strict, own-list, or a file in TOML, see docs/checks.md."
+    ),
 ]
 AtBlock = Annotated[
     int | None, typer.Option("--at-block", min=0, help="The block of the answer; the last indexed one if left out.")
@@ -84,7 +87,7 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # one a setting
         str | None,
         typer.Option("--for-client", metavar="CLIENT", help="The account or agent that asks, for its own experience."),
     ] = None,
-    policy: PolicyFile = None,
+    policy: PolicySource = None,
     minimum_rating: Minimum = None,
     trust: TrustAccounts = None,
     trust_agents: TrustAgents = None,
@@ -134,7 +137,7 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # one a setting
     chain_id: Annotated[
         int | None, typer.Option("--chain-id", min=1, help="The chain of an account, if the index has several.")
     ] = None,
-    policy: PolicyFile = None,
+    policy: PolicySource = None,
     minimum_rating: Minimum = None,
     trust: TrustAccounts = None,
     trust_agents: TrustAgents = None,
@@ -179,17 +182,17 @@ def _reading(database: str | None) -> Iterator[Connection]:
 
 
 def _policy(
-    path: Path | None, minimum_rating: str | None, accounts: list[str] | None, agents: list[str] | None
+    source: str | None, minimum_rating: str | None, accounts: list[str] | None, agents: list[str] | None
 ) -> Policy:
-    """Return the policy of the file, with what the options say."""
-    from bilateral.checks.policy import Policy, policy_of, read_policy  # noqa: PLC0415  # slow to import
+    """Return the policy with a name or in a file, with what the options say."""
+    from bilateral.checks.policy import policy_of, read_fields, with_reviewers  # noqa: PLC0415  # slow to import
+    from bilateral.checks.presets import PRESETS, PolicyName  # noqa: PLC0415  # slow to import
 
-    fields: dict[str, Any] = (Policy() if path is None else read_policy(path)).model_dump()
+    named = source or PolicyName.BALANCED
+    fields: dict[str, Any] = {"name": named} if named in PRESETS else read_fields(Path(named))
     if minimum_rating is not None:
         fields["minimum_rating"] = minimum_rating
-    fields["trust"]["accounts"] = [*fields["trust"]["accounts"], *(accounts or [])]
-    fields["trust"]["agents"] = [*fields["trust"]["agents"], *(agents or [])]
-    return policy_of(fields)
+    return policy_of(with_reviewers(fields, accounts or (), agents or ()))
 
 
 def _moment(side: str, at_block: int | None, history: str | None, repeat: Path | None) -> dict[str, Any]:
@@ -232,6 +235,7 @@ def _show(invocation: Invocation, found: Check) -> None:
         "agent": found.agent,
         "account": found.account,
         "name, as it calls itself": found.untrusted.get("name"),
+        "domains, as it names them": found.untrusted.get("domains"),
         "block": found.block,
         "reasons": {f"{it.severity.value}: {it.code.value}": it.sentence for it in found.reasons},
         "rating": found.figures.get("rating"),

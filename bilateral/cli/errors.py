@@ -10,6 +10,7 @@ from bilateral import errors
 from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError
 from bilateral.checks.errors import CheckError
 from bilateral.errors import BilateralError
+from bilateral.errors import solana as solana_errors
 from bilateral.index import errors as index_errors
 
 if TYPE_CHECKING:
@@ -156,6 +157,9 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             errors.NotAgentOwnerError,
             errors.PaymentSettledHereError,
             errors.TransactionFailedError,
+            solana_errors.AgentRefusedError,
+            solana_errors.SolanaPaymentError,
+            solana_errors.SolanaWriteError,
         ),
     ),
     (
@@ -175,6 +179,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             index_errors.FirstBlockAheadError,
             index_errors.MissingLogsError,
             index_errors.NoEndpointError,
+            solana_errors.SolanaError,
         ),
     ),
     (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from bilateral.cli.invocation import Invocation
+from bilateral.cli.local_names import parse_feedback
 from bilateral.cli.options import (
     Agent,
     FeedbackText,
@@ -25,7 +26,6 @@ from bilateral.cli.shapes import plain
 from bilateral.cli.tags import marked_tag, quoted_tag
 from bilateral.cli.views import view_of
 from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import FeedbackId
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def show(
     load_file: Annotated[bool, typer.Option("--load/--no-load", help="Load the feedback file.")] = True,
 ) -> None:
     """Show a feedback with its file and the answers to it."""
-    found = FeedbackId.parse(feedback)
+    found = parse_feedback(feedback)
     with invocation.reading("Loading the feedback") as client:
         entry = client.get_feedback(found, load_file=load_file)
         responses = client.get_responses(found)
@@ -345,7 +345,7 @@ def respond(
         raise InvalidArgumentError("the answer is empty")
     if text is not None and file_hash is not None:
         raise InvalidArgumentError("--hash goes with --uri: leave it out beside --text")
-    found = FeedbackId.parse(feedback)
+    found = parse_feedback(feedback)
     response = text if text is not None else ResponseLink(uri, hash_bytes(file_hash, "--hash"))
     invocation.write("Answered", lambda client: client.append_response(found, response=response))
 
@@ -358,7 +358,7 @@ def respond(
 )
 def revoke(invocation: Invocation, feedback: FeedbackText) -> None:
     """Revoke a feedback of the signer. This is final."""
-    found = FeedbackId.parse(feedback)
+    found = parse_feedback(feedback)
     invocation.write("Feedback revoked", lambda client: client.revoke_feedback(found))
 
 

@@ -17,7 +17,8 @@ GROUPS: Final = {
     "check": "Ask before money moves: should I pay this server, should I serve this client?",
     "trust": "Find coordinated and false ratings, and score agents without them.",
     "buyer": "Read and write the records of buyers, which payments prove.",
-    "x402": "Rotate the keys that sign an agent's paid answers.",
+    "x402": "Check a server that takes payments; rotate the keys that sign an agent's paid answers.",
+    "solana": "Show an agent of SATI on Solana, and change it by its owner's key.",
     "index": "Index the events of all registries into SQL, and compare the rows with the chain.",
 }
 """The help of each group, in the order of the help. The module of a group has the same name."""

@@ -7,6 +7,7 @@ import signal
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -277,6 +278,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
 ) -> None:
     """Look for false ratings in the index, and store findings and scores beside the rows that they rest on."""
     require_extra()
+    import_module("bilateral.trust")  # it says what to install if its packages are missing
     from bilateral.cli import analysis  # noqa: PLC0415  # slow to import
 
     with open_index(database) as engine:

@@ -24,10 +24,12 @@ from bilateral.cli.secrets import (
     PINATA_VARIABLE,
     PINNING_VARIABLE,
 )
-from bilateral.errors import BilateralError, InvalidArgumentError
+from bilateral.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_AGENT_FORMS: Final = "write 42, 84532:42 or eip155:84532:0x…#42"
 
 Agent = Annotated[
     str, typer.Argument(metavar="AGENT", help="An agent: 42, 84532:42 or eip155:84532:0x…#42.", show_default=False)
@@ -36,7 +38,7 @@ FeedbackText = Annotated[
     str,
     typer.Argument(
         metavar="FEEDBACK",
-        help="A feedback: agent:client:index, the index from 0, as lists show it.",
+        help="A feedback: agent:client:index, the index from 0. The client is an address or an alias of your accounts.",
         show_default=False,
     ),
 ]
@@ -288,6 +290,20 @@ def moment(unix: int | None) -> datetime | None:
         raise InvalidArgumentError(f"{unix} is not a time in Unix seconds") from None
 
 
+def _require_agent(text: str) -> None:
+    """Refuse an invalid AGENT before a node is asked for anything.
+
+    Raises:
+        MalformedIdentifierError: The text has none of the forms of an agent id.
+    """
+    from bilateral.identifiers import AgentId, GlobalAgentId  # noqa: PLC0415  # slow to import
+
+    try:
+        (GlobalAgentId if "#" in text else AgentId).parse(text)
+    except MalformedIdentifierError:
+        raise MalformedIdentifierError("the id of an AGENT", text, _AGENT_FORMS) from None
+
+
 def make_group(name: str, about: str = "", **settings: Any) -> typer.Typer:
     """Make a group of commands, which shows its help if no command is named.
 
@@ -354,6 +370,8 @@ def command(  # noqa: C901, PLR0913  # what commands differ in
             common["ipfs_gateways"] = tuple(common.get("ipfs_gateways") or ())
             output = Output(as_json=as_json)
             try:
+                for agent in agents:
+                    _require_agent(arguments[agent])
                 function(Invocation(Settings(**common), output), **arguments)
             except typer.Exit:  # the result is shown, and the exit code says more about it
                 raise
@@ -366,6 +384,7 @@ def command(  # noqa: C901, PLR0913  # what commands differ in
                 raise
 
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+        agents = [parameter.name for parameter in own if parameter.annotation == Agent]
         options = [
             inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
             for option, (annotation, default) in shared.items()

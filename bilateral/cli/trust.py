@@ -45,10 +45,11 @@ def analyse(
     ] = None,
 ) -> None:
     """Analyse tables, and write the results as Parquet. A database does the relational steps itself."""
-    from bilateral.trust.engine import Engine  # noqa: PLC0415  # scipy is heavy, and an extra
+    from bilateral.trust.accounts import told_apart  # noqa: PLC0415  # pyarrow is heavy, and an extra
+    from bilateral.trust.engine import Engine  # noqa: PLC0415
     from bilateral.trust.results import Results  # noqa: PLC0415
     from bilateral.trust.reviews import Reviews, told_absent  # noqa: PLC0415
-    from bilateral.trust.tables import Tables  # noqa: PLC0415
+    from bilateral.trust.tables import COLUMNS, Tables  # noqa: PLC0415
 
     cases = Reviews.read(reviews) if reviews is not None else None
     if "://" in tables:
@@ -60,6 +61,9 @@ def analyse(
         engine = Engine().fit(Tables.read(Path(tables)), cases, trusted or [])
     Results.of(engine).write(out)
     ledger = engine.context_.ledger
+    apart = told_apart({name: getattr(engine.tables_, name) for name in COLUMNS})
+    for sentence in apart:
+        invocation.output.note(sentence)
     absent = engine.absent_cases()
     if absent:
         invocation.output.note(told_absent(absent))
@@ -74,6 +78,7 @@ def analyse(
             "flagged": int(engine.suspicion_.flagged.sum()),
             "trust_list": len(trusted or []),
             "unknown_cases": sorted(absent),
+            "warnings": apart,
             "out": str(out),
         },
         title="Trust analysis",

@@ -1,4 +1,4 @@
-"""`bilateral x402 signers …`: the keys that sign an agent's paid answers."""
+"""`bilateral x402 …`: the keys that sign an agent's paid answers, and a check of a server that takes payments."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.errors import KeyUnavailableError
+from bilateral.cli.errors import ExitCode, KeyUnavailableError
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.keys import find_passphrase
 from bilateral.cli.options import Agent, command, make_group, moment
 from bilateral.errors import InvalidArgumentError
-from bilateral.text import quoted
+from bilateral.text import printable, quoted
 
 if TYPE_CHECKING:
     from bilateral.documents import Signer
@@ -29,6 +29,43 @@ _MIN_DIGITS: Final = 8
 _HOUR: Final = timedelta(hours=1)
 
 
+@command(
+    app,
+    "check",
+    "bilateral x402 check https://agent.example/weather",
+    "bilateral x402 check https://agent.example/forecast --method POST --body-file question.json",
+)
+def check(
+    invocation: Invocation,
+    url: Annotated[str, typer.Argument(metavar="URL", help="The URL of a paid route.", show_default=False)],
+    method: Annotated[str, typer.Option("--method", metavar="NAME", help="The method of the request.")] = "GET",
+    body_file: Annotated[
+        Path | None, typer.Option("--body-file", metavar="FILE", help="A file with the body of the request.")
+    ] = None,
+) -> None:
+    """Ask a server for its price, and check its agent, wallet and keys. Nothing is paid. Exit code 13: problems."""
+    from bilateral.x402.preflight import check_url  # noqa: PLC0415  # slow, and an extra
+    from bilateral.x402.verifier import Verifier  # noqa: PLC0415
+
+    content = b"" if body_file is None else invocation.read_file(body_file)
+    with invocation.reading("Asking the server and the node") as client:
+        deployment, node = client.get_deployment(), str(invocation.settings.rpc_url)
+        with Verifier({node: deployment}, loader=invocation.loader()) as verifier:
+            findings = check_url(verifier, url, method, content=content)
+    invocation.output.results(
+        findings,
+        {
+            "profile": lambda finding: finding.profile,
+            "network": lambda finding: printable(finding.network),
+            "check": lambda finding: finding.check,
+            "result": lambda finding: finding.code or "passed",
+            "problem": lambda finding: finding.problem,
+        },
+    )
+    if any(finding.code for finding in findings):
+        raise typer.Exit(ExitCode.DECLINE)
+
+
 @command(signers, "list", "bilateral x402 signers list 42")
 def list_command(invocation: Invocation, agent: Agent) -> None:
     """List the keys in an agent's registration file, valid or not."""
@@ -36,19 +73,22 @@ def list_command(invocation: Invocation, agent: Agent) -> None:
 
     with invocation.reading("Loading the agent") as client:
         found = list_signers(client, agent)
-    columns = {
-        "public key": "publicKey",
-        "algorithm": "algorithm",
-        "role": "role",
-        "valid from": "validFrom",
-        "valid until": "validUntil",
-        "comment": "comment",
-    }
+    columns = {"public key": "publicKey", "algorithm": "algorithm", "role": "role", "comment": "comment"}
+    times = {"valid from": "validFrom", "valid until": "validUntil"}
     rows = [it.to_object() for it in found]
     invocation.output.results(
         rows,
-        {title: lambda row, name=name: row.get(name) for title, name in columns.items()},  # type: ignore[misc]
+        {title: lambda row, name=name: row.get(name) for title, name in columns.items()}
+        | {title: lambda row, name=name: _date(row.get(name)) for title, name in times.items()},
     )
+
+
+def _date(unix: object) -> object:
+    """Return a time of a registration file as a date; anything else as it is, since strangers write these files."""
+    try:
+        return moment(unix) if isinstance(unix, int) else unix
+    except InvalidArgumentError:
+        return unix
 
 
 @command(
@@ -82,7 +122,8 @@ def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
     algorithm: Annotated[str, typer.Option("--algorithm", metavar="NAME", help="secp256k1 or ed25519.")] = "secp256k1",
     role: Annotated[str, typer.Option("--role", metavar="ROLE", help="owner or delegate.")] = "delegate",
     valid_from: Annotated[
-        int | None, typer.Option("--valid-from", metavar="SECONDS", help="The start in Unix time; now if left out.")
+        int | None,
+        typer.Option("--valid-from", metavar="SECONDS", help="The start in Unix time; a minute ago if left out."),
     ] = None,
     valid_until: Annotated[
         int | None, typer.Option("--valid-until", metavar="SECONDS", help="The end in Unix time; never if left out.")

@@ -52,12 +52,16 @@ class Registration(DocumentModel):
     agent_id: int | str | None = None
 
     def is_agent(self, agent: GlobalAgentId) -> bool:
-        """Return True if this is that agent's entry. The case of EVM addresses does not matter."""
+        """Return True if this is that agent's entry. The case of EVM addresses does not matter.
+
+        On Solana, SATI's own tools write the chain before the mint. Both forms are the agent's entry.
+        """
         try:
             registry = AccountId.parse(self.agent_registry, verify_checksum=False)
         except MalformedIdentifierError:
             return False
-        return registry == agent.registry and str(self.agent_id) == agent.agent
+        names = {agent.agent} if registry.chain.is_evm else {agent.agent, f"{registry.chain}:{agent.agent}"}
+        return registry == agent.registry and str(self.agent_id) in names
 
 
 class Signer(DocumentModel):
@@ -195,6 +199,8 @@ class RegistrationFile(DocumentModel):
                 AccountId.parse(registration.agent_registry)
             except MalformedIdentifierError as error:
                 problems.append(str(error))
+            if str(registration.agent_id).startswith("solana:"):
+                problems.append(f"agentId {quoted(str(registration.agent_id))} is not the mint alone")
             if registration.model_extra:
                 problems.append("a registration has fields other than agentId and agentRegistry")
         problems += [

@@ -12,15 +12,23 @@ _CSS: Final = "text/css; charset=utf-8"
 _JAVASCRIPT: Final = "text/javascript; charset=utf-8"
 _FONT: Final = "font/woff2"
 
-_OWN: Final = {"style.css": _CSS, "app.js": _JAVASCRIPT, "network.js": _JAVASCRIPT}
+_OWN: Final = {
+    "style.css": _CSS,
+    "app.js": _JAVASCRIPT,
+    "network.js": _JAVASCRIPT,
+    "docs.js": _JAVASCRIPT,
+    "icon.svg": "image/svg+xml",
+}
 _COPIED: Final = {
     "sans.woff2": _FONT,
     "mono.woff2": _FONT,
     "serif.woff2": _FONT,
     "sigma.js": _JAVASCRIPT,
     "graphology.js": _JAVASCRIPT,
+    "swagger-ui-bundle.js": _JAVASCRIPT,
+    "swagger-ui.css": _CSS,
 }
-"""Files of others. Set-up copies them from node_modules."""
+"""Files of others. Set-up and builds bring them from npm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +52,25 @@ class Asset:
 
 
 @cache
-def asset(name: str) -> Asset:
-    """Return a file by its name without a hash.
+def asset(name: str) -> Asset | None:
+    """Return a file by its name without a hash; None if it is one of others and set-up did not copy it.
+
+    Pages do without: browsers then use fonts of their own, and the table below a graph says the same.
 
     Args:
         name: The name, such as `style.css`.
-
-    Raises:
-        FileNotFoundError: Set-up did not copy the files of others.
     """
     folder = files("bilateral.explorer") / "static"
-    try:
-        body = (folder / name if name in _OWN else folder / "vendor" / name).read_bytes()
-    except FileNotFoundError:
-        raise FileNotFoundError(f"the package has no {name}: run toolchain/setup.sh, which copies it") from None
+    place = folder / name if name in _OWN else folder / "vendor" / name
+    if name in _COPIED and not place.is_file():
+        return None
+    body = place.read_bytes()
     if name == "style.css":
         for font in (it for it in _COPIED if it.endswith(".woff2")):
-            body = body.replace(f"url({font})".encode(), f"url({asset(font).path})".encode())
+            copied = asset(font)
+            # A font that nobody has lets a browser go on to the next family of the list.
+            source = 'local("")' if copied is None else f'url({copied.path}) format("woff2")'
+            body = body.replace(f'url({font}) format("woff2")'.encode(), source.encode())
     stem, _, suffix = name.rpartition(".")
     hashed = f"{stem}.{sha256(body).hexdigest()[:12]}.{suffix}"
     return Asset(hashed, body, {**_OWN, **_COPIED}[name])
@@ -69,4 +79,4 @@ def asset(name: str) -> Asset:
 @cache
 def assets() -> dict[str, Asset]:
     """Return all files by their names with hashes."""
-    return {it.name: it for it in map(asset, (*_OWN, *_COPIED))}
+    return {it.name: it for it in map(asset, (*_OWN, *_COPIED)) if it is not None}

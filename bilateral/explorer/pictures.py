@@ -108,9 +108,10 @@ def _face(image: Image.Image, seed: str, place: tuple[int, int]) -> None:
 
 
 @cache
-def _font(name: str, size: int) -> ImageFont.FreeTypeFont:
-    """Return one of the site's fonts."""
-    return ImageFont.truetype(BytesIO(asset(f"{name}.woff2").body), size)
+def _font(name: str, size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """Return one of the site's fonts; Pillow's own if set-up did not copy it."""
+    copied = asset(f"{name}.woff2")
+    return ImageFont.load_default(size) if copied is None else ImageFont.truetype(BytesIO(copied.body), size)
 
 
 def _png(image: Image.Image) -> bytes:

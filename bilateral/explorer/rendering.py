@@ -95,7 +95,7 @@ def _environment() -> Environment:
         "short": text.short,
         "strip": charts.strip,
         "transaction_link": networks.transaction_link,
-        "asset": lambda name: asset(name).path,
+        "asset": lambda name: (found := asset(name)) and found.path,
         "version": version("bilateral"),
         "visible": text.visible,
         "web_link": text.web_link,
@@ -177,6 +177,11 @@ def render_account(frame: Frame, page: AccountPage) -> str:
 def render_method(frame: Frame, page: MethodPage) -> str:
     """Return the page that says how each figure is made, as HTML."""
     return render("method", frame, page=page)
+
+
+def render_docs(frame: Frame, _: Mapping[str, Any]) -> str:
+    """Return the page of the HTTP API as HTML."""
+    return render("docs", frame)
 
 
 def render_rating(frame: Frame, page: RatingPage) -> str:

@@ -13,7 +13,7 @@ from bilateral.explorer.direct import ADDRESS_LENGTH, Direct, directly
 from bilateral.explorer.networks import chain_of, ratings_path
 from bilateral.query.chains import ChainProgress, chains
 from bilateral.query.search.agents import FoundAgent, search_agents
-from bilateral.query.search.filters import MAX_GATES, AgentSearch, Capability, Gate, Order, Payment, Side
+from bilateral.query.search.filters import MAX_GATES, OF_GATE, AgentSearch, Capability, Gate, Order, Payment, Side
 from bilateral.query.search.gate_texts import entry_of
 from bilateral.text import quoted
 
@@ -145,6 +145,12 @@ def search_of(fields: Mapping[str, str]) -> AgentSearch:
     text, owner = fields.get("q"), fields.get("owner")
     if text and owner is None and text[:2].lower() == "0x" and len(text) == ADDRESS_LENGTH:
         text, owner = None, text
+    gates = tuple(gate for end in ENDS if (gate := _gate(fields, end)) is not None)
+    order = _one_of(Order, "order", fields.get("order"))
+    if order in OF_GATE and not gates:
+        raise InvalidArgumentError(
+            "this order ranks agents by the first gate: fill in a tag, such as starred, or choose another order"
+        )
     return AgentSearch(
         text=text,
         owner=owner,
@@ -160,8 +166,8 @@ def search_of(fields: Mapping[str, str]) -> AgentSearch:
         updated_to=_day("updated_to", fields, is_end=True),
         metadata=tuple(map(entry_of, _listed("metadata", fields))),
         rated=_yes_or_no("rated", fields),
-        gates=tuple(gate for end in ENDS if (gate := _gate(fields, end)) is not None),
-        order=_one_of(Order, "order", fields.get("order")),
+        gates=gates,
+        order=order,
     )
 
 

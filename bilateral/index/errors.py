@@ -361,6 +361,17 @@ class QueryTimeoutError(BilateralError):
         self.seconds = seconds
 
 
+class StarvedError(QueryTimeoutError):
+    """A query got too little processor time, because the machine is busy. Try again."""
+
+    reason = "busy"
+
+    def __init__(self, seconds: float) -> None:
+        """Compose the message from the time by the clock."""
+        super().__init__(seconds)
+        self.args = (f"the machine is busy: the query was not done within {seconds:g} seconds; try again in a second",)
+
+
 class ReadersBusyError(BilateralError):
     """Every connection to the database is in use. Try again."""
 

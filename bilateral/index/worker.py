@@ -122,6 +122,7 @@ class Worker:
         self._payments: PaymentFollower | None = None
         if settings.payments is not None:
             rows = PaymentStore(engine, self.chain_id, settings.payments)
+            rows.begin(first)
             self._payments = PaymentFollower(rows, self._pool, lambda seconds: not stop.wait(seconds))
         self._endpoint = ""
         self._is_ahead_told = False

@@ -52,9 +52,24 @@ REPEATABLE: Final = frozenset(
         "eth_getTransactionCount",
         "eth_getTransactionReceipt",
         "eth_maxPriorityFeePerGas",
+        "getAccountInfo",
+        "getBlockTime",
+        "getBlocksWithLimit",
+        "getFirstAvailableBlock",
+        "getGenesisHash",
+        "getLatestBlockhash",
+        "getMinimumBalanceForRentExemption",
+        "getMultipleAccounts",
+        "getSignatureStatuses",
+        "getSignaturesForAddress",
+        "getSlot",
+        "getTokenLargestAccounts",
+        "getTransaction",
+        "isBlockhashValid",
+        "simulateTransaction",
     }
 )
-"""Methods that are safe to retry. A transaction is sent once; its fate is looked up."""
+"""Methods of EVM and Solana nodes that are safe to retry. A transaction is sent once; its fate is looked up."""
 
 _TOO_LARGE: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)
 """HTTP statuses that mean "too large": ask for less."""

@@ -88,7 +88,7 @@ class Failure:
     error: BaseException
 
 
-_NOT_SHARED: Final = ("eth_sendRawTransaction",)
+_NOT_SHARED: Final = ("eth_sendRawTransaction", "sendTransaction")
 """Methods that change something, so each request counts."""
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from bilateral.index.tables import schema
+from bilateral.index.tables.payments import payment_cursor
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -69,4 +70,36 @@ def chains(connection: Connection) -> tuple[ChainProgress, ...]:
             reorgs,
         )
         for chain_id, first, block, hash_, block_time, head, finalized, updated, reorgs in rows
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentProgress:
+    """The progress of the payments of one chain, which follow its index.
+
+    Attributes:
+        chain_id: The chain.
+        block: The last block whose payments are stored; before the first indexed one if none is.
+        first_block: The first indexed block.
+        lag: The indexed blocks with enough confirmations whose payments are not stored.
+    """
+
+    chain_id: int
+    block: int
+    first_block: int
+    lag: int
+
+
+def payment_progress(connection: Connection) -> tuple[PaymentProgress, ...]:
+    """Return the progress of the payments of every chain that learns them, by chain id.
+
+    Args:
+        connection: The database.
+    """
+    table, cursor = schema.chain.c, payment_cursor.c
+    query = select(cursor.chain_id, cursor.block_number, cursor.confirmations, table.first_block, table.block_number)
+    rows = connection.execute(query.join(schema.chain, table.chain_id == cursor.chain_id).order_by(cursor.chain_id))
+    return tuple(
+        PaymentProgress(chain_id, block, first, max(0, head - confirmations + 1 - block))
+        for chain_id, block, confirmations, first, head in rows
     )

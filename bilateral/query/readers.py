@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import time
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from bilateral.errors import BilateralError
-from bilateral.index.errors import LargeAnswerError, QueryTimeoutError, ReadersBusyError
+from bilateral.index.errors import LargeAnswerError, QueryTimeoutError, ReadersBusyError, StarvedError
 from bilateral.index.store.database import parsed_url, require_file, unavailable
 from bilateral.index.store.revisions import require_current_revision, stored_revision
 
@@ -29,6 +30,9 @@ _BRIEF: Final = "bilateral_is_brief"
 
 _STEPS: Final = 5_000
 """The steps of SQLite's machine between two looks at the clock: some hundred microseconds."""
+
+_PATIENCE: Final = 5
+"""The clock's part of a time limit, in limits of processor time. Eight threads on two cores take four times as long."""
 
 CANCELED: Final = "57014"
 """PostgreSQL's code for a statement that took too long."""
@@ -59,6 +63,33 @@ _MAPPED_BYTES: Final = 64 * 1024**3
 """Bytes of a database file that SQLite reads without a copy. The pages belong to the system, which takes them back."""
 
 
+class _Limit:
+    """The time that a visit has left, of its thread and by the clock.
+
+    Args:
+        seconds: The processor time.
+        patience: The time by the clock, in these.
+
+    Attributes:
+        by_clock: The seconds by the clock.
+    """
+
+    def __init__(self, seconds: float, patience: int) -> None:
+        self.by_clock = seconds * patience
+        self._until = time.thread_time() + seconds
+        self._until_by_clock = time.monotonic() + self.by_clock
+
+    @property
+    def is_used_up(self) -> bool:
+        """True if the thread has used its processor time."""
+        return time.thread_time() >= self._until
+
+    @property
+    def is_over(self) -> bool:
+        """True if there is no time left."""
+        return self.is_used_up or time.monotonic() > self._until_by_clock
+
+
 class Reader:
     """Reads the database of an index. It cannot write, and never waits for a writer on SQLite.
 
@@ -87,6 +118,7 @@ class Reader:
     ) -> None:
         """See the class."""
         self.seconds = seconds
+        self._is_brief = is_brief
         self._engine = _engine(url, seconds, connections, is_brief=is_brief)
         try:
             with self._engine.connect() as connection:
@@ -109,23 +141,28 @@ class Reader:
     def connect(self, spent: float = 0.0) -> Iterator[Connection]:
         """Lend a connection, in a transaction that only reads.
 
-        The time limit counts from here, with the wait for a connection and the work between statements. Statements keep
-        it: work after the last one has no limit. On PostgreSQL, a statement that begins in the first tenth of the limit
-        may take all of it again.
+        The time limit counts from here, with the work between statements. Statements keep it: work after the last one
+        has no limit. SQLite works in the thread of the caller, so there the limit is of processor time: a busy machine
+        fails no query. By the clock, a visit has five times the limit, and a brief one the limit itself. PostgreSQL
+        counts by the clock, with the wait for a connection. There a statement that begins in the first tenth of the
+        limit may take all of it again.
 
         Args:
             spent: The seconds of the limit that the caller has used before.
 
         Raises:
             QueryTimeoutError: The visit took too long.
+            StarvedError: The machine is too busy to do the visit in time.
             ReadersBusyError: No connection became free in time.
             LargeAnswerError: SQLite would make a value that is too large.
             DatabaseUnavailableError: The database does not answer.
         """
-        deadline = time.monotonic() + self.seconds - spent
+        seconds = self.seconds - spent
+        deadline = time.monotonic() + seconds
+        limit = _Limit(seconds, 1 if self._is_brief else _PATIENCE)
         try:
             with self._engine.connect() as connection:
-                connection.connection.info["deadline"] = deadline
+                connection.connection.info.update(deadline=deadline, limit_of_thread=limit)
                 yield connection
                 connection.commit()  # after a rollback, psycopg forgets its prepared statements: planning is dear
         except PoolTimeoutError:
@@ -134,6 +171,8 @@ class Reader:
             said = str(problem.orig)
             if said == _TOO_LARGE:
                 raise LargeAnswerError(MOST_BYTES) from None
+            if said == "interrupted" and not limit.is_used_up:
+                raise StarvedError(limit.by_clock) from None
             # The reason of the server is lost if it came together with the former answer.
             was_late = problem.connection_invalidated and time.monotonic() > deadline
             if was_late or said == "interrupted" or getattr(problem.orig, "sqlstate", None) in (CANCELED, _ABANDONED):
@@ -201,8 +240,8 @@ def _prepare_sqlite(engine: Engine, seconds: float) -> None:
             f"mmap_size = {_MAPPED_BYTES}",
         ):
             connection.execute(f"PRAGMA {pragma}")
-        record.info["deadline"] = float("inf")  # until a visit begins
-        connection.set_progress_handler(lambda: time.monotonic() > record.info["deadline"], _STEPS)
+        record.info["limit_of_thread"] = _Limit(math.inf, 1)  # until a visit begins
+        connection.set_progress_handler(lambda: record.info["limit_of_thread"].is_over, _STEPS)
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
+from bilateral.trust.accounts import ACCOUNTS, in_small_letters, require_addresses
 from bilateral.trust.columns import LARGEST
 from bilateral.trust.opinions import Kind
 from bilateral.trust.propagation import EigenTrust
@@ -88,15 +89,22 @@ class Relational(Steps):
             raise InvalidArgumentError(f"no database opens at {quoted(shown)}: {told}") from None
 
     def tables(self) -> Tables:
-        """Return the tables, for the steps that arrays do."""
-        return Tables.of(**{name: self._out(self._table(name)) for name in self._names})
+        """Return the tables, for the steps that arrays do.
+
+        Raises:
+            InvalidArgumentError: A table is not as `Tables.of` takes it, or an account is not an address.
+        """
+        tables = {name: self._out(self.connection.table(name)) for name in self._names}
+        for name, table in tables.items():
+            require_addresses(name, table)
+        return Tables.of(**tables)
 
     def first_transfers(self, addresses: pa.Array, moves: Moves) -> First:  # noqa: ARG002
         """See `Steps`."""
         import ibis  # noqa: PLC0415  # heavy, and for this path only
 
         size = len(addresses)
-        self._accounts = ibis.memtable(pa.table({"address": addresses, "number": np.arange(size)}))
+        self._accounts = ibis.memtable(pa.table({"address": in_small_letters(addresses), "number": np.arange(size)}))
         funder, at, amount = np.full(size, -1, np.int64), np.full(size, np.nan), np.full(size, np.nan)
         moved = self._table("transfers")
         moved = moved.filter(moved.src != moved.dst)
@@ -227,11 +235,12 @@ class Relational(Steps):
         return ibis.union(*parts)
 
     def _table(self, name: str) -> Any:
-        """Return a table of the database; an empty one if it has none."""
+        """Return a table of the database with its addresses in small letters; an empty one if it has none."""
         import ibis  # noqa: PLC0415  # heavy, and for this path only
 
         if name in self._names:
-            return self.connection.table(name)
+            table = self.connection.table(name)
+            return table.mutate(**{column: _lowered(table[column]) for column in ACCOUNTS.get(name, ())})
         columns = COLUMNS[name] | (OPTIONAL.get(name, {}) if name == "transfers" else {})
         return ibis.memtable(pa.table({column: pa.array([], kind) for column, kind in columns.items()}))
 
@@ -255,6 +264,14 @@ def _interruptible() -> Iterator[None]:
 def _array(table: pa.Table, name: str) -> Any:
     """Return a column as an array."""
     return table[name].to_numpy()
+
+
+def _lowered(column: Any) -> Any:
+    """Return addresses as `in_small_letters` does."""
+    import ibis  # noqa: PLC0415  # heavy, and for this path only
+
+    texts = column.cast("string")  # an ENUM of DuckDB has no letters
+    return ibis.ifelse(texts.left(2).lower() == "0x", texts.lower(), texts)
 
 
 def _finite(column: Any) -> Any:

@@ -12,7 +12,9 @@ import pyarrow.parquet as pq
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
+from bilateral.trust.accounts import ACCOUNTS, one_spelling, require_addresses
 from bilateral.trust.columns import coded_together, encoded
+from bilateral.trust.reading import cast, require_ids
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,17 +79,9 @@ an agent that never changed hands. `funds` is false for a transfer that cannot b
 """
 
 _REPEATED: Final = {
-    "feedback": ["client", "tag"],
-    "ratings": ["kind", "client"],
-    "payments": ["payer", "payee"],
-    "transfers": ["src", "dst"],
-    "agents": ["owner", "wallet"],
+    name: (*columns, *{"feedback": ["tag"], "ratings": ["kind"]}.get(name, [])) for name, columns in ACCOUNTS.items()
 }
 """Columns whose texts repeat. They are read as dictionaries, which takes a fraction of the memory."""
-
-
-_ADDRESSES: Final = frozenset({"client", "payer", "payee", "src", "dst", "owner", "wallet"})
-"""Those of them that are addresses."""
 
 _CODED: Final = pa.dictionary(pa.int32(), pa.string())
 
@@ -116,16 +110,18 @@ class Tables:
     def of(cls, **tables: pa.Table) -> Tables:
         """Check tables and cast their columns; a table that is left out is empty.
 
+        An address that is spelled in several ways is one account, in small letters.
+
         Args:
             **tables: Arrow tables by name.
 
         Raises:
-            InvalidArgumentError: A table is unknown, lacks a column, has a column of another type, or an agent
-                without an owner.
+            InvalidArgumentError: A table is unknown, lacks a column, or has a value of another type. An agent has no
+                owner, or occurs twice.
         """
         if unknown := tables.keys() - COLUMNS.keys():
             raise InvalidArgumentError(f"unknown table {quoted(min(unknown))}: expected one of {', '.join(COLUMNS)}")
-        return cls(**{name: _checked(name, tables.get(name)) for name in COLUMNS})
+        return cls(**one_spelling({name: _checked(name, tables.get(name)) for name in COLUMNS}))
 
     @classmethod
     def read(cls, folder: Path) -> Tables:
@@ -135,7 +131,7 @@ class Tables:
             folder: The folder. A missing file is an empty table, except for the agents.
 
         Raises:
-            InvalidArgumentError: The folder has no agents, or a file is not such a table.
+            InvalidArgumentError: The folder has no agents, a file is not such a table, or an account is not an address.
         """
         if not (folder / "agents.parquet").is_file():
             raise InvalidArgumentError(f"no agents.parquet in {quoted(str(folder))}: name a folder of tables")
@@ -150,6 +146,7 @@ class Tables:
                 found[name] = _read(path, known, frozenset(_REPEATED.get(name, ())))
             except (pa.ArrowException, OSError) as error:
                 raise InvalidArgumentError(f"{path.name} is not a Parquet table: {error}") from None
+            require_addresses(name, found[name])
         _share_texts(found)
         pa.default_memory_pool().release_unused()
         return cls.of(**found)
@@ -203,11 +200,8 @@ def _share_texts(tables: dict[str, pa.Table]) -> None:
     """Let the columns of addresses have one dictionary together, which is sorted. Each would hold most texts again."""
     places = [
         (name, column)
-        for name, column in ((name, column) for name, columns in _REPEATED.items() for column in columns)
-        if name in tables
-        and column in _ADDRESSES
-        and column in tables[name].column_names
-        and pa.types.is_dictionary(tables[name][column].type)
+        for name, column in ((name, column) for name, columns in ACCOUNTS.items() for column in columns)
+        if name in tables and column in tables[name].column_names and pa.types.is_dictionary(tables[name][column].type)
     ]
     texts, codes = coded_together([tables[name][column] for name, column in places])
     for (name, column), own in zip(places, codes, strict=True):
@@ -231,14 +225,13 @@ def _checked(name: str, table: pa.Table | None) -> pa.Table:
             narrow = values.type.index_type.bit_width < pa.int32().bit_width  # too narrow for the texts of all chunks
             columns[column] = pc.cast(values, _CODED) if narrow else values
             continue
-        try:
-            columns[column] = values if values.type == kind else pc.cast(values, kind, safe=False)
-        except pa.ArrowException:
-            raise InvalidArgumentError(
-                f"column {name}.{column} has type {values.type}: it must be readable as {kind}"
-            ) from None
-    if name == "agents" and pc.cast(columns["owner"], pa.string()).null_count:  # a dictionary may hold null as a text
-        raise InvalidArgumentError("agents.owner has empty rows: give each agent an owner")
+        columns[column] = cast(f"{name}.{column}", values, kind)
+    if name == "agents":
+        require_ids(columns["agent_id"])
+        owners = pc.cast(columns["owner"], pa.string())  # a dictionary may hold null as a text
+        if owners.null_count:
+            row = pc.index(pc.is_null(owners), True).as_py() + 1
+            raise InvalidArgumentError(f"agents.owner is empty in row {row}: give each agent an owner")
     return pa.table(columns)
 
 

@@ -14,12 +14,13 @@ from importlib.util import find_spec
 
 from bilateral.errors import MissingExtraError
 
-_MISSING = [name for name in ("brotli", "nacl", "prometheus_client", "rfc8785", "x402") if find_spec(name) is None]
+_MISSING = [
+    name for name in ("brotli", "jsonschema", "nacl", "prometheus_client", "rfc8785", "x402") if find_spec(name) is None
+]
 if _MISSING:
     raise MissingExtraError("x402", _MISSING)
 
 from bilateral.x402.answer_limits import AnswerLimits  # noqa: E402  # after the check
-from bilateral.x402.checking import PaidRequest  # noqa: E402
 from bilateral.x402.client import (  # noqa: E402
     Reputation8004ClientExtension,
     ReputationDraftClientExtension,
@@ -38,6 +39,7 @@ from bilateral.x402.errors import (  # noqa: E402
     LostAnswerError,
     PaidNotAnsweredError,
     PaymentRefusedError,
+    PreflightError,
     RedirectedPaymentError,
     ReputationExtensionError,
     StreamingRouteError,
@@ -75,6 +77,8 @@ from bilateral.x402.keys import (  # noqa: E402
     key_from_keystore,
     key_from_secret,
 )
+from bilateral.x402.paid_requests import PaidRequest  # noqa: E402
+from bilateral.x402.preflight import Finding, Preflight, check_url  # noqa: E402
 from bilateral.x402.profiles import (  # noqa: E402
     PROFILE_8004,
     PROFILE_DRAFT,
@@ -121,6 +125,7 @@ __all__ = [
     "ClientStanding",
     "DuplicateFeedbackError",
     "Ed25519Key",
+    "Finding",
     "InteractionData",
     "InteractionKey",
     "InvalidKeyError",
@@ -131,6 +136,8 @@ __all__ = [
     "PaidRequest",
     "Payment",
     "PaymentRefusedError",
+    "Preflight",
+    "PreflightError",
     "Profile",
     "RedirectedPaymentError",
     "RegistryReader",
@@ -150,6 +157,7 @@ __all__ = [
     "Verification",
     "Verifier",
     "add_signer",
+    "check_url",
     "client_message_hash",
     "declare_8004_reputation",
     "declare_reputation_draft",

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.x402.bodies import MAX_BODY
-from bilateral.x402.checking import PaidRequest
 from bilateral.x402.errors import BodyTooLargeError
 from bilateral.x402.exchange import CURRENT, Exchange
 from bilateral.x402.interactions import message_parts
+from bilateral.x402.paid_requests import PaidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from x402.http.types import RouteConfig
 
     from bilateral.x402.exchange import Exchange
+    from bilateral.x402.preflight import Preflight
     from bilateral.x402.streaming import StreamingRoute
 
 logger = logging.getLogger("bilateral.x402")
@@ -56,9 +57,17 @@ class HttpAdapter:
         InvalidArgumentError: A route declares the extension, and the server has not registered it.
     """
 
-    def __init__(self, routes: Mapping[str, RouteConfig], server: Any, limit: int, answers: KeptAnswers) -> None:
+    def __init__(
+        self,
+        routes: Mapping[str, RouteConfig],
+        server: Any,
+        limit: int,
+        answers: KeptAnswers,
+        preflight: Preflight | None = None,
+    ) -> None:
         """Find the extension and the routes that declare it."""
         self.limit, self.answers = limit, answers
+        self._preflight, self._all_routes = preflight, routes
         declared = {pattern: PROFILES.keys() & (route.extensions or {}).keys() for pattern, route in routes.items()}
         self._routes = x402HTTPServerBase(server, {pattern: routes[pattern] for pattern in routes if declared[pattern]})
         self._paths = [pattern.rpartition(" ")[2] for pattern in routes if declared[pattern]]
@@ -77,6 +86,17 @@ class HttpAdapter:
         """
         context = HTTPRequestContext(None, path, method, decoded_path=decoded_path)  # type: ignore[arg-type]
         return bool(self._routes.requires_payment(context))
+
+    def check_agents(self) -> None:
+        """Check the agents, wallets and keys behind the routes, if the server was given a `Preflight`.
+
+        Raises:
+            PreflightError: A check did not pass.
+        """
+        if self._preflight is None:
+            logger.warning("nothing checks the agent, payTo and the signing key at start: pass preflight=Preflight(…)")
+            return
+        self._preflight.run(self._all_routes, {key: it.public_key for key, it in self._extensions.items()})
 
     def refuse_streaming(self, routes: Iterable[StreamingRoute]) -> None:
         """Refuse streaming routes of the application that declare the extension.

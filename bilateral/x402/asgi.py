@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from x402 import x402ResourceServer
     from x402.http.types import RouteConfig
 
+    from bilateral.x402.preflight import Preflight
+
 T = TypeVar("T")
 
 _EXCHANGE: Final = "bilateral.x402.exchange"
@@ -50,9 +52,11 @@ class ReputationMiddleware:
         limit: The most bytes of a request or response body, decoded.
         answers: Keeps paid answers for clients that lose the connection; by default in memory. Several processes need a
             `bilateral.x402.stores.StoredAnswers`.
+        preflight: Checks agent, wallet and signing key when the application starts. Without it a warning is logged.
         settings: Further settings of the SDK's `payment_middleware`.
 
     Raises:
+        PreflightError: A check at start-up did not pass.
         StreamingRouteError: A paid route that declares the extension streams. Raised at start-up.
         InvalidArgumentError: A route declares the extension, and the server has not registered it.
     """
@@ -65,9 +69,10 @@ class ReputationMiddleware:
         server: x402ResourceServer,
         limit: int = MAX_BODY,
         answers: KeptAnswers | None = None,
+        preflight: Preflight | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        self._adapter = HttpAdapter(routes, server, limit, answers or KeptAnswers())
+        self._adapter = HttpAdapter(routes, server, limit, answers or KeptAnswers(), preflight)
         self._app = app
         self._paid = BaseHTTPMiddleware(
             _Capture(app, self._adapter), payment_middleware(routes, server, **(settings or {}))
@@ -79,6 +84,7 @@ class ReputationMiddleware:
         """Answer a request."""
         if not self._is_checked:
             self._adapter.refuse_streaming(asgi_streams(scope.get("app") or self._app))
+            await asyncio.to_thread(self._adapter.check_agents)
             self._is_checked = True
         if scope["type"] == "lifespan":
             try:

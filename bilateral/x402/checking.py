@@ -8,19 +8,18 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 
 from bilateral.errors import DocumentError, MalformedIdentifierError
 from bilateral.identifiers import AccountId
 from bilateral.node.steps import Blocking
 from bilateral.x402 import verdicts
 from bilateral.x402.errors import PaymentRefusedError
-from bilateral.x402.profiles import Profile, profile_among
-from bilateral.x402.readers import check_wallet, is_same_account
+from bilateral.x402.readers import check_wallet, for_one_check, is_same_account
 
 if TYPE_CHECKING:
-    from bilateral.documents import Document, Loader, RegistrationFile
+    from bilateral.documents import Document, Loader, RegistrationFile, Signer
     from bilateral.identifiers import ChainId
     from bilateral.node.steps import Operation
     from bilateral.x402.readers import RegistryReader
@@ -70,59 +69,6 @@ class FileCache:
 
 
 @dataclass(frozen=True)
-class PaidRequest:
-    """A paid request as its client saw it.
-
-    Attributes:
-        payment: The payment payload that the client sent, as a JSON object.
-        settlement: `PAYMENT-RESPONSE`, decoded; None if it is missing or malformed.
-        request: The request's body, decoded.
-        response: The response's body, decoded; None if it cannot be decoded.
-        target: Method and URL.
-        is_body_lost: True if the server has not kept the body of an answer that was fetched again, only its proof.
-    """
-
-    payment: dict[str, Any]
-    settlement: dict[str, Any] | None
-    request: bytes
-    response: bytes | None
-    target: str = ""
-    is_body_lost: bool = False
-
-    @property
-    def accepted(self) -> dict[str, Any]:
-        """The terms that the client accepted."""
-        accepted = self.payment.get("accepted")
-        return accepted if isinstance(accepted, dict) else {}
-
-    @property
-    def network(self) -> str:
-        """The network on which the client paid (CAIP-2)."""
-        return str(self.accepted.get("network"))
-
-    @property
-    def profile(self) -> Profile:
-        """The profile of the server's statement; that of its declaration if there is no statement."""
-        return profile_among((self.settlement or {}).get("extensions"), self.payment.get("extensions"))
-
-    @property
-    def declaration(self) -> Any:
-        """The server's declaration, as the client sent it back."""
-        extensions = self.payment.get("extensions")
-        return extensions.get(self.profile.key) if isinstance(extensions, dict) else None
-
-    @property
-    def path_and_query(self) -> str:
-        """The request's path and query, without the method and the host."""
-        url = self.target.partition(" ")[2]
-        try:
-            parts = urlsplit(url)
-        except ValueError:
-            return url
-        return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-
-
-@dataclass(frozen=True)
 class Terms:
     """The terms by which a server and its proofs are judged.
 
@@ -161,6 +107,7 @@ def check_before_payment(
         PaymentRefusedError: The agent is not registered, its registries are not on the allow-list or do not belong
             together, or `payTo` is not the agent's wallet.
     """
+    reader = for_one_check(reader)
     registration = reader.known_registration(info)
     chain, pay_to = payee
     expected = yield from check_wallet(reader, registration)
@@ -193,6 +140,36 @@ def authentic_file(document: Document) -> RegistrationFile | None:
     """
     is_authentic = document.integrity is not None or document.uri.lower().startswith("https:")
     return document.registration() if is_authentic else None
+
+
+def listed_keys(reader: RegistryReader, files: FileCache, registration: AgentRegistration) -> Operation[list[Signer]]:
+    """Return the keys of an agent that are valid now, as its registration file lists them.
+
+    Args:
+        reader: Reads the chain of the agent's identity.
+        files: The registration files.
+        registration: The agent.
+
+    Raises:
+        PaymentRefusedError: The file is missing, cannot be read, or is not the agent's; or it lists no valid key.
+    """
+    agent = registration.agent
+    uri = yield from reader.uri(agent)
+    if not uri:
+        raise PaymentRefusedError("file_missing", f"agent {agent} has no registration file: set its URI")
+    try:
+        document: Document = yield Blocking(lambda: files.load(uri))
+        file = authentic_file(document)
+    except DocumentError as error:
+        raise PaymentRefusedError("file_not_loaded", f"the registration file cannot be read: {error}") from None
+    if file is None:
+        raise PaymentRefusedError("file_not_authentic", "nothing proves that the registration file is authentic")
+    if file.registration_of(agent) is None:
+        raise PaymentRefusedError("agent_not_registered", f"the registration file does not name the agent {agent}")
+    keys = file.valid_signers(datetime.now(UTC))
+    if not keys:
+        raise PaymentRefusedError("no_valid_signers", f"{verdicts.NO_VALID_SIGNERS} in the registration file")
+    return keys
 
 
 def _named_wallet(

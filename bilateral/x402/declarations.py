@@ -16,9 +16,10 @@ from bilateral.x402.types import AgentRegistration, ReputationInfo
 if TYPE_CHECKING:
     from bilateral.client import AgentLike
     from bilateral.contracts import Deployment
+    from bilateral.x402.profiles import Profile
 
 
-def registration_of(agent: AgentLike, deployment: Deployment) -> AgentRegistration:
+def registration_of(agent_id: AgentLike, deployment: Deployment) -> AgentRegistration:
     """Return the registration of an agent in a deployment.
 
     Raises:
@@ -28,13 +29,13 @@ def registration_of(agent: AgentLike, deployment: Deployment) -> AgentRegistrati
     if deployment.reputation is None:
         raise InvalidArgumentError(f"the deployment on chain {deployment.chain_id} has no reputation registry")
     registry = deployment.agent_registry
-    token = agent_of(deployment, agent).token_id
+    token = agent_of(deployment, agent_id).token_id
     reputation = AccountId(ChainId.evm(deployment.chain_id), deployment.reputation)
     return AgentRegistration(GlobalAgentId(registry, str(token)), reputation)
 
 
 def declare_8004_reputation(
-    agent: AgentLike,
+    agent_id: AgentLike,
     deployment: Deployment,
     *others: AgentRegistration,
     endpoint: str | None = None,
@@ -43,7 +44,7 @@ def declare_8004_reputation(
     """Declare the extension for a route: the value of `RouteConfig.extensions`, or a part of it.
 
     Args:
-        agent: The server's agent.
+        agent_id: The server's agent.
         deployment: Its registries.
         *others: Its registrations on further chains, one a chain.
         endpoint: The URL of the service.
@@ -57,17 +58,17 @@ def declare_8004_reputation(
         InvalidArgumentError: The deployment has no reputation registry, or two registrations are on one chain.
         InvalidMessageError: A URL is malformed.
     """
-    registrations = (registration_of(agent, deployment), *others)
+    registrations = (registration_of(agent_id, deployment), *others)
     return PROFILE_8004.declaration(_info(registrations, endpoint=endpoint, feedback_aggregator=feedback_aggregator))
 
 
-def declare_reputation_draft(agent: AgentLike, deployment: Deployment, *others: AgentRegistration) -> dict[str, Any]:
+def declare_reputation_draft(agent_id: AgentLike, deployment: Deployment, *others: AgentRegistration) -> dict[str, Any]:
     """Declare the upstream draft `reputation` for a route, instead of `8004-reputation` or beside it.
 
     routes = {"GET /weather": RouteConfig(…, extensions={**declare_8004_reputation(…), **declare_reputation_draft(…)})}
 
     Args:
-        agent: The server's agent.
+        agent_id: The server's agent.
         deployment: Its registries.
         *others: Its registrations on further chains, one a chain.
 
@@ -78,7 +79,24 @@ def declare_reputation_draft(agent: AgentLike, deployment: Deployment, *others: 
         MalformedIdentifierError: The agent is malformed, or of another chain or registry.
         InvalidArgumentError: The deployment has no reputation registry, or two registrations are on one chain.
     """
-    return PROFILE_DRAFT.declaration(_info((registration_of(agent, deployment), *others)))
+    return PROFILE_DRAFT.declaration(_info((registration_of(agent_id, deployment), *others)))
+
+
+def declaration_of(
+    *registrations: AgentRegistration, profile: Profile = PROFILE_8004, endpoint: str | None = None
+) -> dict[str, Any]:
+    """Declare the extension for a route of an agent with these registrations, whatever their chains.
+
+    Args:
+        *registrations: The registrations, one a chain.
+        profile: The form of the messages.
+        endpoint: The URL of the service.
+
+    Raises:
+        InvalidArgumentError: Two registrations are on one chain.
+        InvalidMessageError: The URL is malformed.
+    """
+    return profile.declaration(_info(registrations, endpoint=endpoint))
 
 
 def _info(registrations: tuple[AgentRegistration, ...], **options: str | None) -> ReputationInfo:

@@ -38,12 +38,15 @@ _HELD: Final = 10_000
 _LENGTH: Final = 42
 _MOST: Final = 100
 
-Lookup = Callable[[str], Decimal]
-"""Returns the discount of a buyer in percent."""
+_FAILURE_SECONDS: Final = 30.0
+"""The seconds for which a failed look-up keeps the full price: both requests of a payment arrive within them."""
+
+Lookup = Callable[[str], Decimal | None]
+"""Returns the discount of a buyer in percent; None if nobody can tell now."""
 
 
 def service_lookup(provider: str, seller: str, *, service: str | None = None, seconds: float = 2.0) -> Lookup:
-    """Return what asks a service for discounts. Without an answer there is no discount.
+    """Return what asks a service for discounts. It returns None if the service does not answer as one.
 
     A policy holds for the service of the seller that it was published with. A discount that not all services have
     counts only if the service is named.
@@ -55,7 +58,7 @@ def service_lookup(provider: str, seller: str, *, service: str | None = None, se
         seconds: The longest wait for an answer.
     """
 
-    def look_up(buyer: str) -> Decimal:
+    def look_up(buyer: str) -> Decimal | None:
         try:
             url = f"{provider.rstrip('/')}/{buyer}/discount"
             question = {"sellerGlobalId": seller} | ({} if service is None else {"serviceName": service})
@@ -68,8 +71,8 @@ def service_lookup(provider: str, seller: str, *, service: str | None = None, se
                 return Decimal(0)
             percentage = Decimal(str(answer["discount"]["percentage"]))
         except (httpx.HTTPError, ValueError, ArithmeticError, KeyError, TypeError):
-            return Decimal(0)
-        return percentage if 0 <= percentage <= _MOST else Decimal(0)
+            return None
+        return percentage if 0 <= percentage <= _MOST else None
 
     return look_up
 
@@ -78,7 +81,8 @@ class BuyerPricing:
     """The price of a route for each buyer.
 
     Args:
-        lookup: Returns the discount of a buyer in percent. It runs in a thread.
+        lookup: Returns the discount of a buyer in percent. It runs in a thread. For None the buyer has the full price,
+            and is looked up again after half a minute.
         asset: The token.
         amount: The full price in the token's smallest unit.
         extra: The name and version of the token's EIP-712 domain.
@@ -133,8 +137,9 @@ class BuyerPricing:
         if held is not None and held[0] > now:
             return held[1]
         percentage = await asyncio.to_thread(self._lookup, buyer)
-        amount = discounted_amount(self._amount, percentage)
-        self._held[buyer] = now + self._hold_seconds, amount
+        amount = discounted_amount(self._amount, percentage or Decimal(0))
+        seconds = min(_FAILURE_SECONDS, self._hold_seconds) if percentage is None else self._hold_seconds
+        self._held[buyer] = now + seconds, amount
         self._held.move_to_end(buyer)
         while len(self._held) > _HELD:  # strangers choose the addresses
             self._held.popitem(last=False)

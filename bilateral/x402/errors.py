@@ -209,6 +209,21 @@ class StreamingRouteError(ReputationExtensionError, ValueError):
         self.route = route
 
 
+class PreflightError(ReputationExtensionError):
+    """A server's own settings would make clients refuse its payments or its proofs.
+
+    Attributes:
+        problems: A line for each problem.
+    """
+
+    reason = "preflight"
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        """Compose the message from the problems."""
+        super().__init__("; ".join(problems) + '; correct them, or start with on_problem="warn"')
+        self.problems = problems
+
+
 class TooManyPaymentsError(ReputationExtensionError):
     """A server has as many payments in progress as its limit allows.
 

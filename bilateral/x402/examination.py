@@ -21,7 +21,7 @@ from bilateral.x402.checking import MAX_SIGNERS, authentic_file, service_wallet
 from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.keys import find_signer, is_key, is_signature_of_account
 from bilateral.x402.payments import PaymentProblemError
-from bilateral.x402.readers import is_same_account
+from bilateral.x402.readers import GuardedReader, for_one_check, is_same_account
 from bilateral.x402.types import SettlementReceipt
 from bilateral.x402.verdicts import Check, CheckName, Outcome, Verification
 
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from bilateral.documents import Document, RegistrationFile, Signer
     from bilateral.identifiers import ChainId
     from bilateral.node.steps import Operation
-    from bilateral.x402.checking import FileCache, PaidRequest, Terms
+    from bilateral.x402.checking import FileCache, Terms
+    from bilateral.x402.paid_requests import PaidRequest
     from bilateral.x402.readers import RegistryReader
     from bilateral.x402.types import AgentRegistration, InteractionData
     from bilateral.x402.verdicts import Payment
@@ -40,6 +41,10 @@ T = TypeVar("T")
 
 POLL_SECONDS: Final = 0.5
 """The time between two looks at a receipt: a quarter of the shortest usual block time of two seconds."""
+
+
+_NOT_KNOWN: Final = frozenset({"cannot_check", "not_provable_for_the_past", "unsupported_network"})
+"""The codes of refusals that say nothing about the agent."""
 
 
 class _Stopped(Exception):  # noqa: N818  # the end of a check
@@ -67,7 +72,7 @@ class Examination:
     """
 
     def __init__(self, reader: RegistryReader, files: FileCache, paid: PaidRequest, terms: Terms) -> None:
-        self._reader, self._files, self._paid, self._terms = reader, files, paid, terms
+        self._reader, self._files, self._paid, self._terms = for_one_check(reader), files, paid, terms
         self._profile = paid.profile
         self._checks: dict[CheckName, Check] = {}
         self._receipt: SettlementReceipt | None = None
@@ -122,7 +127,16 @@ class Examination:
             wallet_signer=self._wallet_signer,
             profile=self._profile.key,
             paid=self._paid,
+            remarks=self._remarks,
         )
+
+    @property
+    def _remarks(self) -> tuple[str, ...]:
+        """Deviations that do not change the outcome, and the source of the wallet."""
+        remarks: tuple[str, ...] = ()
+        if self._registration is not None and isinstance(self._reader, GuardedReader):
+            remarks = self._reader.remarks(self._registration.agent)
+        return remarks if self._file is None else (*remarks, *self._file.problems())
 
     @property
     def moments(self) -> tuple[Examination, ...]:
@@ -143,6 +157,8 @@ class Examination:
                     yield from operation
             except _Stopped as stopped:
                 self._checks[name] = stopped.check(name)
+            except PaymentRefusedError as refusal:
+                self._checks[name] = _refused(refusal).check(name)
             except BilateralError as error:
                 self._checks[name] = _unchecked(f"{type(error).__name__}: {error}").check(name)
 
@@ -171,7 +187,7 @@ class Examination:
         except InvalidMessageError as error:
             raise _invalid(error) from None
         except PaymentRefusedError as error:
-            raise _failed(str(error), error.code) from None
+            raise _refused(error) from None
         found, agent = _needed(self._interaction, "there is no statement"), self._registration.agent
         if found.agent_id != agent.agent or found.agent_registry not in {None, agent.registry}:
             raise _failed(f"the statement is of agent {found.agent_id}, not of {agent}", "agent_mismatch")
@@ -343,6 +359,11 @@ def _failed(problem: str, code: str, field: str = "") -> _Stopped:
 def _unchecked(problem: str, code: str = "cannot_check") -> _Stopped:
     """Return the end of a check that was not possible."""
     return _Stopped(Outcome.UNCHECKED, problem, code)
+
+
+def _refused(refusal: PaymentRefusedError) -> _Stopped:
+    """Return the end of a check for which a reader found no agent to believe, or could not look."""
+    return (_unchecked if refusal.code in _NOT_KNOWN else _failed)(str(refusal), refusal.code)
 
 
 def _invalid(error: InvalidMessageError) -> _Stopped:

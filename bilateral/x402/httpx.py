@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from x402.schemas import PaymentRequired
     from x402.schemas.v1 import PaymentRequiredV1
 
-    from bilateral.x402.checking import PaidRequest
+    from bilateral.x402.paid_requests import PaidRequest
     from bilateral.x402.verdicts import Verification
     from bilateral.x402.verifier import AsyncVerifier, Verifier
 

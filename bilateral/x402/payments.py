@@ -10,9 +10,10 @@ from eth_utils.crypto import keccak
 from bilateral.authorizations import paired_nonces
 from bilateral.client.operations.registries import block_time, latest_block
 from bilateral.errors import BilateralError, MalformedIdentifierError, MalformedNodeAnswerError
-from bilateral.identifiers import checksummed
+from bilateral.identifiers import SOLANA, checksummed
 from bilateral.node import answers
 from bilateral.node.steps import Rpc
+from bilateral.solana.payments import message_key
 from bilateral.x402.verdicts import Payment
 
 if TYPE_CHECKING:
@@ -240,12 +241,19 @@ def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | No
     return (names[0], signed) if isinstance(signed, dict) else ("", None)
 
 
-def is_ambiguous(payload: Mapping[str, Any]) -> bool:
+def is_ambiguous(payload: Mapping[str, Any], network: str = "") -> bool:
     """Tell whether a payment may be another one for a facilitator than for us.
 
     It has two authorizations, of which a facilitator would settle one; or its account or its nonce is not text:
-    a facilitator takes 1000, 1000.5 and 1000.9 for one nonce.
+    a facilitator takes 1000, 1000.5 and 1000.9 for one nonce. On Solana, its transaction is not in canonical base 64,
+    or bytes follow it: facilitators ignore both.
+
+    Args:
+        payload: The payment.
+        network: Its network (CAIP-2).
     """
+    if network.startswith(f"{SOLANA}:"):
+        return message_key(network, payload) is None
     _, signed = signed_part(payload)
     if signed is None:
         return sum(name in payload for name in SIGNED_PARTS) > 1

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import rfc8785
 from eth_utils.crypto import keccak
 
+from bilateral.identifiers import SOLANA
+from bilateral.solana.payments import message_key
 from bilateral.x402.errors import TooManyPaymentsError
 from bilateral.x402.payments import EIP_3009, signed_part
 
@@ -107,11 +109,23 @@ def payment_key(network: str, asset: str, payload: dict[str, Any]) -> bytes:
         asset: Its token.
         payload: `payload` of the payment payload, which a facilitator has verified.
     """
+    if network.startswith(f"{SOLANA}:"):
+        return _message_key(network, payload)
     kind, signed = signed_part(payload)
     if signed is not None and "from" in signed and "nonce" in signed:
         account = str(signed["from"]).lower().removeprefix("0x")
         parts = (network, asset.lower(), account, _nonce(kind, str(signed["nonce"])))
         return keccak("\n".join(parts).encode(errors="replace"))
+    return _whole_key(network, payload)
+
+
+def _message_key(network: str, payload: dict[str, Any]) -> bytes:
+    """Return the key of a payment on Solana: chain and message. Signatures and further fields are not signed."""
+    return message_key(network, payload) or _whole_key(network, payload)
+
+
+def _whole_key(network: str, payload: dict[str, Any]) -> bytes:
+    """Return a key that depends on everything a payment holds."""
     try:
         return keccak(network.encode() + rfc8785.dumps(payload))
     except (rfc8785.CanonicalizationError, RecursionError):

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from bilateral.x402.keys import InteractionKey
 
 OVERLAP: Final = timedelta(hours=24)
+CLOCK_SKEW: Final = timedelta(minutes=1)
+"""The time by which a new key counts earlier: the clocks of clients, and the times of blocks, lag by seconds."""
 
 
 def list_signers(client: Client, agent_id: AgentLike) -> list[Signer]:
@@ -56,7 +58,7 @@ def add_signer(  # noqa: PLR0913  # the fields of a signer
         agent_id: The agent.
         key: The key. It signs a test message, so that no wrong public key is listed.
         role: The holder of the key.
-        valid_from: The time from which the key counts; now by default.
+        valid_from: The time from which the key counts; a minute ago by default.
         valid_until: The time from which it no longer counts; never by default.
         comment: A note for people.
 
@@ -114,7 +116,7 @@ def add_public_key(  # noqa: PLR0913  # the fields of a signer
         "publicKey": public_key,
         "algorithm": algorithm,
         "role": role,
-        "validFrom": _seconds(valid_from or datetime.now(UTC)),
+        "validFrom": _seconds(valid_from or datetime.now(UTC) - CLOCK_SKEW),
         "validUntil": None if valid_until is None else _seconds(valid_until),
     }
     if comment is not None:

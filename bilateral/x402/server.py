@@ -4,7 +4,7 @@
     from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation, key_from_environment
 
     server = x402ResourceServer(facilitator)
-    server.register_extension(Reputation8004ResourceServerExtension(key_from_environment("AGENT_KEY")))
+    server.register_extension(Reputation8004ResourceServerExtension(key_from_environment("BILATERAL_X402_KEY")))
     routes = {"GET /weather": RouteConfig(..., extensions=declare_8004_reputation(42, deployment))}
 
 The SDK swallows exceptions of hooks, and the client has paid by then. So the hooks before verification and settlement
@@ -271,7 +271,7 @@ class Reputation8004ResourceServerExtension:
         try:
             if payload.x402_version != X402_VERSION:
                 problem = "unsupported_x402_version"
-            elif is_ambiguous(payload.payload):
+            elif is_ambiguous(payload.payload, network):
                 problem = "ambiguous_payment"
             elif context.requirements.scheme in WITHOUT_TRANSACTIONS:
                 problem = "scheme_without_transaction"

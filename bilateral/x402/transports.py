@@ -13,9 +13,9 @@ from bilateral.encoding import decode_object
 from bilateral.errors import MalformedDocumentError
 from bilateral.x402.answers import NOT_KEPT, NOT_KEPT_BODY
 from bilateral.x402.bodies import MAX_BODY, decode_body
-from bilateral.x402.checking import PaidRequest
 from bilateral.x402.errors import ReputationExtensionError
 from bilateral.x402.headers import MAX_HEADER, decode_header
+from bilateral.x402.paid_requests import PaidRequest
 from bilateral.x402.types import REPUTATION_8004
 
 if TYPE_CHECKING:

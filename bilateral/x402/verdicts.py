@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from bilateral.documents import Signer
-    from bilateral.x402.checking import PaidRequest
+    from bilateral.x402.paid_requests import PaidRequest
     from bilateral.x402.types import AgentRegistration, InteractionData
 
 NOT_REGISTERED_ON_PAYMENT_NETWORK = "Agent not registered on chosen payment network"
@@ -113,6 +113,7 @@ class Verification:
         profile: The key of the statement's profile.
         paid: The request, its payment and its answer.
         now: The same answer judged now, if this is a historical verification; None otherwise.
+        remarks: Facts beside the outcome: the source of a wallet on Solana, and forms that deviate and are accepted.
     """
 
     checks: tuple[Check, ...]
@@ -126,6 +127,7 @@ class Verification:
     profile: str = "8004-reputation"
     paid: PaidRequest | None = None
     now: Verification | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def is_verified(self) -> bool:

@@ -17,12 +17,13 @@ from bilateral.identifiers import ChainId
 from bilateral.node.running import AsyncStepRunner, StepRunner
 from bilateral.node.transport import AsyncProvider, AsyncTransport, Provider, Transport
 from bilateral.text import quoted
-from bilateral.x402.checking import FileCache, PaidRequest, Terms, check_before_payment
+from bilateral.x402.checking import FileCache, Terms, check_before_payment, listed_keys
 from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.examination import Examination, joined
+from bilateral.x402.paid_requests import PaidRequest
 from bilateral.x402.payments import Settlement
 from bilateral.x402.profiles import PROFILE_8004, Profile
-from bilateral.x402.readers import EvmReader
+from bilateral.x402.readers import EvmReader, GuardedReader
 from bilateral.x402.standing import ClientStanding, check_client
 from bilateral.x402.undelivered import UNSUPPORTED, settlement_lookup
 from bilateral.x402.verdicts import Check, CheckName, Outcome, Verification
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from bilateral.contracts import Deployment
+    from bilateral.documents import Signer
     from bilateral.node.steps import Operation
     from bilateral.x402.readers import RegistryReader
     from bilateral.x402.types import AgentRegistration, ClientAgent, ReputationInfo
@@ -58,7 +60,7 @@ class _Chains:
             self.states[str(reader.chain)] = state
             self.deployments[str(reader.chain)] = deployment
         for plugged in readers:
-            self._add(plugged)
+            self._add(GuardedReader(plugged))
 
     def _add(self, reader: RegistryReader) -> None:
         """Add a chain."""
@@ -66,6 +68,12 @@ class _Chains:
         if network in self.readers:
             raise InvalidArgumentError(f"two deployments are on {network}: give one a chain")
         self.readers[network] = reader
+
+    @property
+    def providers(self) -> dict[str, str]:
+        """The URL of the node of each plug-in that has one, by its chain."""
+        guarded = {network: each for network, each in self.readers.items() if isinstance(each, GuardedReader)}
+        return {network: each.provider for network, each in guarded.items() if each.provider is not None}
 
     def reader(self, network: str) -> RegistryReader:
         """Return the reader of a chain.
@@ -189,9 +197,9 @@ class Verifier:
             str(deployment.agent_registry.chain): Transport(rpc, request_timeout)
             for rpc, deployment in deployments.items()
         }
-        self._runners = {network: StepRunner(it) for network, it in self._transports.items()}
-        for reader in readers:
-            self._runners[str(reader.chain)] = StepRunner(None)
+        for network, url in self._chains.providers.items():
+            self._transports[network] = Transport(url, request_timeout)
+        self._runners = {network: StepRunner(self._transports.get(network)) for network in self._chains.readers}
 
     def __enter__(self) -> Self:
         """Open a context that closes the connections at its end."""
@@ -253,6 +261,20 @@ class Verifier:
         for each in moments:
             self._runners[identity].run(each.check_agent())
         return joined(moments)
+
+    def listed_keys(self, info: ReputationInfo, network: str) -> list[Signer]:
+        """Return the keys of a server's agent that are valid now.
+
+        Raises:
+            PaymentRefusedError: The agent or its file cannot be checked, or the file lists no valid key.
+        """
+        identity = self._chains.identity_network(info, network)
+        try:
+            reader = self._chains.reader(identity)
+            operation = listed_keys(reader, self._chains.files, reader.known_registration(info))
+            return self._runners[identity].run(operation)
+        except BilateralError as error:
+            raise _refused(error) from error
 
     def find_settlement(self, payment: Mapping[str, Any], *, seconds: float | None = None) -> Settlement:
         """Look up whether a payment was taken. Failure is returned, not raised.
@@ -316,9 +338,9 @@ class AsyncVerifier:
             str(deployment.agent_registry.chain): AsyncTransport(rpc, request_timeout)
             for rpc, deployment in deployments.items()
         }
-        self._runners = {network: AsyncStepRunner(it) for network, it in self._transports.items()}
-        for reader in readers:
-            self._runners[str(reader.chain)] = AsyncStepRunner(None)
+        for network, url in self._chains.providers.items():
+            self._transports[network] = AsyncTransport(url, request_timeout)
+        self._runners = {network: AsyncStepRunner(self._transports.get(network)) for network in self._chains.readers}
 
     async def __aenter__(self) -> Self:
         """Open a context that closes the connections at its end."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from x402 import x402ResourceServerSync
     from x402.http.types import RouteConfig
 
+    from bilateral.x402.preflight import Preflight
+
     Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 _CHUNK: Final = 64 * 1024
@@ -41,13 +43,14 @@ _UNESCAPED: Final = "/-._~!$&'()*+,;=:@"
 Headers = list[tuple[str, str]]
 
 
-def protect_flask(
+def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
     app: Flask,
     routes: dict[str, RouteConfig],
     server: x402ResourceServerSync,
     *,
     limit: int = MAX_BODY,
     answers: KeptAnswers | None = None,
+    preflight: Preflight | None = None,
     **settings: Any,
 ) -> None:
     """Put the SDK's payment middleware around a Flask application, with the bodies captured and paid answers signed.
@@ -62,13 +65,16 @@ def protect_flask(
         server: The synchronous resource server. Register the extension with it.
         limit: The most bytes of a request or response body, decoded.
         answers: Keeps paid answers for clients that lose the connection; by default in memory.
+        preflight: Checks agent, wallet and signing key now. Without it a warning is logged.
         **settings: Further settings of the SDK's `payment_middleware`.
 
     Raises:
+        PreflightError: A check did not pass.
         StreamingRouteError: A view that yields its response declares the extension.
         InvalidArgumentError: A route declares the extension, and the server has not registered it.
     """
-    adapter = HttpAdapter(routes, server, limit, answers or KeptAnswers())
+    adapter = HttpAdapter(routes, server, limit, answers or KeptAnswers(), preflight)
+    adapter.check_agents()
     adapter.refuse_streaming(flask_streams(app))
     app.wsgi_app = _Capture(app.wsgi_app, adapter)  # type: ignore[method-assign]
     payment_middleware(app, routes, server, **settings)

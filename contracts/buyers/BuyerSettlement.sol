@@ -3,6 +3,7 @@ pragma solidity ^0.8.34;
 
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {IERC20Metadata} from "@openzeppelin/contracts/token/ERC20/extensions/IERC20Metadata.sol";
+import {IERC721} from "@openzeppelin/contracts/token/ERC721/IERC721.sol";
 import {IdentityBound} from "../base/IdentityBound.sol";
 import {IAgentDirectory} from "../interfaces/IAgentDirectory.sol";
 import {IBuyerSettlement} from "../interfaces/IBuyerSettlement.sol";
@@ -198,8 +199,9 @@ abstract contract BuyerSettlement is IdentityBound, IBuyerSettlement {
         if (amount == 0) return (false, NotCounted.NothingPaid);
         if (sellerId == 0) return (false, NotCounted.NoSeller);
         address registry = IDENTITY_REGISTRY;
-        bool isOwn = registry.ask(IIdentityRegistry.isAuthorizedOrOwner.selector, uint160(buyer), sellerId) != 0;
-        if (isOwn) return (false, NotCounted.PaidOwnAgent);
+        // An approval does not count: sellers could approve their buyers, and so erase their payments.
+        uint256 owner = registry.ask(IERC721.ownerOf.selector, sellerId);
+        if (owner == uint160(buyer)) return (false, NotCounted.PaidOwnAgent);
         uint256 wallet = registry.ask(IIdentityRegistry.getAgentWallet.selector, sellerId);
         return (wallet != uint160(buyer), NotCounted.PaidOwnWallet);
     }

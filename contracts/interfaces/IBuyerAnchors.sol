@@ -30,7 +30,7 @@ interface IBuyerAnchors {
     /// @param reviews The number of reviews that the buyer gave.
     /// @param reviewSum The sum of their scores.
     /// @param feedbackSellers The number of sellers that gave feedback on the buyer.
-    /// @param feedbackSum The sum of their votes.
+    /// @param feedbackSum The sum of their votes, rounded half up. The score is of the exact sum.
     /// @param disputes The number of disputes.
     /// @param policy The keccak-256 hash of the name of the scoring policy, as `brp-1.0`.
     /// @param blockNumber The last block of that chain that the state takes into account.

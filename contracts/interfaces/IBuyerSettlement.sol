@@ -11,7 +11,8 @@ import {BuyerTier} from "../libraries/BuyerScore.sol";
 /// account speaks (`IAgentDirectory.agentOf`).
 ///
 /// A payment is settled but not counted if the paid account speaks as no agent, if nothing was paid, or if the payer is
-/// the agent's wallet, its owner, an operator or the address approved for it. `PaymentNotCounted` says why.
+/// the agent's owner or wallet. `PaymentNotCounted` says why. Operators and approved addresses count as buyers: the
+/// seller alone names them.
 ///
 /// A payment that somebody submitted to the token itself is settled, but not here: the attestor may record it.
 ///
@@ -25,7 +26,7 @@ interface IBuyerSettlement {
     /// @notice The reason why a settled payment was not counted.
     /// @param NothingPaid The amount is zero.
     /// @param NoSeller The paid account speaks as no agent.
-    /// @param PaidOwnAgent The payer owns the paid agent, is an operator of its owner, or is approved for it.
+    /// @param PaidOwnAgent The payer owns the paid agent.
     /// @param PaidOwnWallet The payer is the wallet of the paid agent, and nothing of that.
     enum NotCounted {
         NothingPaid,

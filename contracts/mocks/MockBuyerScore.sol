@@ -26,4 +26,25 @@ contract MockBuyerScore {
         score = BuyerScore.scoreOf(payments, volume, ageDays, disputes, fair, whole);
         tier = BuyerScore.tierOf(payments, volume, disputes, fair, whole);
     }
+
+    /// @notice Returns the score and the tier for metrics and a fairness of any votes, such as the means of sellers.
+    /// @param payments The number of payments.
+    /// @param volume The sum of their amounts, in millionths of a dollar.
+    /// @param ageDays The full days since the first payment.
+    /// @param disputes The number of disputes.
+    /// @param fair The fairness' numerator.
+    /// @param whole The fairness' denominator.
+    /// @return score The score.
+    /// @return tier The tier.
+    function judgeFairness(
+        uint256 payments,
+        uint256 volume,
+        uint256 ageDays,
+        uint256 disputes,
+        uint256 fair,
+        uint256 whole
+    ) external pure returns (uint256 score, BuyerTier tier) {
+        score = BuyerScore.scoreOf(payments, volume, ageDays, disputes, fair, whole);
+        tier = BuyerScore.tierOf(payments, volume, disputes, fair, whole);
+    }
 }

@@ -10,7 +10,6 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-import ape
 import requests
 from eth_account import Account
 from fastapi import FastAPI
@@ -72,10 +71,10 @@ class Bazaar:
         """Deploy the token and the registry."""
         self.stage = stage
         identity, deployer = stage.registry("IdentityRegistry"), stage.account("deployer")
-        self.token: ContractInstance = deployer.deploy(ape.project.MockPaymentToken)
+        self.token: ContractInstance = deployer.deploy(stage.contract("MockPaymentToken"))
         roles = stage.account("attestor"), stage.account("anchorer")
         self.registry: ContractInstance = deployer.deploy(
-            ape.project.BuyerReputationRegistry, identity, [self.token], *roles
+            stage.contract("BuyerReputationRegistry"), identity, [self.token], *roles
         )
         stage.introduce("BuyerReputationRegistry", self.registry)
         self.deployment = Deployment(

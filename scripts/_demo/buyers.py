@@ -7,7 +7,6 @@ import tempfile
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-import ape
 import requests
 
 from bilateral.buyer_terms import BuyerTier
@@ -173,7 +172,7 @@ def _anchor(bazaar: Bazaar) -> None:
 def _show_credential(bazaar: Bazaar) -> None:
     """Let a fresh address prove the buyer's tier."""
     stage = bazaar.stage
-    service = stage.account("deployer").deploy(ape.project.DiscountedService, bazaar.registry)
+    service = stage.account("deployer").deploy(stage.contract("DiscountedService"), bazaar.registry)
     stage.introduce("DiscountedService", service)
     fresh, stranger = stage.account("fresh address"), stage.account("stranger")
     with stage.step("A contract serves trusted buyers. The buyer is one.") as step:

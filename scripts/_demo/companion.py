@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import ape
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Final
 
 from scripts._stand_ins import deploy_behind_proxy
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from scripts._demo.stage import Stage
 
 CLIENT_RATING, SERVER_RATING, FOUNDER_RATING = 35, 90, 80
+_STAND_INS: Final = ("MockDeployedIdentityRegistry", "MockDeployedProxy")
 FOUNDER_ID, SERVER_ID, CLIENT_ID = range(3)
 
 
@@ -33,7 +33,8 @@ def play(stage: Stage) -> None:
 
 def _register(stage: Stage) -> ContractInstance:
     with stage.step("A stand-in for the deployed identity registry has agents already. The first has id 0.") as step:
-        identity = deploy_behind_proxy(ape.project, stage.account("deployer"), "MockDeployedIdentityRegistry")
+        stand_ins = SimpleNamespace(**{name: stage.contract(name) for name in _STAND_INS})
+        identity = deploy_behind_proxy(stand_ins, stage.account("deployer"), "MockDeployedIdentityRegistry")
         stage.introduce("deployed identity registry", identity)
         for role in ("founder", "veteran server", "veteran client"):
             identity.register(sender=stage.account(role))
@@ -46,9 +47,9 @@ def _register(stage: Stage) -> ContractInstance:
 def _deploy(stage: Stage, identity: ContractInstance) -> tuple[ContractInstance, ContractInstance]:
     deployer = stage.account("deployer")
     with stage.step("A companion gives it a directory. The registry of ratings is deployed on top, unchanged.") as step:
-        companion = deployer.deploy(ape.project.CompanionDirectory, identity)
+        companion = deployer.deploy(stage.contract("CompanionDirectory"), identity)
         stage.introduce("companion", companion)
-        ratings = deployer.deploy(ape.project.BidirectionalReputationRegistry, companion)
+        ratings = deployer.deploy(stage.contract("BidirectionalReputationRegistry"), companion)
         stage.introduce("ratings on the companion", ratings)
         step.check("companion of", companion.getIdentityRegistry(), identity)
         step.check("ratings ask", ratings.getIdentityRegistry(), companion)

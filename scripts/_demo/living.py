@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import requests
 from eth_utils.crypto import keccak
 
 from bilateral.documents import RegistrationFile
@@ -16,14 +17,24 @@ from bilateral.identifiers import checksummed
 from bilateral.x402 import give_paid_feedback
 from bilateral.x402.gate import rate_client
 from bilateral.x402.requests import verification_of
+from scripts._demo.paid import session
+from scripts._demo.stage import StepError
 
 if TYPE_CHECKING:
-    import requests
-
+    from bilateral.x402 import Verifier
     from scripts._demo.paid import Market
     from scripts._demo.stage import Stage
 
 _ETHER: Final = 10**18
+_GAS: Final = 1_000_000
+"""The gas limit of a transaction. The largest, a registration with its file, takes less than half of it."""
+
+_GAS_MONEY: Final = _ETHER // 100
+"""More than one transaction can cost: its gas limit at 2 gwei, which is the price on a local chain."""
+
+_PAYMENTS: Final = 50
+"""The payments of a buyer. Its feedback is compared with all of its former one, which the chain forgets in time."""
+
 _HOUR: Final = 3600
 DAYS: Final = 60
 """The days of history with which the economy begins."""
@@ -65,16 +76,23 @@ class Member:
 class Economy:
     """The economy. `begin` plays its history, and each call of `live` one more event.
 
+    Attributes:
+        events: The number of events since the history.
+
     Args:
         stage: The chain with the registries.
         market: The shop of paid requests.
-        session: The HTTP session of the buyer, which checks, pays and verifies.
+        verifier: The verifier of the buyers.
         url: The URL of the shop's resource.
     """
 
-    def __init__(self, stage: Stage, market: Market, session: requests.Session, url: str) -> None:
+    def __init__(self, stage: Stage, market: Market, verifier: Verifier, url: str) -> None:
         """See the class."""
-        self._stage, self._market, self._session, self._url = stage, market, session, url
+        self._stage, self._market, self._verifier, self._url = stage, market, verifier, url
+        self.events = 0
+        self._payments = itertools.count()
+        self._buyer = ""
+        self._session = requests.Session()
         self._random = random.Random(8004)  # noqa: S311  # the same story each time
         self._ratings = stage.registry("BidirectionalReputationRegistry")
         self._clients = [_address(f"client {number}") for number in range(_CLIENTS)]
@@ -118,6 +136,7 @@ class Economy:
 
     def live(self) -> None:
         """Let the next event happen."""
+        self.events += 1
         next(self._turns)()
 
     def _honest(self) -> None:
@@ -132,7 +151,7 @@ class Economy:
         """Let one account fund another, which praises the agent of the first."""
         if len(self._ring) < _LARGEST_RING:
             member = _address(f"ring {len(self._ring)}")
-            self._fund(self._members[_PRAISED].owner, member, _ETHER // 100)
+            self._fund(self._members[_PRAISED].owner, member, _ETHER // 50)
             self._ring.append(member)
         self._rate(self._ring[-1], _PRAISED, 100, "starred")
 
@@ -164,16 +183,33 @@ class Economy:
     def _pay(self) -> None:
         """Let a buyer pay for a forecast, verify the answer, and name the payment in its feedback."""
         market = self._market
-        verification = verification_of(self._session.get(self._url, timeout=30))
+        if next(self._payments) % _PAYMENTS == 0:
+            self._welcome_buyer()
+        market.fund(self._buyer)
+        try:
+            verification = verification_of(self._session.get(self._url, timeout=30))
+        except requests.RequestException:  # a busy machine is too slow at times; the buyer comes again
+            return
         if verification is None or not verification.is_verified:
             return
-        with market.registries("client") as registries:
-            give_paid_feedback(registries, verification, self._random.randint(85, 99), market.key("client")).wait()
+        value, key = self._random.randint(85, 99), market.key(self._buyer)
+        with market.registries(self._buyer) as registries:
+            give_paid_feedback(registries, verification, value, key).wait()
         standing = market.served[-1]
-        if standing is not None and ("client", "forecaster") not in self._rated:
-            self._rated.add(("client", "forecaster"))
+        market.served.clear()
+        if standing is not None and (self._buyer, "forecaster") not in self._rated:
+            self._rated.add((self._buyer, "forecaster"))
             with market.registries("forecaster") as registries:
                 rate_client(registries, standing, 93).wait()
+
+    def _welcome_buyer(self) -> None:
+        """Let another buyer come, with an agent of its own."""
+        self._buyer, stage = f"client {len(self._stage.agents) + 1}", self._stage
+        stage.ask("anvil_setBalance", stage.account(self._buyer).address, hex(10 * _ETHER))
+        with self._market.registries(self._buyer) as registries:
+            stage.agents[self._buyer] = registries.register_agent().wait().agent.token_id
+        self._session.close()
+        self._session = session(self._market, self._verifier, self._buyer)
 
     def _join(self, name: str, description: str) -> None:
         """Register an agent with a file that is in its URI."""
@@ -201,9 +237,16 @@ class Economy:
         self._send(source, account, b"", amount)
 
     def _send(self, sender: str, target: str, data: bytes, value: int = 0) -> None:
-        """Send a transaction, which the local chain mines at once."""
+        """Send a transaction, and wait until it is mined. A sender that cannot pay for gas much longer gets more."""
+        if int(self._stage.ask("eth_getBalance", sender, "latest"), 16) < value + _GAS_MONEY:
+            self._stage.ask("anvil_setBalance", sender, hex(value + 100 * _GAS_MONEY))
+        # The node's own estimate is too low at times, because the transaction runs in a later block.
         call: dict[str, Any] = {"from": sender, "to": target, "data": f"0x{data.hex()}", "value": hex(value)}
-        self._stage.ask("eth_sendTransaction", call)
+        call["gas"] = hex(_GAS)
+        # The usual method answers before the block is there, and the next transaction may need what this one moves.
+        receipt = self._stage.ask("eth_sendTransactionSync", call)
+        if int(receipt["status"], 16) != 1:
+            raise StepError(f"the transaction {receipt['transactionHash']} from {sender} to {target} failed")
 
     def _pass(self, seconds: int) -> None:
         """Let time pass."""

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import ape
 import requests
 from eth_account import Account
 from fastapi import Depends, FastAPI
@@ -93,6 +92,12 @@ class Market:
         key: LocalAccount = Account.from_key(account.private_key)
         return key
 
+    def fund(self, role: str = "client") -> None:
+        """Give a buyer a million units of the token, if it has less than one request costs."""
+        client = self.stage.account(role)
+        if self.token.balanceOf(client) < PRICE:
+            self.token.mint(client, FUNDS, sender=self.stage.account("deployer"))
+
     def shop(self, pay_to: AccountAPI, declaration: dict[str, Any]) -> FastAPI:
         """Make a server that sells a forecast."""
         app = FastAPI()
@@ -128,7 +133,7 @@ def play(stage: Stage) -> None:
         identity=stage.registry("IdentityRegistry").address,
         reputation=stage.registry("BidirectionalReputationRegistry").address,
     )
-    token = stage.account("deployer").deploy(ape.project.MockPaymentToken)
+    token = stage.account("deployer").deploy(stage.contract("MockPaymentToken"))
     secret: Any = stage.account("facilitator")
     with ExitStack() as stack:
         app = facilitator_app(stage.url, secret.private_key, f"eip155:{stage.chain_id}")
@@ -157,15 +162,15 @@ def open_shop(market: Market) -> None:
         step.check("owner", identity.ownerOf(market.agent), stage.account("forecaster"))
         step.check("wallet", identity.getAgentWallet(market.agent), stage.account("forecaster"))
     with stage.step("The client gets a million units of a token with transfers by signature.") as step:
-        market.token.mint(stage.account("client"), FUNDS, sender=stage.account("deployer"))
+        market.fund()
         step.check("balance", market.token.balanceOf(stage.account("client")), FUNDS)
 
 
-def session(market: Market, verifier: Verifier) -> requests.Session:
-    """Return the client's HTTP session, which checks, pays and verifies."""
+def session(market: Market, verifier: Verifier, role: str = "client") -> requests.Session:
+    """Return a buyer's HTTP session, which checks, pays and verifies."""
     payer = x402ClientSync().set_spend_controls(False)
-    register_exact_evm_client(payer, EthAccountSigner(market.key("client")))
-    client_agent = GlobalAgentId(market.deployment.agent_registry, str(market.stage.agents["client"]))
+    register_exact_evm_client(payer, EthAccountSigner(market.key(role)))
+    client_agent = GlobalAgentId(market.deployment.agent_registry, str(market.stage.agents[role]))
     return verifying_session(protect_client(payer, verifier, client_agent=client_agent), verifier)
 
 
@@ -225,8 +230,8 @@ def _cheat(market: Market, url: str, verifier: RecordingVerifier) -> None:
         step.check("refused", _refusal(market, market.shop(thief, honest), verifier), "payment_address_mismatch")
         step.check("the thief has", market.token.balanceOf(thief), 0)
     with stage.step("It deploys registries of its own, in which its wallet is the agent's.") as step:
-        fake = thief.deploy(ape.project.IdentityRegistry)
-        reputation = thief.deploy(ape.project.BidirectionalReputationRegistry, fake)
+        fake = thief.deploy(stage.contract("IdentityRegistry"))
+        reputation = thief.deploy(stage.contract("BidirectionalReputationRegistry"), fake)
         fake.register(sender=thief)
         forged = declare_8004_reputation(1, Deployment(stage.chain_id, str(fake.address), str(reputation.address)))
         step.check("its wallet there", fake.getAgentWallet(1), thief)

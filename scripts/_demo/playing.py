@@ -15,7 +15,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import ape
 from ape.logging import get_rich_console, logger
 from rich.console import Console
 
@@ -33,6 +32,11 @@ if TYPE_CHECKING:
 
 _FIRST_ANALYSIS_SECONDS: Final = 3.0
 _ANALYSIS_SECONDS: Final = 20.0
+_LIVELY: Final = 600
+_CALM: Final = 5
+"""After so many events, the pause is so many times as long. The chain keeps 256 states, each with all that was ever
+stored, which takes 0.1 MB a block: 2.5 GB a day, where it would else be 11."""
+
 _STOP_SECONDS: Final = 10
 _SIGNAL_EXIT: Final = 128
 _SETTINGS: Final = """[[chain]]
@@ -69,7 +73,7 @@ def run(port: int, pause: float, *, pictures: bool) -> None:
 
 def _play(stack: ExitStack, console: Console, port: int, pause: float, *, pictures: bool) -> None:
     """Start everything, print the link, and let the economy live."""
-    console.print("A chain starts, and sixty days of an economy are played …")
+    console.print("A chain starts, and sixty days of an economy are played, usually in 10 to 20 seconds …")
     begin = int(time.time()) - DAYS * 86_400
     stage = stack.enter_context(Stage.opened(Console(quiet=True), "--timestamp", str(begin)))
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -79,6 +83,7 @@ def _play(stack: ExitStack, console: Console, port: int, pause: float, *, pictur
     settings = folder / "index.toml"
     settings.write_text(_SETTINGS.format(url=stage.url, record=stage.record, token=economy.token), encoding="utf-8")
     source = ("--settings", str(settings), "--database", database)
+    console.print("The service starts and reads the chain, usually in 5 seconds …")
     service = stack.enter_context(_child("serve", *source, "--port", str(port), "--rate", "1000000/second"))
     url = _address(service)
     console.print(f"\n  [bold]{url}[/]\n\nThe economy goes on. Ctrl-C stops all of it.")
@@ -86,14 +91,12 @@ def _play(stack: ExitStack, console: Console, port: int, pause: float, *, pictur
     analysis = ["index", "analyse", "--database", database, "--rpc-url", stage.url]
     until = time.monotonic() + _FIRST_ANALYSIS_SECONDS
     while service.poll() is None:
-        economy.live()
-        time.sleep(pause)
+        _live(economy, pause)
         if time.monotonic() > until:
             with _child(*analysis) as run:
                 threading.Thread(target=run.communicate, daemon=True).start()
                 while run.returncode is None and service.poll() is None:
-                    economy.live()
-                    time.sleep(pause)
+                    _live(economy, pause)
             if pictures and not run.returncode:
                 console.print("Pictures are taken …")
                 write_play_pictures(url)
@@ -103,6 +106,12 @@ def _play(stack: ExitStack, console: Console, port: int, pause: float, *, pictur
     raise SystemExit(f"the service ended with exit code {service.returncode}")
 
 
+def _live(economy: Economy, pause: float) -> None:
+    """Let one event happen, and pause."""
+    economy.live()
+    time.sleep(pause if economy.events <= _LIVELY else pause * _CALM)
+
+
 def _economy(stack: ExitStack, stage: Stage) -> Economy:
     """Open the shop of paid requests, and return the economy."""
     deployment = Deployment(
@@ -110,16 +119,14 @@ def _economy(stack: ExitStack, stage: Stage) -> Economy:
         identity=stage.registry("IdentityRegistry").address,
         reputation=stage.registry("BidirectionalReputationRegistry").address,
     )
-    token = stage.account("deployer").deploy(ape.project.MockPaymentToken)
+    token = stage.account("deployer").deploy(stage.contract("MockPaymentToken"))
     facilitator = facilitator_app(stage.url, stage.account("facilitator").private_key, f"eip155:{stage.chain_id}")
     market = paid.Market(stage, deployment, token, stack.enter_context(serving(facilitator)))
-    with market.registries("client") as registries:
-        stage.agents["client"] = registries.register_agent().wait().agent.token_id
     paid.open_shop(market)
     shop = market.shop(stage.account("forecaster"), declare_8004_reputation(market.agent, deployment))
     url = stack.enter_context(serving(shop)) + "/weather"
     verifier = stack.enter_context(Verifier({stage.url: deployment}))
-    return Economy(stage, market, paid.session(market, verifier), url)
+    return Economy(stage, market, verifier, url)
 
 
 @contextmanager

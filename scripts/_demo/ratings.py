@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import ape
-
 if TYPE_CHECKING:
     from ape.contracts import ContractInstance
 
@@ -55,7 +53,7 @@ def _decline(stage: Stage, registry: ContractInstance) -> None:
     server_id, client_id, validator_id = (stage.agents[role] for role in ("server", "client", "validator"))
     identity = stage.registry("IdentityRegistry")
     with stage.step("Another server deploys a gate that trusts the first one's ratings, and newcomers.") as step:
-        gate = other_server.deploy(ape.project.GatedService, registry, identity, server_id, True)
+        gate = other_server.deploy(stage.contract("GatedService"), registry, identity, server_id, True)
         step.check("lowest rating", gate.MINIMUM_RATING(), MINIMUM_RATING)
         step.check("registry", gate.getRatingsRegistry(), registry)
     with stage.refused(

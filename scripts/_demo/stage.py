@@ -16,7 +16,7 @@ from rich.table import Table
 from web3.exceptions import Web3Exception
 
 from scripts._anvil import running_anvil
-from scripts._build import ROOT
+from scripts._build import ROOT, build_all, container
 from scripts._deployment.execution import execute, survey
 from scripts._deployment.live_chain import Chain
 from scripts._deployment.parameters import load_parameters
@@ -29,12 +29,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ape.api import AccountAPI
-    from ape.contracts import ContractInstance
+    from ape.contracts import ContractContainer, ContractInstance
     from web3 import Web3
 
 ACCOUNTS = 30
 LOCAL_CHAIN_ID = 31337
 ZERO_ADDRESS = "0x0000000000000000000000000000000000000000"
+CONTRACTS = (
+    *("BuyerReputationRegistry", "CompanionDirectory", "DiscountedService", "GatedService", "IdentityRegistry"),
+    *("BidirectionalReputationRegistry", "MockDeployedIdentityRegistry", "MockDeployedProxy", "MockPaymentToken"),
+)
+"""The contracts that the story deploys itself. `Stage.contract` has no others."""
+
 PARAMETERS = ROOT / "deployments" / "parameters.yaml"
 
 
@@ -196,6 +202,16 @@ class Stage:
         """
         return self._registries[name]
 
+    def contract(self, name: str) -> ContractContainer:
+        """Return a contract to deploy.
+
+        Args:
+            name: One of `CONTRACTS`.
+        """
+        if name not in CONTRACTS:
+            raise KeyError(f"{name} is compiled apart from the others: add it to CONTRACTS")
+        return container(name)
+
     def introduce(self, name: str, contract: ContractInstance) -> None:
         """Add a contract to the story, which from then on shows its name.
 
@@ -331,7 +347,9 @@ class Stage:
         self.chapter("Deployment")
         chain = Chain(self._web3, "ethereum:local")
         deployer = Wallet(self.account("deployer"), chain.chain_id)
-        plan = make_plan(load_parameters(PARAMETERS))
+        parameters = load_parameters(PARAMETERS)
+        build_all(sorted({*parameters, *CONTRACTS}))  # together, which takes the compiler half the time
+        plan = make_plan(parameters)
         survey(chain, plan, records.load(chain.chain_id, chain.network))
         with self.step("A local chain is up.") as step:
             step.check("at", self._web3.provider.endpoint_uri, url)  # type: ignore[attr-defined]  # it is by HTTP
@@ -342,7 +360,7 @@ class Stage:
             with self.step(f"{contract.name} is deployed.") as step:
                 outcome = next(outcomes)
                 step.check("address", outcome.record.address, contract.address)
-                self.introduce(contract.name, getattr(ape.project, contract.name).at(contract.address))
+                self.introduce(contract.name, container(contract.name).at(contract.address))
 
     @contextmanager
     def _watched(self, text: str) -> Iterator[int]:

@@ -11,14 +11,13 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
-import ape
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 from hexbytes import HexBytes
 from web3 import Web3
 from web3.exceptions import Web3Exception
 
-from scripts._build import LOCK, Build, build_all, deployable_contracts
+from scripts._build import LOCK, Build, build_all, deployable_contracts, sources
 from scripts._deployment.errors import DeploymentError, one_line
 
 if TYPE_CHECKING:
@@ -153,7 +152,7 @@ def make_plan(
     Raises:
         DeploymentError: If a contract is unknown, or its arguments are not those of its constructor.
     """
-    known = ape.project.load_contracts()
+    known = sources()
     for name, entry in parameters.items():
         if name not in known:
             choice = ", ".join(deployable_contracts())

@@ -7,13 +7,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import ape
 from ape_etherscan import Etherscan
 from ape_etherscan.exceptions import EtherscanResponseError, UnsupportedEcosystemError
 from eth_utils.crypto import keccak
 from requests import RequestException
 
-from scripts._build import build
+from scripts._build import build, sources
 from scripts._deployment.errors import DeploymentError
 from scripts._deployment.plan import PlannedContract
 from scripts._explorer import use_explorer
@@ -38,11 +37,28 @@ class RejectionError(DeploymentError):
     """The explorer does not believe that the sources belong to the contract."""
 
 
-def open_explorer(network: NetworkAPI) -> Etherscan:
+class _NamedExplorer(Etherscan):  # type: ignore[misc]  # it has no types
+    """An explorer with Etherscan's API at a URL that the user named."""
+
+    url: str
+
+    @property
+    def etherscan_uri(self) -> str:
+        """The beginning of the links to its pages."""
+        return self.url
+
+    @property
+    def etherscan_api_uri(self) -> str:
+        """The URL of its API for the network's chain."""
+        return f"{self.url}/v2/api?chainid={self.network.chain_id}"
+
+
+def open_explorer(network: NetworkAPI, url: str | None = None) -> Etherscan:
     """Choose Etherscan as the explorer of a network.
 
     Args:
         network: The network that Ape is connected to.
+        url: Another explorer that speaks its API, instead of that of Ape's settings or of Etherscan's list.
 
     Returns:
         The explorer.
@@ -55,6 +71,8 @@ def open_explorer(network: NetworkAPI) -> Etherscan:
             f"{KEY_VARIABLE} is not set. One key of https://etherscan.io/apidashboard serves every chain."
         )
     explorer = Etherscan(name="etherscan", network=network)
+    if url is not None:
+        explorer = _NamedExplorer(name="etherscan", network=network, url=url.rstrip("/"))
     try:
         explorer.etherscan_api_uri  # noqa: B018  # it is looked up, in Ape's settings or in Etherscan's list of chains
     except UnsupportedEcosystemError as failure:
@@ -81,7 +99,7 @@ def rebuild(name: str, record: ContractRecord) -> PlannedContract:
     Raises:
         DeploymentError: If the sources give something else now.
     """
-    if name in ape.project.load_contracts():
+    if name in sources():
         contract = PlannedContract(build(name), bytes.fromhex(record.salt[2:]), record.constructor_arguments)
         if f"0x{keccak(contract.init_code).hex()}" == record.init_code_hash:
             return contract

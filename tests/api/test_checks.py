@@ -143,7 +143,7 @@ def test_policy_changes_the_verdict(api):
 
 
 def test_every_field_of_a_policy_is_a_parameter_of_a_question():
-    renamed = {"validators": "validator", "severities": "severity"}
+    renamed = {"validators": "validator", "severities": "severity", "name": "policy"}
     of_trust = {"accounts": "trust_account", "agents": "trust_agent"}
     wanted = {renamed.get(it, it) for it in Policy.model_fields if it != "trust"}
     wanted |= {of_trust.get(it, it) for it in Trust.model_fields}

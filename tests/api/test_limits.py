@@ -6,12 +6,14 @@ import json
 import socket
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 
-from bilateral.api import protocol
+from bilateral.api import guard, protocol
 from bilateral.api.guard import client_address
 from bilateral.api.settings import ApiSettings
 from bilateral.errors import InvalidArgumentError
+from tests.api.world import ALICE, BOB
 
 
 def problem(response):
@@ -24,6 +26,15 @@ def test_a_url_may_be_as_long_as_the_limit_and_no_longer(api_with):
         path = "/healthz?" + "x" * 92  # the question mark does not count
         assert client.get(path).status_code == 200
         assert problem(client.get(path + "x")) == (414, "url_too_long")
+
+
+def test_refusal_before_the_router_has_the_member_that_published_clients_read(api_with):
+    with api_with(max_url=100, rate="1/hour") as client:
+        assert client.get("/api/buyer/0x12").status_code == 400
+        for path, code in (("/api/buyer/0x12?" + "x" * 100, "url_too_long"), ("/api/buyer/0x12", "rate_limited")):
+            refused = client.get(path).json()
+            assert (refused["code"], refused["error"]) == (code, refused["detail"])
+        assert "error" not in client.get("/v1/chains").json()
 
 
 def test_headers_may_be_as_large_as_the_limit_and_no_larger(api_with):
@@ -130,8 +141,59 @@ def test_pages_of_other_origins_may_read(api):
 
 
 def test_pages_of_other_origins_may_not_write(api):
-    response = api.post("/mcp", content=b"{}", headers={"Origin": "https://page.example"})
+    response = api.post("/api/review", content=b"{}", headers={"Origin": "https://page.example"})
     assert "access-control-allow-origin" not in response.headers
+
+
+def test_models_in_browsers_reach_their_tools(api):
+    names = "content-type, mcp-protocol-version, mcp-method, mcp-name"
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": names}
+    preflight = api.options("/mcp", headers=asked | {"Origin": "https://page.example"})
+    assert (preflight.status_code, preflight.headers["access-control-allow-origin"]) == (200, "*")
+    allowed = preflight.headers["access-control-allow-headers"].lower()
+    assert all(name in allowed for name in names.split(", "))
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    headers = {"Origin": "https://page.example", "Accept": "application/json, text/event-stream"}
+    answered = api.post("/mcp", json=call, headers=headers)
+    assert (answered.status_code, answered.headers["access-control-allow-origin"]) == (200, "*")
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "values"),
+    [
+        ("/v1/checks/server?agent=31337:1", "pay_to", (ALICE.address, BOB.address)),
+        ("/v1/checks/server?agent=31337:1", "minimum_rating", ("0", "90")),
+        ("/v1/checks/client?client=31337:1", "chain", ("31337", "31337")),
+        ("/v1/agents/31337:1/feedback", "limit", ("1", "2")),
+        ("/v1/agents/31337:1", "newest", ("1", "2")),
+        ("/v1/search/agents", "q", ("a", "b")),
+        (f"/api/buyer/{ALICE.address}", "policy", ("brp-1.0", "independent-1.0")),
+    ],
+)
+def test_parameter_with_one_value_may_not_be_repeated(api, path, name, values):
+    url = httpx.URL(path)
+    response = api.get(url.copy_merge_params([(name, values[0])]).copy_add_param(name, values[1]))
+    assert problem(response) == (400, "invalid_argument")
+    assert response.json()["detail"] == f'the parameter "{name}" is given 2 times: give it once'
+
+
+def test_lists_are_parameters_that_are_repeated(api):
+    query = [("agent", "31337:1"), ("trust_account", ALICE.address), ("trust_account", BOB.address)]
+    assert api.get("/v1/checks/server", params=query).status_code == 200
+
+
+def test_several_lists_of_known_tags_count_as_one(api):
+    for path in ("/v1/chains", "/v1/agents/31337:1", "/v1/agents/31337:1?newest=1"):
+        tag = api.get(path).headers["etag"]
+        for tags in (('"other"', tag), (tag, '"other"')):
+            unchanged = api.get(path, headers=[("If-None-Match", known) for known in tags])
+            assert unchanged.status_code == 304, (path, tags)
+
+
+@pytest.mark.parametrize("path", ["feedback", "validations"])
+def test_account_on_a_chain_that_is_not_indexed_is_not_found(api, path):
+    response = api.get(f"/v1/accounts/{ALICE.address}/{path}", params={"chain": 5})
+    assert problem(response) == (404, "chain_not_indexed")
 
 
 def test_unknown_paths_and_methods_are_problems(api):
@@ -169,6 +231,26 @@ def refusal(received):
 def test_headers_without_end_close_the_connection(api, head):
     received = sent(api, head[: protocol.HEAD_BYTES + 1])  # more would be lost when the service closes
     assert refusal(received) == (b"HTTP/1.1 431 Request Header Fields Too Large", "headers_too_large")
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"GET /healthz HTTP/1.1\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
+        b"GET /healthz HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n",
+    ],
+    ids=["none", "two", "two of HTTP/1.0"],
+)
+def test_request_names_one_host(api, request_):
+    assert refusal(sent(api, request_)) == (b"HTTP/1.1 400 Bad Request", "invalid_request")
+    assert sent(api, b"GET /healthz HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200")
+
+
+def test_late_body_closes_the_connection(api, monkeypatch):
+    monkeypatch.setattr(guard, "_BODY_SECONDS", 0.2)
+    head = b"POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
+    assert refusal(sent(api, head)) == (b"HTTP/1.1 408 Request Timeout", "body_timeout")
 
 
 def test_bytes_that_are_not_http_are_a_problem(api):

@@ -12,7 +12,8 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
-from bilateral.api.mcp.untrusted import NOTICE
+from bilateral.api.mcp.untrusted import NOTICE, NOTICE_OF_CHECKS
+from bilateral.checks import Policy
 from tests.api.world import ERIN, FORMULA_TAG, FRANK
 
 
@@ -45,6 +46,17 @@ async def data(session, tool, /, **arguments):
     return found["data"]
 
 
+async def check_of(session, tool, /, **arguments):
+    """Call a tool that checks, look that the service's own word stands apart, and return the answer as REST has it."""
+    result = await session.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    found = result.structured_content
+    assert found.keys() == {"check", "notice", "untrusted"}
+    assert (found["notice"], "untrusted" in found["check"]) == (NOTICE_OF_CHECKS, False)
+    assert "`untrusted` were written by strangers" in found["notice"]
+    return {**found["check"], "untrusted": found["untrusted"]}
+
+
 async def check_policies(client, api, checked):
     """Check by a whole policy and at a moment, over MCP and REST."""
     policy = {"minimum_raters": 1, "trust": {"accounts": [ERIN.address]}, "severities": {"no_file": "decline"}}
@@ -57,8 +69,17 @@ async def check_policies(client, api, checked):
         named = {renamed.get(it, it): value for it, value in subject.items()}
         if tool == "check_client":
             named["client"] = named.pop("for_client")
-        answer = await data(client, tool, **named, **given)
+        answer = await check_of(client, tool, **named, **given)
         assert answer == api.post(f"/v1/checks/{path}", json={**subject, **given}).json()
+    for policy, reviewers, params in (
+        ("strict", [], {}),
+        ("own-list", [ERIN.address, "31337:2"], {"trust_account": ERIN.address, "trust_agent": "31337:2"}),
+        ("balanced", [], {}),
+    ):
+        given = {"policy": policy, "reviewers": reviewers, "at_block": checked["block"]}
+        answer = await check_of(client, "check_server", agent_id="31337:1", **given)
+        params |= {"agent": "31337:1", "policy": policy, "at_block": checked["block"]}
+        assert answer == api.get("/v1/checks/server", params=params).json()
     refused = await client.call_tool("check_server", {"agent_id": "31337:1", "policy": {"tag": "responseTime"}})
     assert refused.is_error and "has no scale" in refused.content[0].text
     refused = await client.call_tool("check_server", {"agent_id": "31337:1", "history": "0x" + "00" * 32})
@@ -83,7 +104,9 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
     """One connection, because a process takes seconds to start."""
 
     async def use(client):
-        tools = {it.name: it for it in (await client.list_tools()).tools}
+        listed = await client.list_tools()
+        assert len(listed.model_dump_json(by_alias=True, exclude_none=True).encode()) <= 8_000
+        tools = {it.name: it for it in listed.tools}
         assert {"get_agent", "get_feedback", "get_ratings", "search_agents"} <= tools.keys()
         assert all(it.annotations.read_only_hint for it in tools.values())
         assert all(it.input_schema["additionalProperties"] is False for it in tools.values())
@@ -103,16 +126,20 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
         assert given == api.get("/v1/agents/31337:1/ratings", params={"direction": "given"}).json()
 
         assert {"check_server", "check_client"} <= tools.keys()
-        checked = await data(client, "check_server", agent_id="31337:1", pay_to=ERIN.address)
+        checked = await check_of(client, "check_server", agent_id="31337:1", pay_to=ERIN.address)
         params = {"agent": "31337:1", "pay_to": ERIN.address}
         assert checked == api.get("/v1/checks/server", params=params).json()
         assert (checked["verdict"], checked["reasons"][0]["code"]) == ("decline", "pay_to_differs")
         await check_policies(client, api, checked)
-        checked = await data(client, "check_client", client=ERIN.address, for_server="31337:2")
+        checked = await check_of(client, "check_client", client=ERIN.address, for_server="31337:2")
         assert "low_rating_by_us" in {it["code"] for it in checked["reasons"]}
 
         await check_searches(client, api, api_world)
 
+        resource = await client.read_resource("bilateral://policy")
+        described = json.loads(resource.contents[0].text)
+        assert described["policies"]["strict"]["require_payment_proof"] is True
+        assert described["schema"] == Policy.model_json_schema()
         resource = await client.read_resource("bilateral://agents/31337:1")
         assert json.loads(resource.contents[0].text) == {"is_untrusted": True, "notice": NOTICE, "data": found}
         resource = await client.read_resource(f"bilateral://feedback/31337:1:{FRANK.address}:0")
@@ -135,7 +162,10 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
             ("search_agents", {"capabilities": ["get_weather"]}, "invalid_argument: a capability is its kind"),
             ("search_agents", {"gates": [{"reviewers": ["0x1"]}]}, 'invalid_argument: reviewer "0x1" is not an addr'),
             ("search_agents", {"chains": [5]}, "chain_not_indexed: chain 5 is not indexed"),
-            ("search_agents", {"gates": [{}] * 6}, "at most 5"),
+            ("search_agents", {"gates": [{}] * 6}, "invalid_argument: gates: "),
+            ("check_server", {"agent_id": "31337:1", "policy": "own-list"}, "invalid_argument: policy: "),
+            ("check_server", {"agent_id": "31337:1", "policy": "lenient"}, "invalid_argument: policy: name: "),
+            ("pay_server", {}, 'unknown_tool: there is no tool "pay_server"'),
             ("search_agents", {"limit": 101}, "invalid_argument: limit: Input should be less than or equal to 100"),
             (
                 "check_server",
@@ -145,10 +175,13 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
         ):
             refused = await client.call_tool(tool, arguments)
             assert refused.is_error
-            assert message in refused.content[0].text
-        with pytest.raises(MCPError, match="the index has no agent 31337:999"):
-            await client.read_resource("bilateral://agents/31337:999")
-        with pytest.raises(MCPError):
-            await client.read_resource("bilateral://feedback/nonsense")
+            assert refused.content[0].text.startswith(message)
+        for resource, message in (
+            ("bilateral://agents/31337:999", "not_indexed: the index has no agent 31337:999"),
+            ("bilateral://feedback/nonsense", "malformed_identifier: "),
+            ("bilateral://nothing/at/all", "unknown_resource: "),
+        ):
+            with pytest.raises(MCPError, match=f"^{message}"):
+                await client.read_resource(resource)
 
     session(use)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import select as readiness
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 from sqlalchemy import Integer, Text, column, func, literal, select, text
@@ -16,8 +17,10 @@ from bilateral.index.errors import (
     OlderSchemaError,
     QueryTimeoutError,
     ReadersBusyError,
+    StarvedError,
 )
 from bilateral.index.store.database import open_database
+from bilateral.query import readers
 from bilateral.query.chains import chains
 from bilateral.query.prepared import Prepared
 from bilateral.query.readers import Reader
@@ -93,6 +96,55 @@ def test_time_before_the_first_statement_counts(make_reader):
     with pytest.raises(QueryTimeoutError, match="longer than 60 seconds"), reader.connect(spent=60.0) as connection:
         connection.execute(text(ENDLESS[reader.dialect]))
     assert reader.read(chains)
+
+
+@contextmanager
+def starving():
+    """Let threads take turns at the interpreter, so that SQLite waits its turn each time it looks at the clock."""
+    is_over = threading.Event()
+
+    def spin():
+        while not is_over.is_set():
+            sum(range(1_000))
+
+    threads = [threading.Thread(target=spin) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()
+
+
+COUNTED = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 2000) SELECT count(*) FROM n"
+
+
+@pytest.mark.parametrize("api_database", ["sqlite"], indirect=True)  # PostgreSQL does not tell its processor time
+def test_busy_machine_ends_no_query_that_costs_little(make_reader, monkeypatch):
+    monkeypatch.setattr(readers, "_PATIENCE", 10_000)
+    reader = make_reader(seconds=0.5)
+    before = time.thread_time()
+    with starving(), reader.connect() as connection:
+        began = time.monotonic()
+        while time.monotonic() - began < 0.6:
+            assert connection.execute(text(COUNTED)).scalar_one() == 2_000
+    assert time.thread_time() - before < 0.5
+
+
+@pytest.mark.parametrize("api_database", ["sqlite"], indirect=True)
+def test_starved_query_is_told_apart_from_a_dear_one(make_reader, monkeypatch):
+    reader = make_reader(seconds=0.1)
+    busy = pytest.raises(StarvedError, match=r"busy: the query was not done within 0\.5 s")
+    with busy as starved, reader.connect() as connection:
+        time.sleep(0.6)  # the thread has no processor time meanwhile
+        connection.execute(text(ENDLESS["sqlite"]))
+    assert starved.value.reason == "busy"
+    monkeypatch.setattr(readers, "_PATIENCE", 10_000)  # other work of this machine starves nobody
+    with pytest.raises(QueryTimeoutError) as dear, reader.connect() as connection:
+        connection.execute(text(ENDLESS["sqlite"]))
+    assert dear.value.reason == "query_timeout"
 
 
 def test_prepared_statements_share_the_time_of_a_visit(make_reader):

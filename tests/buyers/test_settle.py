@@ -176,22 +176,15 @@ def test_payment_to_oneself_is_settled_and_not_counted(registry, token, signed, 
     )
 
 
-def test_operator_that_pays_the_agent_is_not_counted(
-    registry, token, identity, signed, owner, operator, facilitator, seller_id
-):
-    identity.setApprovalForAll(operator, True, sender=owner)  # ERC-721's own
-    payment = signed(operator)
-    receipt = registry.settle(*payment.settled_in(token), sender=facilitator)
-    assert logged(receipt) == settled_events(
-        payment.terms[5], operator.address, owner.address, CENT, seller_id, PAID_OWN_AGENT
-    )
-    identity.setApprovalForAll(operator, False, sender=owner)
-    assert registry.settle(*signed(operator).settled_in(token), sender=facilitator).return_value is True
+def test_seller_that_makes_a_buyer_its_operator_erases_no_payment(registry, identity, settle, owner, operator):
+    identity.setApprovalForAll(operator, True, sender=owner)
+    assert settle(operator).return_value is True
+    assert settled_record(registry, operator)[0] == 1
 
 
-def test_approved_address_that_pays_the_agent_is_not_counted(registry, identity, settle, owner, approved, seller_id):
+def test_seller_that_approves_a_buyer_erases_no_payment(registry, identity, settle, owner, approved, seller_id):
     identity.approve(approved, seller_id, sender=owner)
-    assert settle(approved).return_value is False
+    assert settle(approved).return_value is True
 
 
 def test_wallet_that_pays_the_owner_is_not_counted(

@@ -50,6 +50,10 @@ CASES = {
     "more than twenty of each": (50, 500 * DOLLAR, 365, 400, 26_000, 300, 9_000, 0),
     "sellers without reviews": (50, 500 * DOLLAR, 365, 0, 0, 20, 2_000, 0),
     "sellers lift a harsh buyer": (50, 500 * DOLLAR, 365, 10, 100, 10, 1_000, 0),
+    "mean vote of 87.5": (12, 50 * DOLLAR, 53, 1, 65, 1, Fraction(175, 2), 0),
+    "mean votes in thirds and halves": (10, 50 * DOLLAR, 53, 3, 195, 4, Fraction(1_099, 6), 0),
+    "mean vote that just fails premium": (50, 500 * DOLLAR, 0, 1, 65, 1, Fraction(119, 3), 0),
+    "mean vote that just reaches premium": (50, 500 * DOLLAR, 0, 1, 65, 1, Fraction(40), 0),
     "leap year": (100, 1000 * DOLLAR, 366, 1, 65, 0, 0, 0),
     "a day below a year": (100, 1000 * DOLLAR, 364, 1, 65, 0, 0, 0),
     "all fields full": (2**33 - 2, 2**65 - 2, 30_000, 65_535, 6_553_500, 65_535, 6_553_500, 65_535),
@@ -98,12 +102,17 @@ def written():
         exact = score(payments, volume, days, fair, disputes)
         yield {
             "name": name,
-            "metrics": dict(zip(NAMES, CASES[name], strict=True)),
+            "metrics": {key: _shown(value) for key, value in zip(NAMES, CASES[name], strict=True)},
             "fairness": None if fair is None else str(fair),
             "exactScore": str(exact),
             "score": (2 * exact + 1) // 2,
             "tier": tier(payments, volume, fair, disputes),
         }
+
+
+def _shown(value):
+    """Return a whole number, or a fraction as text: `175/2`."""
+    return str(value) if Fraction(value).denominator > 1 else int(value)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from bilateral.checks import Code, Policy, Severity, Trust, Verdict, read_policy
-from bilateral.checks.policy import policy_of
+from bilateral.checks.policy import policy_of, with_reviewers
+from bilateral.checks.presets import PRESETS, PolicyName
 from bilateral.checks.verdicts import SEVERITIES, Reason, sorted_reasons, verdict_of
 from bilateral.errors import InvalidArgumentError
 from tests.checks.ledger import account
@@ -58,6 +59,64 @@ def test_invalid_field_is_named(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(InvalidArgumentError, match=re.escape(message)):
         read_policy(path)
+
+
+TRUST = {"trust": {"accounts": [account(1)]}}
+
+
+@pytest.mark.parametrize("name", list(PolicyName))
+def test_policy_with_a_name_is_the_same_everywhere(tmp_path, name):
+    path = tmp_path / "policy.toml"
+    path.write_text(f'name = "{name}"\n[trust]\naccounts = ["{account(1)}"]\n')
+    policy = read_policy(path)
+    assert policy == policy_of({"name": name.value, **TRUST}) == Policy(name=name, trust=Trust(accounts=(account(1),)))
+    assert policy == policy_of(with_reviewers(name.value, [account(1)])) == policy_of(policy.model_dump())
+    assert PRESETS[name].items() <= policy.model_dump().items()
+
+
+def test_balanced_policy_is_the_default():
+    assert policy_of("balanced") == Policy() == policy_of({})
+
+
+def test_strict_policy_takes_every_reason_at_least_as_gravely():
+    ranks = [Severity.NOTE, Severity.CAUTION, Severity.DECLINE]
+    strict, balanced = policy_of("strict"), Policy()
+    assert all(ranks.index(strict.severity_of(code)) >= ranks.index(balanced.severity_of(code)) for code in Code)
+    assert strict.severity_of(Code.NO_RATINGS) is strict.severity_of(Code.FINDING) is Severity.DECLINE
+    assert (strict.minimum_raters, strict.require_payment_proof, strict.require_domain) == (5, True, True)
+
+
+def test_own_fields_count_more_than_those_of_a_name():
+    fields = {"name": "strict", "minimum_raters": 2, "newcomers": "accept", "severities": {"related": "note"}}
+    policy = policy_of(fields)
+    assert (policy.minimum_raters, policy.newcomers, policy.require_domain) == (2, "accept", True)
+    assert policy.severity_of(Code.RELATED) is Severity.NOTE
+    assert policy.severity_of(Code.FINDING) is Severity.DECLINE
+
+
+@pytest.mark.parametrize("fields", ["own-list", {"name": "own-list"}, {"name": "own-list", "trust": {}}])
+def test_policy_by_an_own_list_needs_the_list(fields):
+    with pytest.raises(
+        InvalidArgumentError, match=r"own-list counts your own reviewers alone: name them in trust\.acc"
+    ):
+        policy_of(fields)
+
+
+@pytest.mark.parametrize(
+    "fields", ["lenient", {"name": "lenient"}, {"name": ["strict"]}, {"name": 1}, ["strict"], None]
+)
+def test_policy_with_an_unknown_name_is_refused(fields):
+    with pytest.raises(InvalidArgumentError, match=r"^policy: "):
+        policy_of(fields)
+    with pytest.raises(InvalidArgumentError, match=r"^policy: "):
+        policy_of(with_reviewers(fields, [account(1)]))
+
+
+def test_page_describes_the_fields_of_each_name():
+    for name in PolicyName:
+        (row,) = re.findall(rf"^\| `{name}` \| .+$", PAGE, re.MULTILINE)
+        changed = {*PRESETS[name]} - {"severities"} | {code.value for code in PRESETS[name].get("severities", {})}
+        assert changed <= set(re.findall(r"`(\w+)`", row)) - {name.value}
 
 
 def test_unreadable_file_is_named(tmp_path):

@@ -38,7 +38,7 @@ class Payments:
     def learn(self, *blocks):
         """Learn all payments up to the index: one of two dollars in each of some blocks."""
         while (due := self.store.next_range()) is not None:
-            self.store.wallets(due)
+            self.store.accounts(due)
             self.store.append(due, [self._paid(it) for it in blocks if due.first <= it <= due.last], [])
 
     def _paid(self, block):

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from bilateral.api.settings import ApiSettings
+from bilateral.buyers.settings import BuyerSettings
 from bilateral.contracts import Deployment
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.settings import ChainSettings
@@ -53,7 +54,8 @@ def market(tmp_path, identity, reputation, token, agent, pay):
     Worker(engine, chain, stop=threading.Event()).run(until_head=True)
     engine.dispose()
     seller = f"eip155:{ape.chain.chain_id}:{identity.address}#{agent}"
-    with served(ApiSettings(database=database, rate=None, max_silence=10**9)) as url:
+    buyers = BuyerSettings(disputes=True)
+    with served(ApiSettings(database=database, rate=None, max_silence=10**9, buyers=buyers)) as url:
         yield SimpleNamespace(url=url, seller=seller, transaction=transaction)
 
 
@@ -83,6 +85,104 @@ def test_a_service_is_asked_for_a_discount(done, market, client):
     assert shown["discount"]["code"] == "not_offered"
     provider = {"BILATERAL_BUYER_SERVICE": f"{market.url}/api/buyer/"}
     assert done("buyer", "discount", client, "--seller", market.seller, **provider) == shown
+
+
+@pytest.fixture
+def paid(market):
+    """The options of a message about the last payment."""
+    return ("--transaction", market.transaction, "--seller", market.seller, "--service", market.url)
+
+
+def test_show_and_discount_have_one_answer_and_name_its_sources(
+    done, with_buyers, market, client, buyer_registry, attestor, incentives
+):
+    """The service does not count what the attestor says, and so the two sources differ."""
+    for number in range(9):
+        buyer_registry.recordPayment(client, 50 * DOLLAR, (1_000 + number).to_bytes(32), sender=attestor)
+    buyer_registry.recordReviews([(client, 2, 130, 0)], sender=attestor)
+    profile = httpx.get(f"{market.url}/api/buyer/{client.address}").json()
+    reputation, service = profile["reputation"], {"BILATERAL_BUYER_SERVICE": market.url}
+    by_service = [
+        done("buyer", "show", client, **service),
+        done("buyer", "show", client, **with_buyers, **service),
+        done("buyer", "discount", client, "--incentives", incentives, **with_buyers, **service),
+    ]
+    assert {(it["score"], it["tier"]) for it in by_service} == {(reputation["score"], "verified")}
+    source = {
+        "source": "service",
+        "service": market.url,
+        "scoring_policy": "brp-1.0",
+        "as_of_block": profile["asOfBlock"],
+    }
+    assert [it["sources"] for it in by_service] == [[source]] * 3
+    offered = done("buyer", "discount", client, "--seller", market.seller, **service)
+    assert (offered["buyerScore"], offered["sources"][0]["source"]) == (reputation["score"], "service")
+
+    on_chain = [
+        done("buyer", "show", client, **with_buyers),
+        done("buyer", "discount", client, "--incentives", incentives, **with_buyers),
+    ]
+    assert {it["tier"] for it in on_chain} == {"trusted"}
+    assert on_chain[0]["score"] == on_chain[1]["score"]
+    registry = f"eip155:{ape.chain.chain_id}:{buyer_registry.address}"
+    assert {(it["sources"][0]["source"], it["sources"][0]["registry"]) for it in on_chain} == {("registry", registry)}
+
+
+def test_policy_is_asked_of_a_service_alone(done, refused, with_buyers, market, client):
+    strict = done("buyer", "show", client, "--policy", "independent-1.0", "--service", market.url)
+    assert strict["reputation"]["scoringPolicy"] == "independent-1.0"
+    error = refused(3, "buyer", "show", client, "--policy", "independent-1.0", **with_buyers)
+    assert "--service" in error["message"]
+
+
+def test_a_seller_publishes_a_service_with_its_policy(
+    done, refused, market, client, owner, stranger, incentives, tmp_path
+):
+    details = tmp_path / "details.json"
+    details.write_text(json.dumps({"serviceCategory": "audit", "x402Enabled": True}))
+    options = ("--price", "0.05", "--incentives", incentives, "--details", details)
+    terms = ("--seller", market.seller, "--service", market.url)
+    taken = done("buyer", "publish", "audit", *options, *terms, key=owner)
+    assert (taken["success"], taken["isNew"]) == (True, True)
+    assert taken["warnings"] == ["trusted: 25 % is above the tier's cap and counts as 10 %"]
+    offered = done("buyer", "discount", client, *terms)
+    assert (offered["originalPricing"], offered["discount"]["percentage"]) == ({"audit": 0.05}, 4)
+    assert offered["discountedPricing"] == {"audit": 0.048}
+    error = refused(4, "buyer", "publish", "audit", *terms, key=stranger)
+    assert (error["reason"], error["arguments"]["code"]) == ("service_refused", "invalid_signature")
+    for price in ("1_0", "-1", "cheap", "NaN"):
+        assert "dollars" in refused(3, "buyer", "publish", "audit", f"--price={price}", *terms, key=owner)["message"]
+
+
+def test_a_buyer_reviews_the_seller_and_it_counts(done, refused, market, paid, client, owner, stranger):
+    options = ("--payee", owner, "--tag1", "quality", "--note", "good work", *paid)
+    taken = done("buyer", "send-review", 80, *options, key=client)
+    assert (taken["counted"], taken["isNew"]) == (True, True)
+    assert not done("buyer", "send-review", 80, *options, key=client)["isNew"]
+    metrics = httpx.get(f"{market.url}/api/buyer/{client.address}").json()["metrics"]
+    assert (metrics["reviewsGiven"], metrics["avgReviewScore"]) == (1, 80)
+    error = refused(4, "buyer", "send-review", 80, *options, key=stranger)
+    assert error["arguments"]["code"] == "payment_not_found"
+    assert "0..100" in refused(3, "buyer", "send-review", 101, *options, key=client)["message"]
+
+
+def test_a_dispute_is_filed_answered_and_withdrawn(done, refused, market, paid, client, owner, stranger):
+    filed = done("buyer", "dispute", client, "--reason", "charged back", *paid, key=owner)
+    assert filed["isNew"]
+    profile = f"{market.url}/api/buyer/{client.address}"
+    assert httpx.get(profile).json()["metrics"]["disputeCount"] == 1
+    asked = ("--chain-id", ape.chain.chain_id, "--service", market.url)
+    (message,) = done("buyer", "messages", *asked, key=client)
+    assert (message["kind"], message["text"]) == ("dispute", "charged back")
+    assert done("buyer", "messages", *asked, key=stranger) == []
+    answer = ("--text", "I paid twice", "--seller", market.seller, "--service", market.url)
+    assert done("buyer", "reply", message["id"], *answer, key=client)["isNew"]
+    (message,) = done("buyer", "messages", *asked, key=client)
+    assert message["reply"] == "I paid twice"
+    assert refused(4, "buyer", "reply", message["id"], *answer, key=stranger)["arguments"]["status"] == 401
+    assert "64 hexadecimal" in refused(3, "buyer", "reply", "5c1f", *answer, key=client)["message"]
+    done("buyer", "dispute", client, "--withdraw", *paid, key=owner)
+    assert httpx.get(profile).json()["metrics"]["disputeCount"] == 0
 
 
 @pytest.mark.parametrize(
@@ -204,7 +304,7 @@ AGENT = "eip155:1:0x8004A818BFB912233c491871b3d84c89A494BD9e#1"
         (["--seller", AGENT], "name the service by --service"),
         (["--seller", AGENT, "--service", "ftp://x"], '"ftp://x" is not the http or https URL of a service'),
         (["--seller", AGENT, "--service", "https://x?y=1"], "is not the http or https URL"),
-        (["--seller", AGENT, "--incentives", "-"], "name either --incentives, or --service and --seller"),
+        (["--seller", AGENT, "--incentives", "-"], "name either --incentives or --seller"),
     ],
     ids=["no service", "scheme", "query", "both"],
 )

@@ -43,6 +43,19 @@ def test_exit_code_is_the_verdict(bilateral, database, policy):
     assert bilateral(*ask, "--policy", policy, "--pay-to", OTHER).code == 13
 
 
+def test_policy_has_a_name_or_a_file(bilateral, database):
+    ask = ("check", "server", "1", "--database", database)
+    trust = [option for client in CLIENTS for option in ("--trust", client)]
+    assert bilateral(*ask, "--policy", "balanced").code == 12
+    assert bilateral(*ask, "--policy", "own-list", *trust).code == 12
+    assert "caution: no_file" in bilateral(*ask, "--policy", "own-list", *trust).out
+    assert bilateral(*ask, "--policy", "own-list", "--trust", OTHER).code == 13
+    assert bilateral(*ask, "--policy", "strict", *trust).code == 13
+    refused = bilateral(*ask, "--policy", "own-list")
+    assert (refused.code, "own-list counts your own reviewers alone" in refused.err) == (3, True)
+    assert '"lenient" cannot be read' in bilateral(*ask, "--policy", "lenient").err
+
+
 def test_people_see_the_verdict_and_the_reasons(bilateral, database):
     ran = bilateral("check", "server", "1", "--pay-to", OTHER, "--database", database)
     assert "decline: pay_to_differs" in ran.out

@@ -79,6 +79,7 @@ KEY_REASONS = {
         (2, "usage", ["agent", "show", "1"], {"BILATERAL_RPC_URL": None}),
         (3, "malformed_identifier", ["agent", "show", "x"], {}),
         (3, "malformed_identifier", ["agent", "show", "1:1"], {}),
+        (3, "malformed_identifier", ["agent", "show", "x"], {"BILATERAL_RPC_URL": "http://127.0.0.1:1"}),
         (3, "malformed_identifier", ["feedback", "show", "1"], {}),
         (4, "erc721_nonexistent_token", ["agent", "show", "404"], {}),
         (5, "node_unreachable", ["agent", "show", "1"], {"BILATERAL_RPC_URL": UNREACHABLE}),

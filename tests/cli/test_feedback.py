@@ -91,6 +91,14 @@ def test_invalid_feedback_is_refused_before_anything_is_sent(refused, client, ar
     assert client.nonce == before
 
 
+def test_the_client_of_a_feedback_is_an_account_of_ones_own_by_name(done, refused, given, client, keystore):
+    agent, _, index = given.rsplit(":", 2)
+    names = keystore("bob", client)
+    assert done("feedback", "show", f"{agent}:bob:{index}", **names)["feedback"]["id"] == given
+    error = refused(3, "feedback", "show", f"{agent}:alice:{index}", **names)
+    assert 'the client "alice" is neither an address nor in bilateral account list' in error["message"]
+
+
 def test_a_feedback_is_shown_with_its_answers(done, bilateral, given, owner, client):
     done("feedback", "respond", given, "--text", "thank you", key=owner)
     done("feedback", "respond", given, "--uri", "ipfs://answer", key=owner)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
+import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from bilateral import cli
 from bilateral.client import Client
+from scripts._build import ROOT
 from tests.cli.conftest import GROUP_COMMANDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
@@ -59,9 +61,11 @@ def test_the_help_shows_no_type_beside_flags_and_texts(bilateral, arguments):
     assert ("<bool>" in ran.out, "<str>" in ran.out) == (False, False)
 
 
-def test_the_version_is_the_packages(bilateral):
+def test_the_version_names_the_commit_of_the_checkout(bilateral):
     ran = bilateral("--version")
-    assert (ran.code, ran.out, ran.err) == (0, f"bilateral {version('bilateral')}\n", "")
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout[:12]  # noqa: PLW1510, S607
+    assert (ran.code, ran.err) == (0, "")
+    assert re.fullmatch(rf"bilateral {version('bilateral')} \(commit {commit}(-dirty)?\)\n", ran.out)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -79,7 +83,7 @@ SDK_NAMES = {
 }
 """The parameters of the client for an argument of a command, if they have another name."""
 
-WITHOUT_METHODS = ("check", "index", "trust", "x402")
+WITHOUT_METHODS = ("check", "index", "solana", "trust", "x402")
 """Groups whose commands call no methods of the client."""
 
 WITH_SEVERAL_ARGUMENTS = [
@@ -113,7 +117,7 @@ def test_every_write_can_be_tried_and_every_command_be_read_by_machines():
     for group, name in COMMANDS:
         options = {option for parameter in GROUP_COMMANDS[group][name].params for option in parameter.opts}
         assert "--json" in options
-        if group in ("account", "x402"):  # the latter's are functions of bilateral.x402
+        if group in ("account", "solana", "x402"):  # which have no method of the client
             continue
         assert ("--wait" in options) == ("--dry-run" in options) == ("--timeout" in options)
         assert "--wait" not in options or "--account" in options

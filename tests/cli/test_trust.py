@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import ibis
+import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tests.trust.conftest import Scene
+from tests.trust.conftest import Scene, address_of, addressed
+
+SYBIL = address_of("sybil0")
 
 
 @pytest.fixture
@@ -22,7 +27,7 @@ def tables(tmp_path):
     for number in range(8):
         scene.transfer("mastermind", f"sybil{number}", 5.0, 6000.0 + number)
         scene.feedback(f"sybil{number}", 99, 100, 7000.0 + number)
-    scene.tables().write(tmp_path / "tables")
+    addressed(scene.tables()).write(tmp_path / "tables")
     return tmp_path / "tables"
 
 
@@ -31,22 +36,31 @@ def test_a_small_ring_is_found_and_explained(done, tables, tmp_path):
     told = done("trust", "analyse", "--tables", tables, "--out", out)
     assert (told["agents"], told["flagged"]) == (21, 9)
     assert parquet.read_table(out / "addresses.parquet").num_rows == 231
-    account = done("trust", "explain", "sybil0", "--out", out)
+    account = done("trust", "explain", SYBIL, "--out", out)
     assert account["flagged"] is True
     finding = done("trust", "explain", account["findings"][0], "--out", out)
-    assert "sybil0" in finding["actors"]
+    assert SYBIL in finding["actors"]
     assert done("trust", "explain", "99", "--out", out)["status"] == "flagged"
 
 
 def test_reviews_and_trust_lists_are_taken(done, tables, tmp_path):
     cases = tmp_path / "cases.json"
-    cases.write_text('[{"account": "sybil0", "verdict": "innocent", "reason": "A known tester."}]')
+    cases.write_text(json.dumps([{"account": SYBIL, "verdict": "innocent", "reason": "A known tester."}]))
     told = done(
-        "trust", "analyse", "--tables", tables, "--out", tmp_path / "r", "--reviews", cases, "--trust", "client3"
+        "trust",
+        "analyse",
+        "--tables",
+        tables,
+        "--out",
+        tmp_path / "r",
+        "--reviews",
+        cases,
+        "--trust",
+        address_of("client3"),
     )
     assert (told["flagged"], told["trust_list"], told["unknown_cases"]) == (8, 1, [])
     assert parquet.read_table(tmp_path / "r" / "trust.parquet").num_rows > 1
-    account = done("trust", "explain", "sybil0", "--out", tmp_path / "r")
+    account = done("trust", "explain", SYBIL, "--out", tmp_path / "r")
     assert account["review"] == {"verdict": "innocent", "reason": "A known tester."}
 
 
@@ -59,6 +73,27 @@ def test_a_case_of_an_account_that_does_not_occur_is_told(bilateral, done, refus
     assert 'change nothing, because no table has the address: "sybil9"' in ran.err
     assert done(*words)["unknown_cases"] == ["sybil9"]
     assert "was reviewed, and occurs in no table" in refused(3, "trust", "explain", "sybil9", "--out", out)["message"]
+
+
+def test_tables_of_other_accounts_are_told(bilateral, done, tables, tmp_path):
+    transfers = parquet.read_table(tables / "transfers.parquet")
+    strangers = pa.array([address_of(address) for address in transfers["dst"].to_pylist()])
+    parquet.write_table(transfers.set_column(1, "dst", strangers), tables / "transfers.parquet")
+    words = ("trust", "analyse", "--tables", tables, "--out", tmp_path / "results")
+    sentence = "only 0 of the 208 accounts in feedback.client are in transfers.dst"
+    ran = bilateral(*words)
+    assert ran.code == 0
+    assert sentence in " ".join(ran.err.split())
+    assert [warning.startswith(sentence) for warning in done(*words)["warnings"]] == [True]
+
+
+def test_a_wrong_address_is_refused_with_its_row(refused, tables, tmp_path):
+    feedback = parquet.read_table(tables / "feedback.parquet")
+    clients = feedback["client"].to_pylist()
+    clients[11] = "alice.eth"
+    parquet.write_table(feedback.set_column(1, "client", pa.array(clients)), tables / "feedback.parquet")
+    error = refused(3, "trust", "analyse", "--tables", tables, "--out", tmp_path / "r")
+    assert error["message"].startswith('feedback.client has "alice.eth" in row 12: write an address')
 
 
 def test_a_database_is_analysed_as_a_folder_is(done, tables, tmp_path):

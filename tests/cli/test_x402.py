@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
+import ape
 import pytest
 from eth_account import Account
 
+from bilateral.contracts import Deployment
 from bilateral.documents import DataUriStore, RegistrationFile
-from bilateral.x402 import Ed25519Key, Secp256k1Key
+from bilateral.x402 import Ed25519Key, Secp256k1Key, declare_8004_reputation
 from tests.cli.conftest import PASSPHRASE
-from tests.x402.world import signer_entry
+from tests.sdk.servers import HttpServer, respond
+from tests.x402.world import encoded, signer_entry
 
 OLD = Secp256k1Key(bytes(range(1, 33)))
 NEW = Ed25519Key(bytes(range(2, 34)))
@@ -23,8 +27,9 @@ SIGNERS = ("x402", "signers")
 def publish(agent, identity, owner):
     """Publishes a registration file of the agent with signers."""
 
-    def make(*signers):
-        file = RegistrationFile.new("Weather agent", "Forecasts", "https://a.example/i.png", signers=list(signers))
+    def make(*signers, **fields):
+        texts = ("Weather agent", "Forecasts", "https://a.example/i.png")
+        file = RegistrationFile.new(*texts, signers=list(signers), **fields)
         identity.setAgentURI(agent, DataUriStore().put(file.to_bytes()).uri, sender=owner)
 
     make(signer_entry(OLD))
@@ -45,6 +50,15 @@ def test_keys_are_listed(listed, bilateral):
     shown = bilateral(*SIGNERS, "list", 1)
     assert shown.code == 0
     assert OLD.public_key[:20] in shown.out.replace("\n", "")
+
+
+def test_times_of_keys_are_shown_as_dates(publish, bilateral):
+    publish(signer_entry(OLD, valid_from=1_790_000_000, valid_until=1_800_000_000), signer_entry(NEW))
+    rows = bilateral(*SIGNERS, "list", 1).out
+    assert "2026-09-21T14:13:20Z" in rows
+    assert "2027-01-15T08:00:00Z" in rows
+    assert "1970-01-01T00:00:00Z" in rows
+    assert "1790000000" not in rows
 
 
 def test_key_of_the_environment_is_added(listed, done, owner, identity):
@@ -150,3 +164,49 @@ def test_group_inside_a_group_shows_its_help(bilateral):
     ran = bilateral("x402", "signers")
     assert (ran.code, ran.err) == (2, "")
     assert "retire" in ran.out
+
+
+@pytest.fixture
+def priced(identity, reputation, agent, owner, token):
+    """A server that asks for a payment to any account, as the agent's."""
+    deployment = Deployment(ape.chain.chain_id, identity.address, reputation=reputation.address)
+
+    @contextmanager
+    def serve(pay_to=owner.address, agent_id=agent):
+        price = {
+            "x402Version": 2,
+            "accepts": [
+                {
+                    "scheme": "exact",
+                    "network": f"eip155:{ape.chain.chain_id}",
+                    "asset": token.address,
+                    "amount": "1000",
+                    "payTo": pay_to,
+                    "maxTimeoutSeconds": 60,
+                }
+            ],
+            "extensions": declare_8004_reputation(agent_id, deployment),
+        }
+        with HttpServer() as server:
+            headers = {"PAYMENT-REQUIRED": encoded(json.dumps(price).encode())}
+            server.routes["/weather"] = lambda handler: respond(handler, b"{}", 402, **headers)
+            yield server.url + "/weather"
+
+    return serve
+
+
+def test_server_is_checked(publish, priced, done, agent, identity):
+    registry = f"eip155:{ape.chain.chain_id}:{identity.address}"
+    publish(signer_entry(OLD), registrations=[{"agentId": agent, "agentRegistry": registry}])
+    with priced() as url:
+        found = done("x402", "check", url)
+    assert [(it["check"], it["code"]) for it in found] == [("wallet", ""), ("keys", "")]
+
+
+def test_server_whose_wallet_is_anothers_is_declined(publish, priced, bilateral, token):
+    with priced(pay_to=token.address) as url:
+        ran = bilateral("x402", "check", url)
+        assert "payment_address_mismatch" in ran.out
+        assert ran.code == 13
+        assert bilateral("x402", "check", url.replace("/weather", "/none")).code == 3
+    assert bilateral("x402", "check", url).code == 6

@@ -10,12 +10,12 @@ from click.testing import CliRunner
 
 from bilateral.contracts import Deployment
 from scripts._build import ROOT
+from scripts._deployment.block_explorer import KEY, block_explorer
 from scripts._deployment.parameters import load_parameters
 from scripts._deployment.plan import make_plan
 from scripts.deploy import cli
 from tests.calls import encoded
 from tests.deployment.conftest import BASE_SEPOLIA, run_ape
-from tests.deployment.etherscan import KEY, block_explorer
 from tests.deployment.installing import install_token
 
 PARAMETERS = ROOT / "deployments" / "buyers.yaml"

@@ -9,8 +9,8 @@ import yaml
 
 from scripts._anvil import running_anvil
 from scripts._build import ROOT
+from scripts._deployment.block_explorer import KEY, block_explorer
 from tests.deployment.conftest import BASE_SEPOLIA, FUJI, run_ape
-from tests.deployment.etherscan import KEY, block_explorer
 
 REGISTRIES = yaml.safe_load((ROOT / "deployments/parameters.yaml").read_text()).keys()
 

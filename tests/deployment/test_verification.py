@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
+import subprocess
 from unittest.mock import Mock
 
 import ape
@@ -11,11 +14,12 @@ import requests
 from ape_etherscan import client
 from click.testing import CliRunner
 
+from scripts._build import ROOT
+from scripts._deployment import block_explorer as etherscan
 from scripts._deployment import verification
+from scripts._deployment.block_explorer import KEY, RATE_LIMIT, block_explorer, compiler_version
 from scripts.verify import cli
-from tests.deployment import etherscan
 from tests.deployment.conftest import BASE_SEPOLIA
-from tests.deployment.etherscan import KEY, RATE_LIMIT, block_explorer, compiler_version
 
 
 @pytest.fixture
@@ -46,6 +50,29 @@ def verify(network, explorer, deployed, records, monkeypatch):  # there is somet
             return CliRunner().invoke(cli, arguments)
 
     return run
+
+
+def test_the_command_line_names_the_explorer_of_a_rehearsal(verify, explorer, records):
+    result = verify("--explorer", explorer.url, settings={})
+    assert result.exit_code == 0, result.output
+    assert records.load(BASE_SEPOLIA).contracts["MockRegistry"].explorer.startswith(f"{explorer.url}/address/")
+
+
+def test_one_command_starts_a_local_explorer_and_says_how_to_use_it(node):
+    command = [ROOT / ".venv" / "bin" / "ape", "run", "explorer", "--node", node]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    try:
+        lines = [process.stdout.readline() for _ in range(3)]
+        url = re.search(r"--explorer (http://\S+)", lines[2])[1]
+        asked = {"chainid": BASE_SEPOLIA, "module": "contract", "action": "verifysourcecode", "apikey": KEY}
+        form = {"contractaddress": f"0x{1:040x}"}
+        answer = requests.post(f"{url}/v2/api", params=asked, data=form, timeout=60).json()
+        assert answer["result"] == f"Unable to locate ContractCode at 0x{1:040x}"
+        assert f"ETHERSCAN_API_KEY={KEY} ape run verify" in lines[2]
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 0
 
 
 def is_verified(records) -> bool:

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from bilateral.explorer import rendering
 from tests.api.world import ALICE, DAVE, ERIN, FRANK
 from tests.explorer.html import Page
 
@@ -56,7 +57,7 @@ def test_a_page_loads_own_files_alone_and_has_nothing_inline(api, path):
     assert not found.attributes("style")
     assert not [name for _, values in found.elements for name in values if name.startswith("on")]
     assert all(it.startswith("/") for it in found.attributes("src"))
-    assert all(it["href"].startswith(("/assets/", "data:,")) for it in found.of("link"))
+    assert all(it["href"].startswith("/assets/") for it in found.of("link") if it["rel"] != "canonical")
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -192,6 +193,35 @@ def test_a_problem_is_a_page_for_people_and_json_for_programs(api, path, status)
 
 
 @pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/nothing", 404),
+        ("/31337", 404),
+        ("/31337/1/", 404),
+        ("/31337/1/nothing/at/all", 404),
+        ("//evil.example/", 404),
+        ("/31337/" + "9" * 200, 404),
+        ("/31337/network?page=abc", 400),
+    ],
+)
+def test_mistyped_path_is_a_page_for_browsers_and_json_for_programs(api, path, status):
+    url = str(api.base_url).rstrip("/") + path
+    shown = api.get(url, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert (shown.status_code, shown.headers["Content-Type"]) == (status, "text/html; charset=utf-8")
+    assert shown.headers["Content-Security-Policy"] == rendering.POLICY
+    assert "31337: block" in Page(shown.text).text
+    for accepted in ("*/*", "application/json"):
+        told = api.get(url, headers={"Accept": accepted})
+        assert (told.status_code, told.headers["Content-Type"]) == (status, "application/problem+json")
+
+
+@pytest.mark.parametrize("path", ["/v1/nothing", "/api/nothing", "/v1", "/index.html.json", "/31337/999.json"])
+def test_paths_of_programs_answer_with_json_whoever_asks(api, path):
+    told = api.get(path, headers={"Accept": "text/html"})
+    assert (told.status_code, told.headers["Content-Type"]) == (404, "application/problem+json")
+
+
+@pytest.mark.parametrize(
     ("path", "named"),
     [
         ("/5/1", "5"),
@@ -213,7 +243,12 @@ def test_files_of_pages_are_kept_for_ever_by_their_hash(api):
     found = page(api, "/")
     paths = [it["href"] for it in found.of("link") if it["href"].startswith("/")] + found.attributes("src")
     kinds = {path.rpartition(".")[2]: api.get(path).headers["Content-Type"] for path in paths}
-    assert kinds == {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "woff2": "font/woff2"}
+    assert kinds == {
+        "css": "text/css; charset=utf-8",
+        "js": "text/javascript; charset=utf-8",
+        "svg": "image/svg+xml",
+        "woff2": "font/woff2",
+    }
     assert all("immutable" in api.get(path).headers["Cache-Control"] for path in paths)
     assert api.get("/assets/style.000000000000.css").status_code == 404
 
@@ -223,6 +258,46 @@ def test_fonts_of_the_style_sheet_are_own_files(api):
     fonts = re.findall(r"url\(([^)]*)\)", api.get(path).text)
     assert len(fonts) == 3
     assert all(api.get(it).status_code == 200 for it in fonts)
+
+
+def test_pages_have_addresses_titles_and_policies_of_their_own(api):
+    titles = set()
+    for path in ("/search", "/search?tag=starred", "/search?tag=starred&clients=2", "/search?service=MCP", "/docs"):
+        answer = api.get(path, headers={"Accept": "text/html"})
+        found = Page(answer.text)
+        titles.add(re.search("<title>(.*?)</title>", answer.text)[1])
+        (canonical,) = [it["href"] for it in found.of("link") if it.get("rel") == "canonical"]
+        assert canonical == str(api.base_url).rstrip("/") + path
+        assert '<meta property="og:type" content="website">' in answer.text
+        assert answer.headers["Cross-Origin-Opener-Policy"] == "same-origin"
+        assert "camera=()" in answer.headers["Permissions-Policy"]
+        (icon,) = [it["href"] for it in found.of("link") if it.get("rel") == "icon"]
+        assert api.get(icon).headers["Content-Type"] == "image/svg+xml"
+    assert len(titles) == 5
+
+
+def test_order_by_ratings_without_a_gate_says_in_words_to_fill_one_in(api):
+    for order in ("lower_bound", "mean", "activity"):
+        shown = page(api, f"/search?order={order}").text
+        assert "this order ranks agents by the first gate: fill in a tag, such as starred" in shown
+        assert "needs a gate" not in shown
+
+
+def test_search_for_an_id_shows_its_agent_and_does_not_say_that_none_is_there(api):
+    shown = page(api, "/search?q=31337:1").text
+    assert "Weather Oracle" in shown
+    assert "No other agent fulfils these conditions." in shown
+    assert "No agent fulfils" not in shown
+
+
+def test_api_is_described_for_people_by_own_files_and_for_programs(api):
+    answer = api.get("/docs", headers={"Accept": "text/html"})
+    assert answer.headers["Content-Security-Policy"] == rendering.POLICY
+    assert "unsafe" not in rendering.POLICY
+    scripts = Page(answer.text).attributes("src")
+    assert all(path.startswith("/assets/") for path in scripts)
+    assert any(b"SwaggerUIBundle" in api.get(path).content for path in scripts)
+    assert api.get("/docs.json").json() == api.get("/openapi.json").json()
 
 
 def test_a_page_that_did_not_change_is_not_sent_again(api):

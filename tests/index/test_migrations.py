@@ -246,6 +246,40 @@ def test_older_index_gets_the_notes_of_learned_payments_and_analyses(new_databas
     engine.dispose()
 
 
+def test_messages_of_an_older_index_find_their_payments_by_position(new_database_url):
+    """A message whose payment has left, or whose log has moved, gets the lowest free position of its transaction."""
+    engine, tables = connect_engine(new_database_url), (payments.buyer_feedback, payments.agent_review)
+    with engine.begin() as connection:
+        upgrade_within(connection)
+        expected = {table: inspect(connection).get_indexes(table.name) for table in tables}
+        buyer, transaction, other = "0x" + "b1" * 20, bytes([1]) * 32, bytes([2]) * 32
+        for log_index in (5, 9):
+            place = {"block_number": 3, "log_index": log_index, "transaction_hash": transaction, "payer": buyer}
+            connection.execute(insert(payments.payment).values(**_values(payments.payment, chain_id=7, **place)))
+        for number, (of, log_index) in enumerate([(transaction, 9), (transaction, 5), (transaction, 7), (other, 4)]):
+            told = {"id": str(number), "transaction_hash": of, "payment_position": log_index, "buyer": buyer}
+            for table in tables:
+                connection.execute(insert(table).values(**_values(table, chain_id=7, **told)))
+        for table in (*tables, payments.buyer_dispute):
+            connection.execute(text(f"ALTER TABLE {table.name} RENAME payment_position TO payment_log_index"))
+        connection.execute(text("ALTER TABLE payment DROP COLUMN position"))
+        connection.execute(text("ALTER TABLE buyer_state DROP COLUMN node"))
+        connection.execute(text("ALTER TABLE payment_cursor DROP COLUMN confirmations"))
+        payments.buyer_tree.drop(connection)
+        connection.execute(text("UPDATE alembic_version SET version_num = '0021'"))
+    with engine.begin() as connection:
+        assert upgrade_within(connection) == "0021"
+        positions = select(payments.payment.c.position).order_by(payments.payment.c.log_index)
+        assert connection.execute(positions).scalars().all() == [0, 1]
+        for table in tables:
+            found = connection.execute(select(table.c.payment_position).order_by(table.c.id)).scalars().all()
+            assert found == [1, 0, 2, 0]
+            assert inspect(connection).get_indexes(table.name) == expected[table]
+        assert inspect(connection).has_table("buyer_tree")
+        connection.execute(insert(payments.buyer_state).values(**_values(payments.buyer_state, node=1)))
+    engine.dispose()
+
+
 def test_files_seen_before_checks_are_noted_at_the_last_block(new_database_url):
     engine = connect_engine(new_database_url)
     with engine.begin() as connection:

@@ -16,8 +16,8 @@ contract UnpredictableMarket {
     /// @notice The answer to `getAgentWallet`.
     mapping(uint256 agentId => uint256 word) public getAgentWallet;
 
-    /// @notice The answer to `isAuthorizedOrOwner`.
-    mapping(address account => mapping(uint256 agentId => uint256 word)) public isAuthorizedOrOwner;
+    /// @notice The answer to `ownerOf`.
+    mapping(uint256 agentId => uint256 word) public ownerOf;
 
     /// @notice The answer to `balanceOf`.
     mapping(address account => uint256 word) public balanceOf;
@@ -228,7 +228,7 @@ contract BuyerRecordsProof is Proof {
         uint256 later = PaymentTally.unwrap(PaymentTally.wrap(former).withSettlement(value, sellerId));
         _prove(_settled(from) == _select(counted, later, former));
         _prove(!counted || (value != 0 && sellerId != 0));
-        _prove(!counted || _market.isAuthorizedOrOwner(from, sellerId) == 0);
+        _prove(!counted || _market.ownerOf(sellerId) != uint160(from));
         _prove(!counted || _market.getAgentWallet(sellerId) != uint160(from));
     }
 

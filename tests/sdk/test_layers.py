@@ -13,18 +13,17 @@ from scripts._imports import LEVELS, PACKAGE, Import, circle, imports, modules, 
 
 
 def broken_rule(importer, imported):
-    return violation(Import(f"bilateral.{importer}", f"bilateral.{imported}", 1, is_for_types=False))
+    return violation(Import(f"bilateral.{importer}", f"bilateral.{imported}", 1))
 
 
 def test_every_import_of_the_package_keeps_the_rule_of_rooms():
     assert [broken for each in imports(modules(PACKAGE)) if (broken := violation(each))] == []
 
 
-def test_modules_do_not_import_each_other_in_a_circle():
+def test_modules_do_not_import_each_other_in_a_circle_not_even_for_types():
     graph = defaultdict(set)
     for each in imports(modules(PACKAGE)):
-        if not each.is_for_types:
-            graph[each.importer].add(each.imported)
+        graph[each.importer].add(each.imported)
     assert circle(graph) is None
 
 
@@ -42,7 +41,9 @@ def test_modules_do_not_import_each_other_in_a_circle():
         ("query.agents", "index.store.database"),
         ("checks.policy", "query.agents"),
         ("buyers.score", "trust.graph"),
+        ("solana.reading", "node.steps"),
         ("x402.server", "checks.policy"),
+        ("x402.solana", "solana.reading"),
         ("api.routes", "explorer.pages"),
         ("explorer.pages", "api.urls"),
         ("cli.agent", "api.app"),
@@ -64,6 +65,8 @@ def test_room_may_import_rooms_of_lower_levels_and_itself(importer, imported):
         ("client.operations.reading", "query.agents"),
         ("index.worker", "query.agents"),
         ("index.follow", "client.handle"),
+        ("solana.reading", "client.handle"),
+        ("solana.payments", "x402.verdicts"),
         ("checks.policy", "buyers.score"),
         ("x402.server", "api.app"),
         ("api.routes", "cli.agent"),
@@ -85,7 +88,7 @@ def test_room_without_a_level_is_refused():
 
 
 def test_no_room_imports_the_package_that_exports_names_of_other_rooms():
-    assert violation(Import("bilateral.values", "bilateral", 1, is_for_types=False)) == (
+    assert violation(Import("bilateral.values", "bilateral", 1)) == (
         "bilateral.values:1 imports bilateral: import the module that defines the name, not the package that exports it"
     )
 
@@ -118,14 +121,14 @@ def package(tmp_path):
 
 
 def test_imports_of_every_form_are_found(package):
-    found = {(each.imported, each.line, each.is_for_types) for each in imports(modules(package))}
+    found = {(each.imported, each.line) for each in imports(modules(package))}
     assert found == {
-        ("bilateral.b", 3, False),
-        ("bilateral.c", 4, False),
-        ("bilateral.d", 5, False),
-        ("bilateral.d.inner", 5, False),
-        ("bilateral.e", 7, True),
-        ("bilateral.b", 9, False),
+        ("bilateral.b", 3),
+        ("bilateral.c", 4),
+        ("bilateral.d", 5),
+        ("bilateral.d.inner", 5),
+        ("bilateral.e", 7),
+        ("bilateral.b", 9),
     }
 
 

@@ -44,13 +44,33 @@ def test_the_tested_code_is_the_deployed_code_but_for_metadata():
 
 
 def test_build_does_not_depend_on_what_is_built_with_it(monkeypatch, tmp_path):
+    runs = []
+
+    def compile_once(*arguments, **options):
+        runs.append(arguments)
+        return compile_standard(*arguments, **options)
+
+    compile_standard = solcx.compile_standard
+    monkeypatch.setattr(solcx, "compile_standard", compile_once)
+
     def build_anew(folder, *names):
         monkeypatch.setattr(_build, "INPUTS", tmp_path / folder)
+        monkeypatch.setattr(_build, "CACHE", tmp_path / folder / "builds")
         return _build._build_together.__wrapped__(names)["MockRegistry"]
 
     alone: Build = build_anew("alone", "MockRegistry")
-    together = build_anew("together", "MockWallet", "MockRegistry", "IdentityRegistry")
+    together = build_anew("together", "MockWallet", "MockRegistry", "GatedService")
+    assert len(runs) == 2, "contracts that are built together are compiled in one run"
     assert alone == together == build_anew("together", "MockRegistry") == build("MockRegistry")
+    assert len(runs) == 2, "a build is kept"
+
+
+def test_a_build_says_how_long_the_compiler_usually_takes(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(_build, "CACHE", tmp_path)
+    _build._build_together.__wrapped__(("MockRegistry",))
+    assert capsys.readouterr().err == "compile: compiling 1 contract, about 4 seconds, once …\n"
+    _build._build_together.__wrapped__(("MockRegistry",))
+    assert not capsys.readouterr().err
 
 
 @pytest.mark.parametrize("changed", [*DECISIVE, "contracts/interfaces/IAgentDirectory.sol", "contracts/mocks/New.sol"])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from eth_utils import keccak
 
+from bilateral.trust.accounts import ACCOUNTS
 from bilateral.trust.coding import coded
 from bilateral.trust.context import Context
 from bilateral.trust.engine import Engine
@@ -62,6 +64,22 @@ class Scene:
 
     def context(self):
         return Context.of(self.ledger())
+
+
+def address_of(name):
+    """Return the address of somebody whom a test gives a name; None for None."""
+    return None if name is None else f"0x{keccak(text=name)[-20:].hex()}"
+
+
+def addressed(tables):
+    """Return tables with addresses in place of names, as files and databases must have them."""
+    made = {}
+    for name in COLUMNS:
+        made[name] = getattr(tables, name)
+        for column in ACCOUNTS.get(name, ()):
+            addresses = pa.array([address_of(text) for text in made[name][column].to_pylist()], pa.string())
+            made[name] = made[name].set_column(made[name].column_names.index(column), column, addresses)
+    return Tables.of(**made)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 from bilateral.trust.arrays import contained_pairs, distinct_keys, group_counts, group_sums, pairs, percentiles
 from bilateral.trust.columns import coded_together
 from bilateral.trust.tables import Tables
+from tests.trust.conftest import addressed
 
 SIZE = 300
 
@@ -52,6 +53,7 @@ def test_pairs_are_found_among_others(rows):
 
 
 def test_tables_that_are_read_hold_each_address_once(tables, tmp_path):
+    tables = addressed(tables)
     tables.write(tmp_path)
     read = Tables.read(tmp_path)
     columns = [read.feedback["client"], read.ratings["client"], read.payments["payer"], read.transfers["dst"]]

@@ -93,7 +93,7 @@ def without_owner(kind):
 
 @pytest.mark.parametrize("kind", ["texts", "codes", "codes of null"])
 def test_an_agent_without_an_owner_is_refused(kind):
-    with pytest.raises(InvalidArgumentError, match=r"agents\.owner has empty rows: give each agent an owner"):
+    with pytest.raises(InvalidArgumentError, match=r"agents\.owner is empty in row 2: give each agent an owner"):
         Tables.of(agents=without_owner(kind))
 
 

@@ -24,6 +24,7 @@ from bilateral.trust.results import Results
 from bilateral.trust.steps import ARRAYS, Edges
 from bilateral.trust.tables import COLUMNS, Tables
 from tests.postgres import administer, running_postgres
+from tests.trust.conftest import address_of, addressed
 
 
 @pytest.fixture(scope="module")
@@ -154,17 +155,18 @@ def test_a_whole_analysis_is_equal_on_both_paths(stored):
 
 
 def test_later_rows_of_the_database_are_analysed_anew(tables, stored):
-    database = stored(tables)
+    database = stored(addressed(tables))
     engine = Engine(steps=database).fit(database.tables())
     before = Results.of(engine)
-    database.connection.insert("transfers", pa.table({"src": ["boss"], "dst": ["new"], "amount": [1.0], "ts": [9e3]}))
+    later = pa.table({"src": [address_of("boss")], "dst": [address_of("new")], "amount": [1.0], "ts": [9e3]})
+    database.connection.insert("transfers", later)
     engine.renew(database.tables())
     assert Results.of(engine).addresses.num_rows == before.addresses.num_rows + 1
     same(Results.of(Engine().fit(database.tables())), Results.of(engine))
 
 
 def test_missing_tables_are_empty_and_agents_are_needed(tables, stored):
-    few = ("agents", "feedback")
+    few, tables = ("agents", "feedback"), addressed(tables)
     database = stored(tables, without=set(COLUMNS) - set(few))
     part = Tables.of(agents=tables.agents, feedback=tables.feedback)
     same(Results.of(Engine().fit(part)), Results.of(Engine(steps=database).fit(database.tables())))

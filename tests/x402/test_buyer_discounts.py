@@ -68,6 +68,7 @@ def market(tmp_path, monkeypatch, rpc, deployment, token, facilitator, seller, r
             "SELLER": global_id,
             "PAY_TO": seller.address,
             "FACILITATOR_URL": facilitator,
+            "PRICE": json.dumps({"asset": token.address, "amount": str(PRICE), "extra": EXTRA}),
         }.items():
             monkeypatch.setenv(name, value)
         yield index, url
@@ -79,7 +80,7 @@ def audit_url(url, buyer=None):
 
 def test_buyer_climbs_and_an_impostor_does_not_get_its_price(market, token, buyer, enrich):
     index, service = market
-    app = make_app(token.address, EXTRA, PRICE)
+    app = make_app()
     with serving(app) as url:
         for _ in range(3):
             assert price_in(httpx.get(audit_url(url))) == PRICE
@@ -89,7 +90,7 @@ def test_buyer_climbs_and_an_impostor_does_not_get_its_price(market, token, buye
     found = httpx.get(f"{service}/api/buyer/{buyer.address}").json()
     assert (found["metrics"]["paymentCount"], found["metrics"]["totalVolumeUsdc"]) == (3, 18)
     assert found["reputation"]["tier"] == "verified"
-    with serving(make_app(token.address, EXTRA, PRICE)) as url:
+    with serving(make_app()) as url:
         own = audit_url(url, buyer)
         assert price_in(httpx.get(own)) == PRICE * 95 // 100
         impostor = enrich()
@@ -137,6 +138,17 @@ def test_price_of_a_buyer_stays_the_same_while_it_is_held():
     assert [asyncio.run(pricing.price(Request(BUYER))).amount for _ in range(2)] == ["900", "800"]
 
 
+def test_failed_look_up_keeps_the_full_price_for_half_a_minute_and_no_longer(monkeypatch):
+    now, answers = [1_000.0], iter([None, Decimal(10)])
+    monkeypatch.setattr("bilateral.x402.discounts.time.monotonic", lambda: now[0])
+    pricing = BuyerPricing(lambda _: next(answers), "0x", 1000, EXTRA)
+    found = []
+    for seconds in (0, 29, 1):  # both requests of a payment have the same price
+        now[0] += seconds
+        found.append(asyncio.run(pricing.price(Request(BUYER))).amount)
+    assert found == ["1000", "1000", "900"]
+
+
 def test_held_prices_are_bounded(monkeypatch):
     monkeypatch.setattr("bilateral.x402.discounts._HELD", 2)
     pricing = BuyerPricing(lambda _: Decimal(0), "0x", 1000, EXTRA)
@@ -146,7 +158,7 @@ def test_held_prices_are_bounded(monkeypatch):
 
 
 def test_service_that_does_not_answer_gives_no_discount():
-    assert service_lookup("http://127.0.0.1:1/api/buyer", "eip155:1:0x#1", seconds=0.5)(BUYER) == 0
+    assert service_lookup("http://127.0.0.1:1/api/buyer", "eip155:1:0x#1", seconds=0.5)(BUYER) is None
 
 
 def test_payer_is_read_from_either_form():

@@ -196,6 +196,52 @@ def test_plug_in_that_fails_leaves_checks_undone_and_refuses_payments(verifying,
     assert verification.outcome(CheckName.REGISTRATION_FILE) is Outcome.UNCHECKED
 
 
+@pytest.mark.parametrize("method", ["known_registration", "check_registries", "wallet"])
+def test_exception_of_a_plug_in_refuses_the_payment(verifying, ledger, monkeypatch, method):
+    def fail(*_):
+        raise KeyError("https://rpc.example/secret-key")
+
+    monkeypatch.setattr(ledger, method, fail)
+    with pytest.raises(PaymentRefusedError) as refused:
+        verifying("check_before_payment", INFO, SOLANA, WALLET)
+    assert refused.value.code == "cannot_check"
+    assert str(refused.value) == "the plug-in for this chain failed with KeyError"
+
+
+@pytest.mark.parametrize("face", ["blocking", "async"])
+@pytest.mark.parametrize(
+    ("method", "failed"),
+    [
+        ("known_registration", CheckName.AGENT),
+        ("wallet", CheckName.PAY_TO),
+        ("uri", CheckName.REGISTRATION_FILE),
+        ("find_payment", CheckName.PAYMENT),
+    ],
+)
+def test_exception_of_a_plug_in_leaves_its_check_undone(verifying, ledger, monkeypatch, method, failed, face):
+    """It may come at once, or while the operation runs."""
+
+    def later(*_):
+        yield Blocking(lambda: None)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(ledger, method, later if method != "known_registration" else lambda _: 1 / 0)
+    found = verifying("verify", paid_answer(), face=face).check(failed)
+    assert (found.outcome, found.code) == (Outcome.UNCHECKED, "cannot_check")
+    assert "ZeroDivisionError" in found.problem
+
+
+def test_answer_of_a_plug_in_with_another_type_leaves_its_check_undone(verifying, ledger, monkeypatch):
+    def nothing(*_):
+        yield Blocking(lambda: None)
+
+    monkeypatch.setattr(ledger, "wallet", nothing)
+    with pytest.raises(PaymentRefusedError, match="returned NoneType instead of str"):
+        verifying("check_before_payment", INFO, SOLANA, WALLET)
+    found = verifying("verify", paid_answer()).check(CheckName.PAY_TO)
+    assert (found.outcome, found.code) == (Outcome.UNCHECKED, "cannot_check")
+
+
 def test_agent_that_the_plug_in_does_not_know_is_refused(verifying):
     strange = changed(INFO, ["registrations", 0, "agentRegistry"], f"{SOLANA}:{MINT}")
     with pytest.raises(PaymentRefusedError) as refused:

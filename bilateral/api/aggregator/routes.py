@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import anyio
-from anyio import CapacityLimiter, to_thread
+from anyio import to_thread
 from fastapi import APIRouter, Query, Request, Response
 
 from bilateral.api.aggregator import FEEDBACK_PATH
 from bilateral.api.aggregator.figures import AggregatorCounters, AggregatorFigures
 from bilateral.api.answers import JSON, Format, adapter, answer, answer_page, list_of, one_of
+from bilateral.api.node_work import NodeWork
 from bilateral.api.parameters import Cursor, Limit, ListFormat
 from bilateral.api.problems import Problem, ProblemError, not_found
 from bilateral.api.service import service_of
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 router = APIRouter(prefix="/v1/aggregator", tags=["aggregator"])
-
-_AT_ONCE: Final = 16
-"""Messages that are checked at once. Others wait: each check asks a node."""
 
 _LOOK_SECONDS: Final = 0.05
 _LIST: Final = "sponsored"
@@ -144,6 +142,7 @@ class SponsoredTerms:
         tokens: The smallest payment that counts, by token.
         confirmations: The blocks that must hold or follow a payment.
         requires_bound_proof: True if messages need `bodies`.
+        requires_checked_file: True if the feedback file must be published before the message.
         budget: The budget of a day, in wei.
         spent_today: The wei that count for today (UTC).
     """
@@ -155,6 +154,7 @@ class SponsoredTerms:
     tokens: dict[str, str]
     confirmations: int
     requires_bound_proof: bool
+    requires_checked_file: bool
     budget: str
     spent_today: str
 
@@ -170,7 +170,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     aggregator = Aggregator(engine, settings, observe=counters.observe)
     figures = AggregatorFigures(aggregator)
     service.metrics.shared.register(figures)
-    app.state.aggregator, app.state.aggregator_limit = aggregator, CapacityLimiter(_AT_ONCE)
+    app.state.aggregator, app.state.aggregator_work = aggregator, NodeWork()
     aggregator.start()
     try:
         yield
@@ -200,16 +200,16 @@ async def submit_feedback(request: Request) -> Response:
 
     201 if it has a transaction, 202 if it is queued, 200 if the same message was taken before.
     """
-    aggregator, limit = _aggregator(request), request.app.state.aggregator_limit
+    aggregator, work = _aggregator(request), request.app.state.aggregator_work
     content = await request.body()
     try:
-        taken, is_new = await to_thread.run_sync(aggregator.submit, content, limiter=limit)
+        taken, is_new = await work.run(aggregator.submit, content)
     except FeedbackRefusedError as refusal:
         raise _problem(refusal) from None
     end = time.monotonic() + aggregator.settings.answer_seconds
     while taken.is_waiting and time.monotonic() < end:
         await anyio.sleep(_LOOK_SECONDS)
-        later: Sponsored | None = await to_thread.run_sync(aggregator.read, taken.id, limiter=limit)
+        later: Sponsored | None = await to_thread.run_sync(aggregator.read, taken.id)
         taken = later or taken
     status = HTTPStatus.OK
     if is_new:
@@ -269,6 +269,7 @@ def read_terms(request: Request) -> Response:
             tokens={token: str(minimum) for token, minimum in chain.tokens.items()},
             confirmations=chain.confirmations,
             requires_bound_proof=chain.requires_bound_proof,
+            requires_checked_file=chain.requires_checked_file,
             budget=str(chain.budget),
             spent_today=str(aggregator.spent_today(chain)),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -35,8 +36,9 @@ from bilateral.api.graphql.limits import (
     parsed,
     refuse_nul,
 )
+from bilateral.api.graphql.repetitions import refuse_repetitions
 from bilateral.api.graphql.roots import Known, Many, Meta, One, Root
-from bilateral.api.graphql.rules import RULES
+from bilateral.api.graphql.rules import RULES, Deadline
 from bilateral.api.graphql.schema import FIRST, entity_types, graphql_schema, is_derived
 from bilateral.index.errors import LargeAnswerError
 from bilateral.query.entities.rows import chains_of
@@ -80,25 +82,29 @@ class Checked:
 
     Args:
         request: The request.
+        seconds: The processor time for it.
 
     Raises:
         GraphQLError: It is malformed, invalid or too large. `errors` has all of them.
+        QueryTimeoutError: To parse and to validate it takes too long.
     """
 
-    def __init__(self, request: GraphqlRequest) -> None:
+    def __init__(self, request: GraphqlRequest, seconds: float = math.inf) -> None:
         """See the class."""
         try:
-            self._check(request)
+            self._check(request, Deadline(seconds))
         except RecursionError:
             raise LimitError("the query is nested too deeply: nest fragments less") from None
 
-    def _check(self, request: GraphqlRequest) -> None:
+    def _check(self, request: GraphqlRequest, deadline: Deadline) -> None:
         """Parse and validate a request."""
         check_variables(request.variables)
         is_short = len(request.query) <= _REMEMBERED_LENGTH
         self._document = (_known_document if is_short else parsed)(request.query)
+        deadline.require()
         SizeOfQuery(self._document, request.variables).check()
-        errors = _known_errors(request.query) if is_short else _errors(self._document)
+        refuse_repetitions(self._document)
+        errors = _known_errors(request.query, deadline) if is_short else _errors(self._document, deadline)
         if errors:
             raise InvalidQueryError(errors)
         self._operation = _operation(self._document, request.operation)
@@ -278,9 +284,14 @@ class InvalidQueryError(GraphQLError):
         self.errors = tuple(errors)
 
 
-def _errors(document: DocumentNode) -> tuple[GraphQLError, ...]:
-    """Return the first errors of a document."""
-    return tuple(validate(graphql_schema(), document, RULES, max_errors=_MAX_ERRORS, hide_suggestions=True))
+def _errors(document: DocumentNode, deadline: Deadline) -> tuple[GraphQLError, ...]:
+    """Return the first errors of a document.
+
+    Raises:
+        QueryTimeoutError: To validate it takes too long.
+    """
+    rules = (*RULES, deadline.rule())
+    return tuple(validate(graphql_schema(), document, rules, max_errors=_MAX_ERRORS, hide_suggestions=True))
 
 
 @lru_cache(_REMEMBERED)
@@ -290,9 +301,9 @@ def _known_document(text: str) -> DocumentNode:
 
 
 @lru_cache(_REMEMBERED)
-def _known_errors(text: str) -> tuple[GraphQLError, ...]:
-    """Return the first errors of a document that is within the limits."""
-    return _errors(_known_document(text))
+def _known_errors(text: str, deadline: Deadline) -> tuple[GraphQLError, ...]:
+    """Return the first errors of a document that is within the limits. See `_errors`."""
+    return _errors(_known_document(text), deadline)
 
 
 def _operation(document: DocumentNode, name: str | None) -> OperationDefinitionNode:

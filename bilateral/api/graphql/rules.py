@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from graphql import (
+    ASTValidationRule,
     GraphQLError,
     GraphQLID,
     GraphQLList,
@@ -17,8 +19,53 @@ from graphql import (
 from graphql.validation import FieldsOnCorrectTypeRule, VariablesInAllowedPositionRule
 from graphql.validation.rules.variables_in_allowed_position import allowed_variable_usage
 
+from bilateral.index.errors import QueryTimeoutError
+
 if TYPE_CHECKING:
     from graphql import FieldNode, GraphQLType, OperationDefinitionNode
+
+
+class Deadline:
+    """The end of the processor time that a thread has for a query. All are equal, as keys of remembered answers.
+
+    Args:
+        seconds: The time from now on.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        """See the class."""
+        self._seconds = seconds
+        self._until = time.thread_time() + seconds
+
+    def __eq__(self, other: object) -> bool:
+        """Return True for every deadline."""
+        return isinstance(other, Deadline)
+
+    def __hash__(self) -> int:
+        """Return the same for every deadline."""
+        return hash(Deadline)
+
+    def require(self) -> None:
+        """End the query if its time is over.
+
+        Raises:
+            QueryTimeoutError: It is.
+        """
+        if time.thread_time() >= self._until:
+            raise QueryTimeoutError(self._seconds)
+
+    def rule(self) -> type[ASTValidationRule]:
+        """Return a rule that no query breaks in time: it looks at the clock at each node."""
+        require = self.require
+
+        class InTimeRule(ASTValidationRule):
+            """Validation ends in time."""
+
+            def enter(self, *_args: Any) -> None:
+                """Look at the clock."""
+                require()
+
+        return InTimeRule
 
 
 class KnownFieldsRule(FieldsOnCorrectTypeRule):

@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
     from bilateral.query.readers import Reader
 
-READS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
-"""The nature of every tool: it reads, and its answers come from strangers."""
+READS: Final = ToolAnnotations(read_only_hint=True)
+"""The nature of every tool. It is open to strangers, too, which is the default."""
 
 _MOST: Final = 100
 
 AgentText = Annotated[
     str,
-    Field(description="The agent: 8453:247, eip155:8453:0x…#247 or eip155:8453:0x…:247.", max_length=200),
+    Field(description="Such as 8453:247.", max_length=200),
 ]
 """An agent, as a tool's argument."""
 
-Limit = Annotated[int, Field(ge=1, le=_MOST, description="The largest number of entries.")]
+Limit = Annotated[int, Field(ge=1, le=_MOST, description="1 to 100.")]
 Cursor = Annotated[str | None, Field(max_length=1_200, description="`next` of the former page.")]
-Tag = Annotated[str | None, Field(max_length=1_000, description="The first tag, such as starred; any if missing.")]
+Tag = Annotated[str | None, Field(max_length=1_000, description="Such as starred.")]
 
 
 def key_of(connection: Connection, text: str) -> AgentKey:

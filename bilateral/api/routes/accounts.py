@@ -26,7 +26,7 @@ def read_account(request: Request, address: AddressPath) -> Response:
     return answer(request, Account, found)
 
 
-@router.get("/feedback", response_class=Response, responses=list_of(Feedback))
+@router.get("/feedback", response_class=Response, responses=list_of(Feedback, 404))
 def read_given_feedback(  # noqa: PLR0913, PLR0917  # one a parameter
     request: Request,
     address: AddressPath,
@@ -38,12 +38,13 @@ def read_given_feedback(  # noqa: PLR0913, PLR0917  # one a parameter
 ) -> Response:
     """Return the feedback that an account gave on a chain, the newest first."""
     wanted = FeedbackFilter(include_revoked=revoked)
-    read = service_of(request).read
-    page = read(feedback_by, chain_id, checksummed(address), wanted, limit=limit, cursor=cursor)
+    service = service_of(request)
+    service.require_indexed((chain_id,))
+    page = service.read(feedback_by, chain_id, checksummed(address), wanted, limit=limit, cursor=cursor)
     return answer_page(request, Feedback, page, shown_as)
 
 
-@router.get("/validations", response_class=Response, responses=list_of(Validation))
+@router.get("/validations", response_class=Response, responses=list_of(Validation, 404))
 def read_requested_validations(  # noqa: PLR0913, PLR0917  # one a parameter
     request: Request,
     address: AddressPath,
@@ -53,5 +54,7 @@ def read_requested_validations(  # noqa: PLR0913, PLR0917  # one a parameter
     shown_as: ListFormat = Format.JSON,
 ) -> Response:
     """Return the validation requests to an account on a chain, the newest first."""
-    page = service_of(request).read(validations_by, chain_id, checksummed(address), limit=limit, cursor=cursor)
+    service = service_of(request)
+    service.require_indexed((chain_id,))
+    page = service.read(validations_by, chain_id, checksummed(address), limit=limit, cursor=cursor)
     return answer_page(request, Validation, page, shown_as)

@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from anyio import to_thread
 from fastapi import APIRouter, Path, Request, Response
 from prometheus_client import Counter
 
 from bilateral.api.answers import JSON
 from bilateral.api.buyers import described_body, json_body, problem_of_refusal
 from bilateral.api.problems import ProblemError
+from bilateral.api.service import service_of
 from bilateral.buyers.acceptance import BuyerMessages, Taken
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.records import buyer_id, encode, parse_buyer
@@ -150,10 +150,13 @@ async def _take(request: Request, kind: str, take: Callable[[Mapping[str, Any]],
         counter.labels(kind, problem.code).inc()
         raise
     try:
-        taken = await to_thread.run_sync(take, value)
+        taken = await service_of(request).buyer_work.run(take, value)
     except BuyerRefusalError as refusal:
         counter.labels(kind, refusal.code).inc()
         raise problem_of_refusal(refusal) from None
+    except ProblemError as problem:
+        counter.labels(kind, problem.code).inc()
+        raise
     counter.labels(kind, "taken" if taken.is_counted else "not_counted").inc()
     return taken
 

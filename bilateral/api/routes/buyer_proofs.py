@@ -4,24 +4,27 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
-from anyio import to_thread
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from bilateral.api.answers import JSON, one_of, tagged
-from bilateral.api.buyers import buyer_registries, described_body, json_body, problem_of_refusal, read_buyer
+from bilateral.api.buyers import (
+    buyer_registries,
+    described_body,
+    json_body,
+    locate_buyer,
+    problem_of_refusal,
+    read_buyer,
+)
 from bilateral.api.problems import ProblemError
 from bilateral.api.routes.buyers import signer_of
 from bilateral.api.service import service_of
 from bilateral.buyer_terms import policy_hash
-from bilateral.buyers.anchoring import read_tree
 from bilateral.buyers.anchors import leaf_of
 from bilateral.buyers.credentials import issue_credential
 from bilateral.buyers.errors import BuyerRefusalError
@@ -32,17 +35,14 @@ from bilateral.buyers.registry import PostedAnchor, read_attestor, read_last_anc
 from bilateral.buyers.requests import CredentialBody, address_of, parse_body
 from bilateral.buyers.results import domain_of
 from bilateral.buyers.score import tier_of
+from bilateral.buyers.stored_trees import read_proof
 from bilateral.signatures import Domain
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from fastapi import FastAPI
     from sqlalchemy import Connection
 
     from bilateral.api.service import Service
     from bilateral.buyer_terms import BuyerState, TierCredential
-    from bilateral.buyers.anchors import StateTree
 
 router = APIRouter(tags=["buyers"])
 
@@ -104,38 +104,6 @@ class Credential:
     scoringPolicy: str
 
 
-class Trees:
-    """The tree of the last epoch, kept in memory: it is the same for all buyers."""
-
-    def __init__(self) -> None:
-        """Begin without a tree."""
-        self._lock = threading.Lock()
-        self._key: tuple[int, str, int] | None = None
-        self._tree: StateTree | None = None
-
-    def tree(self, connection: Connection, chain_id: int, registry: str, epoch: int) -> StateTree | None:
-        """Return the tree of an epoch. One thread makes it, and others wait.
-
-        Args:
-            connection: The database.
-            chain_id: The chain of the registry.
-            registry: The registry.
-            epoch: The epoch.
-        """
-        with self._lock:
-            key = (chain_id, registry, epoch)
-            if self._key != key:
-                self._tree, self._key = read_tree(connection, *key), key
-            return self._tree
-
-
-@asynccontextmanager
-async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Keep the tree of the last epoch while the application runs."""
-    app.state.buyer_trees = Trees()
-    yield
-
-
 @router.get("/api/buyer/{address}/anchor", response_class=Response, responses=one_of(AnchoredState, 404, 422))
 def read_anchor(
     request: Request,
@@ -148,14 +116,12 @@ def read_anchor(
     """Return the anchored state of a buyer, with the proof that it is in the tree whose root is on chain."""
     service = service_of(request)
     name = policy or service.settings.buyers.policy
-    trees: Trees = request.app.state.buyer_trees
     with service.reader.connect() as connection:
-        standing = read_buyer(connection, address, chainId, name)
+        chain_id, buyer, _ = locate_buyer(connection, address, chainId)
         posted, place = _last_anchor(service, connection)
-        tree = trees.tree(connection, *place, posted.epoch)
-    state = None if tree is None else tree.state_of(standing.buyer, standing.chain_id, policy_hash(name))
-    if tree is None or state is None:
-        detail = f"the tree of epoch {posted.epoch} has no state of {standing.buyer} by the policy {name}"
+        proven = read_proof(connection, (*place, posted.epoch), buyer, chain_id, policy_of(name).name)
+    if proven is None:
+        detail = f"the tree of epoch {posted.epoch} has no state of {buyer} by the policy {name}"
         raise ProblemError(HTTPStatus.NOT_FOUND, "not_anchored", detail)
     answer = AnchoredState(
         f"eip155:{place[0]}:{place[1]}",
@@ -165,9 +131,9 @@ def read_anchor(
         posted.block,
         iso(posted.made_at),
         name,
-        _fields_of(state),
-        "0x" + leaf_of(state).hex(),
-        tuple("0x" + it.hex() for it in tree.proof_of(state)),
+        _fields_of(proven.state),
+        "0x" + leaf_of(proven.state).hex(),
+        tuple("0x" + it.hex() for it in proven.proof),
     )
     return tagged(request, msgspec.json.encode(answer), JSON)
 
@@ -200,7 +166,7 @@ async def issue(request: Request, address: _Buyer) -> Response:
     """Issue a credential of a buyer's tier for another address, as the buyer signs (EIP-712). It holds for an hour."""
     value = await json_body(request)
     try:
-        credential = await to_thread.run_sync(_issue, request, parse_buyer(address)[1], value)
+        credential = await service_of(request).buyer_work.run(_issue, request, parse_buyer(address)[1], value)
     except BuyerRefusalError as refusal:
         raise problem_of_refusal(refusal) from None
     return Response(msgspec.json.encode(credential), media_type=JSON, headers={"Cache-Control": "no-store"})

@@ -17,11 +17,19 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from bilateral.api.answers import JSON, one_of, tagged
-from bilateral.api.buyers import buyer_registries, end_of_day, provider_of, read_buyer, read_buyer_everywhere
+from bilateral.api.buyers import (
+    buyer_registries,
+    end_of_day,
+    problem_of_refusal,
+    provider_of,
+    read_buyer,
+    read_buyer_everywhere,
+)
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service, service_of
 from bilateral.api.shortcuts import Shortcut
 from bilateral.buyers.discounts import BuyerIncentives, discounted
+from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.moderation import MessageAbout, messages_about
 from bilateral.buyers.proofs import find_signer
 from bilateral.buyers.records import (
@@ -136,7 +144,7 @@ class Batch(BaseModel):
 
 
 @router.get("/api/buyer/{address}", response_class=Response, responses=one_of(ExpandedProfile, 401, 422))
-def read_profile(
+async def read_profile(
     request: Request,
     address: _Buyer,
     chainId: _AnyChain = None,
@@ -149,22 +157,29 @@ def read_profile(
     if expand not in (None, "recentTransactions", "messages"):
         detail = f"expand {expand!r} is unknown: use recentTransactions or messages"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
-    registries = service.registries()
-    with service.reader.connect() as connection:
+    registries = await service.registries_briefly()
+
+    def read(connection: Connection) -> tuple[Standing, Profile]:
         if chainId == "all":
             standing = read_buyer_everywhere(connection, address, name, is_expanded=expand is not None)
         else:
             standing = read_buyer(connection, address, chainId, name)
+        return standing, _with_records(connection, standing, registries)
+
+    def read_more(connection: Connection) -> ExpandedProfile:
         key = standing.chain_id, standing.buyer
-        profile = _with_records(connection, standing, registries)
-    if expand is None:
-        return tagged(request, encode(profile), JSON)
-    _require_consent(request, standing)  # it may ask a node, so no connection is held meanwhile
-    with service.reader.connect() as connection:
         payments = recent_transactions(connection, *key) if expand == "recentTransactions" else None
         messages = messages_about(connection, *key) if expand == "messages" else None
-    found = ExpandedProfile(**vars(profile), recentTransactions=payments, messages=messages)
-    return tagged(request, encode(found), JSON)
+        return ExpandedProfile(**vars(profile), recentTransactions=payments, messages=messages)
+
+    standing, profile = await service.read_aside(read)
+    if expand is None:
+        return tagged(request, encode(profile), JSON)
+    try:
+        await service.buyer_work.run(_require_consent, request, standing)  # it may ask a node
+    except BuyerRefusalError as refusal:
+        raise problem_of_refusal(refusal) from None
+    return tagged(request, encode(await service.read_aside(read_more)), JSON)
 
 
 def _with_records(connection: Connection, standing: Standing, registries: Registries) -> Profile:

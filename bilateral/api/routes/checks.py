@@ -14,6 +14,7 @@ from bilateral.api.stored_buyers import stored_buyers
 from bilateral.api.texts import require_storable
 from bilateral.checks import Check, Payment, Policy, check_client, check_server, stored_findings
 from bilateral.checks.policy import policy_of
+from bilateral.checks.presets import PolicyName
 from bilateral.errors import InvalidArgumentError
 
 router = APIRouter(prefix="/v1/checks", tags=["checks"])
@@ -49,6 +50,7 @@ class Moment(BaseModel):
 class PolicyQuery(Moment):
     """The policy and the moment of a check. Without a policy's field its default counts, see docs/checks.md."""
 
+    policy: Annotated[PolicyName | None, Field(description="The policy that counts for fields left out.")] = None
     minimum_rating: Decimal | None = None
     tag: _Text | None = None
     minimum_raters: int | None = None
@@ -62,7 +64,7 @@ class PolicyQuery(Moment):
     recent_days: int | None = None
     severity: Annotated[_Texts, Field(description="code:severity, such as inactive:decline; may be repeated.")] = []
 
-    def policy(self) -> Policy:
+    def chosen_policy(self) -> Policy:
         """Return the policy.
 
         Raises:
@@ -72,6 +74,7 @@ class PolicyQuery(Moment):
         fields: dict[str, Any] = {
             name: value for name, value in self.model_dump().items() if name not in own and value is not None
         }
+        fields["name"] = self.policy or PolicyName.BALANCED
         fields["trust"] = {
             "accounts": self.trust_account,
             "agents": self.trust_agent,
@@ -158,7 +161,7 @@ _OF_THE_QUESTION = {*OfServer.model_fields, *OfClient.model_fields, "validator"}
 @router.get("/server", response_class=Response, responses=one_of(Check, 404, 409, 422))
 def read_server_check(request: Request, query: Annotated[ServerQuery, Query()]) -> Response:
     """Answer the question: should I pay this server? The answer names the block that it was made at."""
-    policy = query.policy()
+    policy = query.chosen_policy()
     if query.validator:
         policy = policy_of({**policy.model_dump(), "validators": query.validator})
     found = service_of(request).read(
@@ -180,7 +183,7 @@ def read_client_check(request: Request, query: Annotated[ClientQuery, Query()]) 
         check_client,
         query.client,
         for_server=query.server,
-        policy=query.policy(),
+        policy=query.chosen_policy(),
         chain_id=query.chain,
         payments=query.payments,
         buyers=stored_buyers,

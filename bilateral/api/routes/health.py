@@ -54,7 +54,7 @@ async def read_health() -> Response:
     responses={200: {"model": Readiness}, 503: {"model": Readiness, **PROBLEM}},
 )
 def read_readiness(request: Request) -> Response:
-    """Tell whether the database answers, and each chain is close to its head."""
+    """Tell whether the database answers, each chain is close to its head, and its payments are close to its index."""
     service = service_of(request)
     found = service.progress.get()
     now = time.time()
@@ -64,6 +64,11 @@ def read_readiness(request: Request) -> Response:
             problems.append(f"chain {chain.chain_id} is {chain.lag} blocks behind its head")
         if now - chain.updated_at > service.settings.max_silence:
             problems.append(f"chain {chain.chain_id} was last looked at {now - chain.updated_at:.0f} seconds ago")
+    for payments in service.payments.get():
+        if payments.lag and payments.block < payments.first_block:
+            problems.append(f"no payment of chain {payments.chain_id} is learned yet")
+        elif payments.lag > service.settings.max_lag:
+            problems.append(f"payments of chain {payments.chain_id} are {payments.lag} blocks behind its index")
     status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
     body = adapter(Readiness).dump_json(Readiness(not problems, tuple(problems), found))
     return Response(body, status, {"Cache-Control": "no-store"}, JSON)

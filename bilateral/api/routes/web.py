@@ -5,7 +5,7 @@ The module's name puts its routes behind all others, because the path of an agen
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 
@@ -61,6 +61,13 @@ def method(request: Request) -> Response:
     """Show how each figure is made."""
     service = service_of(request)
     return page_answer(request, MethodPage, lambda: method_page(service.read(chains)), rendering.render_method)
+
+
+@router.get("/docs.json", response_class=Response)
+@router.get("/docs", response_class=Response)
+def docs(request: Request) -> Response:
+    """Show the paths of the HTTP API."""
+    return page_answer(request, dict[str, Any], request.app.openapi, rendering.render_docs)
 
 
 @router.get("/assets/{name}", response_class=Response)

@@ -41,7 +41,7 @@ class Fields:
         self._problems = problems
         self._value = value if isinstance(value, dict) else {}
         if not isinstance(value, dict):
-            self._note("", "an object")
+            self.note("", "an object")
 
     def text(self, *names: str, limit: int = MAX_NAME) -> str | None:
         """Return a text; None if it is missing. Numbers become text.
@@ -52,7 +52,7 @@ class Fields:
         """
         name, found = self._find(names)
         if isinstance(found, bool) or not isinstance(found, (str, int, float, type(None))):
-            self._note(name, "a text")
+            self.note(name, "a text")
             return None
         return None if found is None else stored_text(found if isinstance(found, str) else json.dumps(found), limit)
 
@@ -60,7 +60,7 @@ class Fields:
         """Return true or false; None if it is missing."""
         name, found = self._find(names)
         if found is not None and not isinstance(found, bool):
-            self._note(name, "true or false")
+            self.note(name, "true or false")
             return None
         return found
 
@@ -78,7 +78,7 @@ class Fields:
         if found is None:
             return []
         if not isinstance(found, list):
-            self._note(name, "a list")
+            self.note(name, "a list")
             return []
         return found[:MAX_ITEMS]
 
@@ -90,7 +90,7 @@ class Fields:
             if isinstance(value, str) and value:
                 found.append(stored_text(value, MAX_NAME))
             else:
-                self._note(names[0], "a list of texts")
+                self.note(names[0], "a list of texts")
         return list(dict.fromkeys(found))
 
     def object(self, name: str) -> Fields:
@@ -104,8 +104,13 @@ class Fields:
             ((name, self._value[name]) for name in names if self._value.get(name) is not None), (names[0], None)
         )
 
-    def _note(self, name: str, expected: str) -> None:
-        """Note that a field is not of its type."""
+    def note(self, name: str, expected: str) -> None:
+        """Note that a field is not what it must be.
+
+        Args:
+            name: The field.
+            expected: The type or the kind of thing that it must be.
+        """
         place = printable(f"{self._place}{name}".rstrip(".")[:_SHOWN_NAME]) or "the document"
         sentence = f"{place} is not {expected}"
         if sentence not in self._problems and len(self._problems) < _MAX_PROBLEMS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,6 +37,12 @@ READ_TABLES: Final = (
 """The tables that hold what files say. Their rows vanish with the content."""
 
 _MOST_CAPABILITIES: Final = 2_000
+
+_SCRIPT: Final = re.compile(r"(?:javascript|vbscript|data|file|blob|about|view-source):", re.IGNORECASE)
+"""Schemes of URIs at which nobody serves: browsers run them, or look into their own machine."""
+
+_IGNORED: Final = re.compile("[\x00-\x20]+")
+"""Characters that browsers leave out of a scheme."""
 
 _CAPABILITIES: Final = {
     "mcp": (
@@ -167,6 +174,9 @@ def _services(
         service = Fields(entry, problems, f"services.{position}.")
         name = service.text("name", limit=100) or ""
         endpoint, version = service.text("endpoint", limit=MAX_URI), service.text("version")
+        if endpoint and _SCRIPT.match(_IGNORED.sub("", endpoint)):
+            service.note("endpoint", "the address of a service")
+            continue
         rows.append({**key, "position": position, "name": name, "endpoint": endpoint, "version": version})
         for kind, *names in _CAPABILITIES.get(name.lower(), ()):
             capabilities += [(kind, found) for found in service.names(*names)]

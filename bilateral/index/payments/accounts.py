@@ -99,9 +99,47 @@ def wallets_until(connection: Connection, chain_id: int) -> list[str]:
         connection: The connection.
         chain_id: The chain.
     """
-    wallet = agent_account.c.wallet
-    query = select(wallet).where(agent_account.c.chain_id == chain_id, wallet.is_not(None)).distinct().order_by(wallet)
+    return _ever(connection, chain_id, "wallet")
+
+
+def owners_until(connection: Connection, chain_id: int) -> list[str]:
+    """Return all accounts that ever owned an agent with a wallet, in order. Only such agents are paid.
+
+    Args:
+        connection: The connection.
+        chain_id: The chain.
+    """
+    return _ever(connection, chain_id, "owner")
+
+
+def _ever(connection: Connection, chain_id: int, name: str) -> list[str]:
+    table = agent_account.c
+    query = select(table[name]).where(table.chain_id == chain_id, *_payable()).distinct().order_by(table[name])
     return list(connection.execute(query).scalars())
+
+
+def first_blocks(connection: Connection, chain_id: int, accounts: Collection[str]) -> dict[str, int]:
+    """Return the blocks in which accounts first were the wallet or the owner of an agent with a wallet.
+
+    Args:
+        connection: The connection.
+        chain_id: The chain.
+        accounts: The accounts.
+    """
+    table, ordered = agent_account.c, sorted(accounts)
+    found: dict[str, int] = {}
+    for start in range(0, len(ordered), _AT_ONCE):
+        for column in (table.wallet, table.owner):
+            is_wanted = table.chain_id == chain_id, column.in_(ordered[start : start + _AT_ONCE]), *_payable()
+            query = select(column, func.min(table.block_number)).where(*is_wanted).group_by(column)
+            for account, block in connection.execute(query):
+                found[account] = min(block, found.get(account, block))
+    return found
+
+
+def _payable() -> tuple[Any, ...]:
+    """Return the conditions of an agent that can be paid."""
+    return agent_account.c.wallet.is_not(None), agent_account.c.owner.is_not(None)
 
 
 class Wallets:

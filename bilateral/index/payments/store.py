@@ -7,6 +7,7 @@ A rollback of the index takes payments with it in the same transaction.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,7 @@ from sqlalchemy import delete, select, update
 
 from bilateral.events import ApprovalForAll
 from bilateral.index.errors import CursorMovedError
-from bilateral.index.payments.accounts import Wallets, store_accounts, wallets_until
+from bilateral.index.payments.accounts import Wallets, first_blocks, owners_until, store_accounts, wallets_until
 from bilateral.index.payments.late_payments import note_forgotten_payments, note_late_payments
 from bilateral.index.store.chain_store import JOURNAL_BLOCKS
 from bilateral.index.store.rows import rows_of
@@ -65,6 +66,15 @@ class PaymentStore:
         self.chain_id = chain_id
         self.terms = terms
 
+    def begin(self, first_block: int) -> None:
+        """Store the cursor of a chain that has none, so that monitors know that payments are not learned yet.
+
+        Args:
+            first_block: The first block of the chain's index.
+        """
+        with self._engine.begin() as connection:
+            self._cursor(connection, first_block - 1)
+
     def next_range(self) -> PaymentRange | None:
         """Return the range of blocks that is due; None if payments are as far as the index and the confirmations."""
         with self._engine.begin() as connection:
@@ -85,8 +95,8 @@ class PaymentStore:
             return None
         return PaymentRange(cursor[0] + 1, end.block_number, bytes(end.block_hash), cursor)
 
-    def wallets(self, due: PaymentRange) -> list[str]:
-        """Store the accounts of agents up to the end of a range, and return all wallets that agents have had.
+    def accounts(self, due: PaymentRange) -> tuple[list[str], list[str]]:
+        """Store the accounts of agents up to the end of a range, and return all wallets and owners of agents so far.
 
         Args:
             due: The range.
@@ -100,7 +110,7 @@ class PaymentStore:
             within = table.c.chain_id == self.chain_id, table.c.block_number >= due.first
             connection.execute(delete(table).where(*within))  # of a range that was not finished
             store_accounts(connection, rows, self.chain_id, due.first, due.last)
-            return wallets_until(connection, self.chain_id)
+            return wallets_until(connection, self.chain_id), owners_until(connection, self.chain_id)
 
     def append(self, due: PaymentRange, paid: Sequence[TokenTransfer], returned: Sequence[TokenTransfer]) -> int:
         """Store the payments of a range, and move the cursor to its end.
@@ -108,7 +118,7 @@ class PaymentStore:
         Args:
             due: The range.
             paid: The transfers to wallets.
-            returned: The transfers from wallets.
+            returned: The transfers from wallets and owners.
 
         Returns:
             The number of payments.
@@ -122,11 +132,12 @@ class PaymentStore:
             rows = rows_of(connection)
             found = self._payments(connection, [it for it in paid if it.amount > 0])
             rows.insert(payment, found)
-            wallets = Wallets(connection, self.chain_id, sorted({it.sender for it in returned}))
+            # A range ends at any block, so that an account may be a seller only after its transfer.
+            sellers = first_blocks(connection, self.chain_id, {it.sender for it in returned})
             back = [
                 (*self._place(it), it.sender, it.receiver, self.terms.micros(it.token, it.amount))
                 for it in returned
-                if it.amount > 0 and wallets.agents_at(it.sender, it.place)
+                if it.amount > 0 and sellers.get(it.sender, due.last + 1) <= it.block_number
             ]
             rows.insert(payment_return, back)
             note_late_payments(connection, self.chain_id, {row[1] for row in (*found, *back)})
@@ -141,14 +152,15 @@ class PaymentStore:
                 continue
             if agents := wallets.agents_at(it.receiver, it.place):
                 sellers.append((it, agents))
-        operators = _Operators(connection, self.chain_id, {agent[2] for _, agents in sellers for agent in agents})
-        rows = []
+        operators = _Operators(connection, self.chain_id, {it.sender for it, _ in sellers})
+        rows, positions = [], Counter[bytes]()
         for it, agents in sellers:
             registry, agent_id, owner = agents[0]
             kinship = _kinship(it, agents, operators)
             micros = self.terms.micros(it.token, it.amount)
             row = (*self._place(it), it.sender, it.receiver, it.amount, micros, it.nonce)
-            rows.append((*row, registry, agent_id, owner, kinship))
+            rows.append((*row, registry, agent_id, owner, kinship, positions[it.transaction_hash]))
+            positions[it.transaction_hash] += 1
         return rows
 
     def _place(self, it: TokenTransfer) -> tuple[Any, ...]:
@@ -173,8 +185,12 @@ class PaymentStore:
         table = payment_cursor
         row = connection.execute(select(table).where(table.c.chain_id == self.chain_id)).one_or_none()
         if row is not None and row.terms == self.terms.text:
+            if row.confirmations != self.terms.confirmations:
+                is_ours = table.c.chain_id == self.chain_id
+                connection.execute(update(table).where(is_ours).values(confirmations=self.terms.confirmations))
             return row.block_number, bytes(row.block_hash)
         start = {"block_number": before, "block_hash": bytes(32), "terms": self.terms.text}
+        start["confirmations"] = self.terms.confirmations
         values = {**start, "changed_at": int(time.time())}
         if row is None:
             rows_of(connection).insert_unless_known(table, {"chain_id": self.chain_id, **values})
@@ -251,11 +267,14 @@ class _Operators:
 
 
 def _kinship(it: TokenTransfer, agents: Sequence[tuple[str, int, str]], operators: _Operators) -> str | None:
-    """Return the reason why a payer pays himself; None if the chain shows none."""
+    """Return the reason why a payer pays himself; None if the chain shows none.
+
+    Only acts of the payer count. A seller can approve any account as its operator, and would brand its buyers.
+    """
     if it.sender == it.receiver:
         return "wallet"
     if any(it.sender == owner for _, _, owner in agents):
         return "owner"
-    if any(operators.are(registry, owner, it.sender, it.place) for registry, _, owner in agents):
+    if any(operators.are(registry, it.sender, owner, it.place) for registry, _, owner in agents):
         return "operator"
     return None

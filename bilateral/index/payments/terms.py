@@ -13,6 +13,9 @@ from bilateral.identifiers import checksummed
 MICROS: Final = 6
 """The decimals in which volumes are kept: millionths of a dollar."""
 
+_RETURNS: Final = "owners"
+"""The senders whose transfers count as returns. Payments that were stored by another rule are read anew."""
+
 _MOST_DECIMALS: Final = 18
 _MOST_CONFIRMATIONS: Final = 64
 
@@ -50,7 +53,8 @@ class PaymentTerms:
     @property
     def text(self) -> str:
         """The terms that stored payments depend on. If they change, payments are read anew."""
-        return json.dumps({"plain": self.counts_plain, "tokens": dict(sorted(self.tokens.items()))})
+        rules = {"plain": self.counts_plain, "returns": _RETURNS, "tokens": dict(sorted(self.tokens.items()))}
+        return json.dumps(rules)
 
     @classmethod
     def parse(cls, text: str) -> Self:

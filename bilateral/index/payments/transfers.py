@@ -90,11 +90,11 @@ class TransferSource(Source):
         self._tokens = tokens
         self._filter: list[Any] = []
 
-    def transfers(self, wallets: Sequence[str], first: int, last: int) -> tuple[list[TokenTransfer], ...]:
-        """Return the transfers to some wallets, and those from them, each in the order of the chain.
+    def received(self, accounts: Collection[str], first: int, last: int) -> list[TokenTransfer]:
+        """Return all transfers to some accounts, in the order of the chain.
 
         Args:
-            wallets: The wallets, in checksum form.
+            accounts: The accounts, in checksum form.
             first: The first block.
             last: The last block.
 
@@ -102,15 +102,7 @@ class TransferSource(Source):
             EndpointRefusesError, EndpointLiesError: See `Source.logs`.
             MalformedNodeAnswerError: A block is missing, or a log cannot be read.
         """
-        found: tuple[dict[tuple[int, int], TokenTransfer], ...] = {}, {}
-        for asked in _parts(wallets):
-            for at, way in enumerate(found):
-                topics = [[TRANSFER_TOPIC], None, _topics(asked)] if at == 0 else [[TRANSFER_TOPIC], _topics(asked)]
-                for it in self._read_transfers(topics, first, last):
-                    if (it.receiver, it.sender)[at] not in asked:
-                        raise EndpointLiesError(self.name, f"it gives a transfer that was not asked for: {it.place}")
-                    way[it.place] = it
-        return tuple([way[place] for place in sorted(way)] for way in found)
+        return self._transfers([[TRANSFER_TOPIC], None], "receiver", accounts, first, last)
 
     def sent(self, accounts: Collection[str], first: int, last: int) -> list[TokenTransfer]:
         """Return all transfers from some accounts, in the order of the chain.
@@ -121,12 +113,20 @@ class TransferSource(Source):
             last: The last block.
 
         Raises:
-            EndpointRefusesError, EndpointLiesError, MalformedNodeAnswerError: See `transfers`.
+            EndpointRefusesError, EndpointLiesError, MalformedNodeAnswerError: See `received`.
         """
+        return self._transfers([[TRANSFER_TOPIC]], "sender", accounts, first, last)
+
+    def _transfers(  # a side, and a range
+        self, topics: list[Any], side: str, accounts: Collection[str], first: int, last: int
+    ) -> list[TokenTransfer]:
+        """Return the transfers with some accounts on one side."""
         found: dict[tuple[int, int], TokenTransfer] = {}
         for asked in _parts(sorted(accounts)):
-            topics = [[TRANSFER_TOPIC], _topics(asked)]
-            found |= {it.place: it for it in self._read_transfers(topics, first, last)}
+            for it in self._read_transfers([*topics, _topics(asked)], first, last):
+                if getattr(it, side) not in asked:
+                    raise EndpointLiesError(self.name, f"it gives a transfer that was not asked for: {it.place}")
+                found[it.place] = it
         return [found[place] for place in sorted(found)]
 
     def authorizations(self, accounts: Collection[str], first: int, last: int) -> Authorizations:

@@ -71,8 +71,9 @@ class PaymentFollower:
     def _read(self, source: TransferSource, due: PaymentRange) -> int:
         """Read and store the payments of a range. Its end must have the same hash before and after."""
         self._require(source, due)
-        wallets = self._store.wallets(due)
-        paid, returned = source.transfers(wallets, due.first, due.last) if wallets else ([], [])
+        wallets, owners = self._store.accounts(due)
+        paid = source.received(wallets, due.first, due.last)
+        returned = source.sent({*wallets, *owners}, due.first, due.last)
         payers = {it.sender for it in paid if it.amount > 0}
         if payers:
             first, last = paid[0].block_number, paid[-1].block_number

@@ -44,6 +44,7 @@ payment_cursor: Final = Table(
     Column("block_hash", HASH, nullable=False),
     Column("terms", Text, nullable=False),
     Column("changed_at", BigInteger, nullable=False),
+    Column("confirmations", Integer, nullable=False, server_default="1"),
 )
 
 agent_account: Final = Table(
@@ -72,6 +73,7 @@ payment: Final = Table(
     Column("agent_id", WideInteger, nullable=False),
     Column("owner", ADDRESS, nullable=False),
     Column("kinship", String(8)),
+    Column("position", Integer, nullable=False, server_default="0"),
     PrimaryKeyConstraint(*PLACE_KEY),
 )
 Index("payment_by_payer", *(payment.c[name] for name in ("chain_id", "payer", "block_number", "log_index")))
@@ -111,12 +113,16 @@ CHAIN_TABLES: Final = (agent_account, payment, payment_return)
 
 
 def _about_payment() -> list[Column[object]]:
-    """Return the columns of a message about one payment."""
+    """Return the columns of a message about one payment.
+
+    A payment is named by its transaction and its position among the payments of that transaction. Both stay if a
+    reorganisation moves the transaction. The index of its log in the block does not.
+    """
     return [
         Column("id", String(64), primary_key=True),
         Column("chain_id", BigInteger, nullable=False),
         Column("transaction_hash", HASH, nullable=False),
-        Column("payment_log_index", Integer, nullable=False),
+        Column("payment_position", Integer, nullable=False),
         Column("buyer", ADDRESS, nullable=False),
         Column("identity_registry", ADDRESS, nullable=False),
         Column("agent_id", WideInteger, nullable=False),
@@ -133,7 +139,7 @@ def _message() -> list[Column[object]]:
     ]
 
 
-_PAYMENT: Final = ("chain_id", "transaction_hash", "payment_log_index")
+_PAYMENT: Final = ("chain_id", "transaction_hash", "payment_position")
 
 buyer_feedback: Final = Table(
     "buyer_feedback",
@@ -224,5 +230,16 @@ buyer_state: Final = Table(
     Column("feedback_sum", BigInteger, nullable=False),
     Column("disputes", BigInteger, nullable=False),
     Column("block_number", BigInteger, nullable=False),
+    Column("node", BigInteger),
     PrimaryKeyConstraint("chain_id", "registry", "epoch", "buyer", "payments_chain_id", "policy"),
+)
+
+buyer_tree: Final = Table(
+    "buyer_tree",
+    metadata,
+    *contract_columns("registry"),
+    Column("epoch", BigInteger, nullable=False),
+    Column("part", BigInteger, nullable=False),
+    Column("nodes", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("chain_id", "registry", "epoch", "part"),
 )

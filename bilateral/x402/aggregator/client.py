@@ -6,7 +6,10 @@ sponsored = give_sponsored_feedback(client, verification, 95, signer, aggregator
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+import re
+import time
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +17,8 @@ import httpx
 
 from bilateral.encoding import decode_object
 from bilateral.errors import InvalidArgumentError, MalformedDocumentError
-from bilateral.text import quoted
+from bilateral.reverts import ContractRevertError
+from bilateral.text import printable, quoted
 from bilateral.x402.aggregator.messages import MAX_BODIES, Bodies, Submission
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.errors import ReputationExtensionError
@@ -22,12 +26,19 @@ from bilateral.x402.feedback import paid_feedback, refuse_duplicate, search_for
 from bilateral.x402.feedback_files import client_signature_of
 
 if TYPE_CHECKING:
-    from bilateral.client import AsyncClient, Client, SignedFeedback, TransactionSigner
+    from bilateral.client import AsyncClient, Client, FeedbackEntry, SignedFeedback, TransactionSigner
     from bilateral.x402.feedback_files import Tags
     from bilateral.x402.verdicts import Verification
 
 _SECONDS: Final = 30.0
 _MAX_ANSWER: Final = 64 * 1024
+
+_STATES: Final = frozenset({"submitted", "queued", "included", "confirmed"})
+_PROOFS: Final = frozenset({"bound", "unbound"})
+_HASH: Final = re.compile("0x[0-9a-f]{64}")
+
+_POLL_SECONDS: Final = 0.5
+"""The time between two looks at the registry: a quarter of the shortest usual block time of two seconds."""
 
 
 class AggregatorFailedError(ReputationExtensionError):
@@ -36,9 +47,27 @@ class AggregatorFailedError(ReputationExtensionError):
     reason = "aggregator_failed"
 
 
+class UnconfirmedFeedbackError(AggregatorFailedError):
+    """An aggregator said that it took a feedback, and the feedback is not on chain.
+
+    Attributes:
+        sponsored: The answer of the aggregator. Anybody may send `sponsored.signed` to the registry.
+    """
+
+    reason = "feedback_unconfirmed"
+
+    def __init__(self, sponsored: SponsoredFeedback, problem: str) -> None:
+        """Compose the message from the answer."""
+        super().__init__(
+            f"the aggregator says {sponsored.status!r}, and {problem}; "
+            "look again later, or send it yourself by submit_signed_feedback(error.sponsored.signed)"
+        )
+        self.sponsored = sponsored
+
+
 @dataclass(frozen=True)
 class SponsoredFeedback:
-    """The answer of an aggregator that took a feedback.
+    """The answer of an aggregator that took a feedback. It may be untrue unless `entry` is there.
 
     Attributes:
         status: `submitted`, or `queued` if it has no transaction yet; `included` and `confirmed` for earlier feedback.
@@ -47,6 +76,7 @@ class SponsoredFeedback:
         proof: `bound` or `unbound`.
         is_new: False if the aggregator had the same feedback before.
         signed: The signed feedback. Anybody may send it to the registry, if the aggregator does not.
+        entry: The feedback on chain, as the client's own node tells it; None without `confirm`.
     """
 
     status: str
@@ -55,6 +85,7 @@ class SponsoredFeedback:
     proof: str
     is_new: bool
     signed: SignedFeedback
+    entry: FeedbackEntry | None = None
 
 
 def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
@@ -67,6 +98,7 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
     aggregator: str,
     send_bodies: bool = False,
     accept_unread: bool = False,
+    confirm: float | None = None,
     http: httpx.Client | None = None,
     **options: Any,
 ) -> SponsoredFeedback:
@@ -82,6 +114,8 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
         send_bodies: True to send the bodies of the paid request, 1 MiB in all. With them the aggregator can prove that
             the agent's signature is of this payment. They are not published.
         accept_unread: As `give_paid_feedback`.
+        confirm: The seconds to wait for the feedback in the registry, which `client` asks. Without it, the aggregator
+            is believed.
         http: The HTTP client; by default one that takes https only, and follows no redirects.
         **options: As `paid_feedback`.
 
@@ -91,6 +125,7 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
         UnreadFeedbackError: This client has given feedback since the payment whose file cannot be loaded.
         FeedbackRefusedError: The aggregator refuses the feedback. Its `code` says why.
         AggregatorFailedError: The aggregator cannot be reached, or does not answer as one.
+        UnconfirmedFeedbackError: The feedback is not on chain after `confirm` seconds.
     """
     arguments = paid_feedback(verification, value, signer, tags, **options)
     bodies = _bodies_of(verification) if send_bodies else None
@@ -99,9 +134,19 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
     signed = client.sign_feedback(**arguments)
     message = submission_of(verification, arguments, signed, bodies).to_object()
     if http is not None:
-        return _sent(lambda: http.post(aggregator, json=message), signed)
-    with httpx.Client(timeout=_SECONDS) as plain:
-        return _sent(lambda: plain.post(_https(aggregator), json=message), signed)
+        sponsored = _sent(lambda: http.post(aggregator, json=message), signed)
+    else:
+        with httpx.Client(timeout=_SECONDS) as plain:
+            sponsored = _sent(lambda: plain.post(_https(aggregator), json=message), signed)
+    end = time.monotonic() + (confirm or 0)
+    while confirm is not None and sponsored.entry is None:
+        try:
+            entry = client.get_feedback(*_place(signed), load_file=False)
+        except ContractRevertError:
+            time.sleep(_pause(sponsored, end, confirm))
+        else:
+            sponsored = _confirmed(sponsored, entry)
+    return sponsored
 
 
 async def give_sponsored_feedback_async(  # noqa: PLR0913  # as give_paid_feedback
@@ -114,6 +159,7 @@ async def give_sponsored_feedback_async(  # noqa: PLR0913  # as give_paid_feedba
     aggregator: str,
     send_bodies: bool = False,
     accept_unread: bool = False,
+    confirm: float | None = None,
     http: httpx.AsyncClient | None = None,
     **options: Any,
 ) -> SponsoredFeedback:
@@ -126,11 +172,54 @@ async def give_sponsored_feedback_async(  # noqa: PLR0913  # as give_paid_feedba
     message = submission_of(verification, arguments, signed, bodies).to_object()
     try:
         if http is not None:
-            return _read(await http.post(aggregator, json=message), signed)
-        async with httpx.AsyncClient(timeout=_SECONDS) as plain:
-            return _read(await plain.post(_https(aggregator), json=message), signed)
+            sponsored = _read(await http.post(aggregator, json=message), signed)
+        else:
+            async with httpx.AsyncClient(timeout=_SECONDS) as plain:
+                sponsored = _read(await plain.post(_https(aggregator), json=message), signed)
     except httpx.HTTPError as error:
         raise _unreachable(error) from error
+    end = time.monotonic() + (confirm or 0)
+    while confirm is not None and sponsored.entry is None:
+        try:
+            entry = await client.get_feedback(*_place(signed), load_file=False)
+        except ContractRevertError:
+            await asyncio.sleep(_pause(sponsored, end, confirm))
+        else:
+            sponsored = _confirmed(sponsored, entry)
+    return sponsored
+
+
+def _place(signed: SignedFeedback) -> tuple[int, str, int]:
+    """Return agent, client and index of a feedback. The index counts from 0, as in textual ids."""
+    feedback = signed.feedback
+    return feedback.agent_id, feedback.client_address, feedback.feedback_index - 1
+
+
+def _pause(sponsored: SponsoredFeedback, end: float, seconds: float) -> float:
+    """Return the seconds until the next look at the registry.
+
+    Raises:
+        UnconfirmedFeedbackError: The time is over.
+    """
+    left = end - time.monotonic()
+    if left <= 0:
+        raise UnconfirmedFeedbackError(sponsored, f"the registry does not have the feedback after {seconds} s")
+    return min(_POLL_SECONDS, left)
+
+
+def _confirmed(sponsored: SponsoredFeedback, entry: FeedbackEntry) -> SponsoredFeedback:
+    """Return an answer with the feedback on chain.
+
+    Raises:
+        UnconfirmedFeedbackError: It is another feedback of this client.
+    """
+    wanted = sponsored.signed.feedback
+    signed = (wanted.value, wanted.value_decimals, wanted.tag1, wanted.tag2)
+    is_same = signed == (entry.stored.value, entry.stored.decimals, entry.tag1, entry.tag2)
+    if not is_same or (entry.event is not None and entry.event.hash != wanted.feedback_hash):
+        raise UnconfirmedFeedbackError(sponsored, f"{entry.id} in the registry is another feedback")
+    transaction = sponsored.transaction if entry.event is None else entry.event.transaction
+    return replace(sponsored, entry=entry, transaction=transaction)
 
 
 def submission_of(
@@ -214,16 +303,39 @@ def _read(response: httpx.Response, signed: SignedFeedback) -> SponsoredFeedback
         if response.status_code in {HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED}:
             reference = found["txRef"]
             return SponsoredFeedback(
-                status=str(found["status"]),
+                status=_known(found["status"], _STATES),
                 id=int(found["id"]),
-                transaction=None if reference is None else str(reference).rpartition(":")[2],
-                proof=str(found["proof"]),
+                transaction=None if reference is None else _transaction(reference),
+                proof=_known(found["proof"], _PROOFS),
                 is_new=response.status_code != HTTPStatus.OK,
                 signed=signed,
             )
         code = Code(found["code"])
     except (MalformedDocumentError, KeyError, TypeError, ValueError) as error:
-        problem = f"the aggregator answers {response.status_code}, and not as one: {error!r}"
+        problem = f"the aggregator answers {response.status_code}, and not as one: {printable(repr(error)[:300])}"
         raise AggregatorFailedError(problem) from None
     problem = str(found.get("detail") or found.get("title") or code)
-    raise FeedbackRefusedError(code, problem[:1000], details=found)
+    raise FeedbackRefusedError(code, printable(problem[:1000]), details=found)
+
+
+def _known(word: Any, words: frozenset[str]) -> str:
+    """Return a word of an answer.
+
+    Raises:
+        ValueError: It is not one of the known words.
+    """
+    if not isinstance(word, str) or word not in words:
+        raise ValueError(f"{quoted(str(word))} is not one of {', '.join(sorted(words))}")
+    return word
+
+
+def _transaction(reference: Any) -> str:
+    """Return the hash of a transaction reference.
+
+    Raises:
+        ValueError: It has none.
+    """
+    transaction = str(reference).rpartition(":")[2]
+    if not _HASH.fullmatch(transaction):
+        raise ValueError(f"{quoted(str(reference))} is not a transaction")
+    return transaction

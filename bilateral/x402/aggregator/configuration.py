@@ -39,6 +39,7 @@ class _ChainTable(BaseModel):
     max_cost: _Wei | None = None
     confirmations: Annotated[int, Field(ge=1, le=10_000)] = SponsoredChain.confirmations
     requires_bound_proof: bool = SponsoredChain.requires_bound_proof
+    requires_checked_file: bool = SponsoredChain.requires_checked_file
     poll_seconds: Annotated[float, Field(gt=0, le=60)] = SponsoredChain.poll_seconds
     replace_seconds: Annotated[float, Field(ge=1, le=86_400)] = SponsoredChain.replace_seconds
 
@@ -95,6 +96,7 @@ def _chain(found: _ChainTable, folder: Path) -> SponsoredChain:
         budget=_wei("budget", found.budget),
         confirmations=found.confirmations,
         requires_bound_proof=found.requires_bound_proof,
+        requires_checked_file=found.requires_checked_file,
         max_cost=None if found.max_cost is None else _wei("max_cost", found.max_cost),
         poll_seconds=found.poll_seconds,
         replace_seconds=found.replace_seconds,

@@ -97,6 +97,9 @@ def check(
     payments = yield from _payments(state, chain, submission)
     yield from _agent(state, files, submission, payments[0])
     is_file_checked = yield from _feedback_file(loader, submission)
+    if chain.requires_checked_file and not is_file_checked:
+        problem = "the feedback file is missing, cannot be loaded, or its URI does not commit to it: publish it first"
+        raise FeedbackRefusedError(Code.UNCHECKED_FILE, problem, field="sponsored.feedbackURI")
     return Evidence(payments, is_bound, is_file_checked)
 
 

@@ -51,6 +51,9 @@ class Code(StrEnum):
     UNBOUND_PROOF = "UNBOUND_PROOF"
     """This service sponsors only feedback whose signature is proven to be of this payment: send `bodies`."""
 
+    UNCHECKED_FILE = "UNCHECKED_FILE"
+    """This service sponsors only feedback whose file it could load and compare: publish the file first."""
+
     PENDING_FEEDBACK = "PENDING_FEEDBACK"
     """Another feedback of the reviewer for this agent is not on chain yet. Try again, signed for the next index."""
 
@@ -72,7 +75,7 @@ class FeedbackRefusedError(ReputationExtensionError):
 
     Attributes:
         code: The code of the refusal.
-        details: Further members of the answer, such as `field`.
+        details: Further members of the answer, such as `field`. They may be a stranger's words.
         retry_seconds: The seconds after which the same request may pass; None if it never will.
     """
 

@@ -29,6 +29,7 @@ class SponsoredChain:
         confirmations: The blocks that must hold or follow a payment, and a feedback before it is left alone.
         requires_bound_proof: True to refuse feedback without `bodies`: without them, nothing proves that the agent's
             signature is of this payment.
+        requires_checked_file: True to refuse feedback whose file cannot be loaded and compared.
         max_cost: The largest cost of one feedback, in wei; None for no limit.
         poll_seconds: The seconds between two looks at the chain while a feedback is not confirmed.
         replace_seconds: The seconds after which a transaction that no block takes is sent again with higher fees.
@@ -41,6 +42,7 @@ class SponsoredChain:
     budget: int
     confirmations: int = 3
     requires_bound_proof: bool = False
+    requires_checked_file: bool = False
     max_cost: int | None = None
     poll_seconds: float = 1.0
     replace_seconds: float = 60.0

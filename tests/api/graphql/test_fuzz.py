@@ -88,6 +88,8 @@ class Fuzzer:
             elif depth:
                 page = f"(first: {self.random.choice([1, 2, 100])})" if is_derived(fields[name]) else ""
                 parts.append(f"{name}{page} {{ {self._selection(named.name, depth - 1)} }}")
+        if self.random.random() < 0.05:
+            parts += [self.random.choice(parts)] * self.random.choice([1, 2, 28, 29, 30, 400])
         return " ".join(self.random.sample(parts, len(parts)))
 
     def _spoilt(self, text):
@@ -96,7 +98,21 @@ class Fuzzer:
         end = min(len(text), start + self.random.randint(1, 12))
         part = text[start:end]
         new = self.random.choice(
-            ["", part * 2, part * 40, "{", "}", "null", "\0", '"', "...", "@skip(if: true)", "$w0", "1e9"]
+            [
+                "",
+                part * 2,
+                part * 40,
+                "id " * 1_500,
+                "{",
+                "}",
+                "null",
+                "\0",
+                '"',
+                "...",
+                "@skip(if: true)",
+                "$w0",
+                "1e9",
+            ]
         )
         return text[:start] + new + text[end:]
 
@@ -171,7 +187,8 @@ class Asker:
         before = usages(self._reader)
         answer = self._api.post("/graphql/31337", content=json.dumps(body), timeout=None)  # ASCII: any text can be sent
         now = usages(self._reader)
-        assert answer.status_code in (200, 400), (answer.status_code, answer.text, body)
+        was_late = answer.status_code == 503 and answer.headers["retry-after"] == "1"
+        assert was_late or answer.status_code in (200, 400), (answer.status_code, answer.text, body)
         seconds = answer.elapsed.total_seconds()
         started = Usage(0.0, 0.0)
         computed = sum(max(0.0, it.computed - before.get(pid, started).computed) for pid, it in now.items())
@@ -188,11 +205,11 @@ def test_made_up_queries_are_answered_in_time(api_with, api_reader, fuzzer):
         for number in range(1, QUERIES + 1):
             body = fuzzer.request()
             answer, seconds, _ = asker.ask(body)
-            if seconds > LONGEST or "longer than" in answer.text:
+            if seconds > LONGEST or answer.status_code == 503 or "longer than" in answer.text:
                 answer, seconds, computed = asker.ask(body)
                 seconds = min(seconds, computed)
             assert seconds <= LONGEST, (seconds, number, body)
-            ended += "longer than" in answer.text
+            ended += answer.status_code == 503 or "longer than" in answer.text
             answered += "data" in answer.json()
             slowest = max(slowest, seconds)
             if not number % REPORTED:

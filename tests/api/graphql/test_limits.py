@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
-from graphql import GraphQLError, get_introspection_query
+from graphql import GraphQLError, get_introspection_query, parse, validate
 
 from bilateral.api.graphql import limits
 from bilateral.api.graphql.execution import Checked, GraphqlRequest
+from bilateral.api.graphql.repetitions import MAX_REPETITIONS
+from bilateral.api.graphql.rules import RULES, Deadline
+from bilateral.api.graphql.schema import graphql_schema
+from bilateral.index.errors import QueryTimeoutError
 
 
 def check(text, variables=None):
@@ -27,9 +33,30 @@ def filtered(conditions):
 
 
 def fields(number):
-    """Return a query with so many fields: lists of a hundred each, the last one with the rest."""
-    sizes = [100] * 19 + [number - 1900]
-    return "{ " + " ".join(f"a{at}: agents {{ {'id ' * (size - 1)} }}" for at, size in enumerate(sizes)) + " }"
+    """Return a query with so many fields: lists of a hundred each, the last one with the rest. Few repeat."""
+    sizes, names = [100] * 19 + [number - 1900], ("id", "owner", "agentId", "createdAt")
+    inner = (" ".join(names[at % len(names)] for at in range(size - 1)) for size in sizes)
+    return "{ " + " ".join(f"a{at}: agents {{ {text} }}" for at, text in enumerate(inner)) + " }"
+
+
+def repeated(number):
+    return "{ agents { " + "id " * number + "} }"
+
+
+def repeated_in_fragments(number):
+    """Return a query with a field in itself, in a fragment within another one, and in an inline fragment."""
+    rest = "id " * (number - 2)
+    return "{ agents { id ...A } } fragment A on Agent { ...B } " + f"fragment B on Agent {{ id ... {{ {rest} }} }}"
+
+
+def repeated_apart(number):
+    """Return a query whose lists with one name, which are one list in the answer, have a field so often together."""
+    return "{ agents { " + "feedback(first: 1) { id } " * (number - 1) + "feedback(first: 1) { id } } }"
+
+
+def repeated_below(number):
+    """Return a query that repeats a list twice, and a field within both of them."""
+    return "{ agents { feedback { " + "id " * (number - 15) + "} feedback { " + "id " * 15 + "} } }"
 
 
 def aliases(number):
@@ -46,7 +73,8 @@ def entries(number):
 
 def definitions(number):
     return "{ agents { ...F0 } } " + " ".join(
-        f"fragment F{it} on Agent {{ id {f'...F{it + 1}' if it < number - 2 else ''} }}" for it in range(number - 1)
+        f"fragment F{it} on Agent {{ {'id' if it % 2 else 'owner'} {f'...F{it + 1}' if it < number - 2 else ''} }}"
+        for it in range(number - 1)
     )
 
 
@@ -61,13 +89,20 @@ def objects(number):
         (nested, limits.MAX_DEPTH, limits.MAX_DEPTH + 1),
         (objects, limits.MAX_OBJECTS, limits.MAX_OBJECTS + 1000),
         (fields, limits.MAX_SELECTIONS, limits.MAX_SELECTIONS + 1),
+        (repeated, MAX_REPETITIONS, MAX_REPETITIONS + 1),
+        (repeated_in_fragments, MAX_REPETITIONS, MAX_REPETITIONS + 1),
+        (repeated_apart, MAX_REPETITIONS, MAX_REPETITIONS + 1),
+        (repeated_below, MAX_REPETITIONS, MAX_REPETITIONS + 1),
         (aliases, limits.MAX_ALIASES, limits.MAX_ALIASES + 1),
         (roots, limits.MAX_ROOT_FIELDS, limits.MAX_ROOT_FIELDS + 1),
         (entries, limits.MAX_ITEMS, limits.MAX_ITEMS + 1),
         (filtered, limits.MAX_CONDITIONS - 1, limits.MAX_CONDITIONS),
         (definitions, limits.MAX_DEFINITIONS, limits.MAX_DEFINITIONS + 1),
     ],
-    ids=["depth", "objects", "fields", "aliases", "roots", "entries", "conditions", "definitions"],
+    ids=[
+        *("depth", "objects", "fields", "repetitions", "repetitions in fragments", "repetitions of lists"),
+        *("repetitions within lists", "aliases", "roots", "entries", "conditions", "definitions"),
+    ],
 )
 def test_limit_lets_its_last_value_pass(make, allowed, refused):
     check(make(allowed))
@@ -85,6 +120,28 @@ def test_pages_have_the_bounds_of_graph_node(argument, allowed, refused):
         GraphQLError, match=f"The value of the `{argument}` argument must be between .*, but is {refused}"
     ):
         check(f"{{ agents({argument}: {refused}) {{ id }} }}")
+
+
+def test_repeated_fields_are_refused_before_validation(monkeypatch):
+    def fail(*_args, **_options):
+        raise AssertionError
+
+    monkeypatch.setattr("bilateral.api.graphql.execution.validate", fail)
+    with pytest.raises(GraphQLError, match="has the field feedback 900 times, and 30 are allowed"):
+        check(repeated_apart(900))
+
+
+def test_parsing_and_validation_count_as_time_of_the_query():
+    text = fields(2_000)
+    with pytest.raises(QueryTimeoutError, match="longer than 1e-09 seconds"):
+        Checked(GraphqlRequest(text, {}), 1e-9)
+    began = time.thread_time()
+    document = parse(text)
+    parsed_within = time.thread_time() - began
+    with pytest.raises(QueryTimeoutError):  # the look at the clock is within validation, at each node
+        validate(graphql_schema(), document, (*RULES, Deadline(min(0.001, parsed_within)).rule()))
+    check(text)  # no failure is remembered
+    Checked(GraphqlRequest(text, {}), 60.0)
 
 
 def test_largest_query_of_published_sdks_passes():

@@ -18,7 +18,6 @@ from eth_account import Account
 from bilateral.buyers import anchoring
 from bilateral.client import Client
 from bilateral.index.store.database import open_database
-from bilateral.index.tables.payments import buyer_state
 
 ROOT = Path(__file__).parents[3]
 POINTS = ["while it stores states", "before it sends the root", "after it sent the root"]
@@ -54,9 +53,9 @@ def hang():
 def anchor_until(point, url, deployment, key, database, policies):
     """Anchor, and stop at a point."""
     client = Client(url, signer=Account.from_key(key), deployment=deployment, poll_interval=0.01)
-    insert, send = anchoring.insert, client.anchor_root
+    store, send = anchoring.store_tree, client.anchor_root
     if point == "while it stores states":
-        anchoring.insert = lambda table: hang() if table is buyer_state else insert(table)
+        anchoring.store_tree = lambda *terms: store(*terms) and hang()
     elif point == "before it sends the root":
         client.anchor_root = lambda *_: hang()
     else:

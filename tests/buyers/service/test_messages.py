@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
+from sqlalchemy import update
 
 from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody, ReviewBody
 from bilateral.buyers.sellers import read_offers
@@ -26,6 +28,8 @@ from tests.buyers.service.world import (
     SELLER_ID,
     SISTER_ID,
     STRANGER,
+    WASH_ID,
+    WASH_SELLER,
     enrichment,
     feedback,
     payments_of,
@@ -130,7 +134,7 @@ def test_agents_with_one_wallet_are_one_seller(buyers, buyers_database):
     assert buyers.post("/api/review", json=body).json()["counted"]
     found = metrics(buyers, CAROL)
     assert (found["distinctSellers"], found["reviewsGiven"], found["avgReviewScore"]) == (1, 2, 70)
-    assert (found["sellerFeedbackCount"], found["avgSellerFeedback"]) == (1, 51)  # one vote: 50.5 is rounded half up
+    assert (found["sellerFeedbackCount"], found["avgSellerFeedback"]) == (1, 50.5)  # one vote
     again = signed(FeedbackBody, feedback(first, buyer=CAROL), SELLER_ID, SELLER)
     response = buyers.post("/api/buyer/feedback", json=again)
     assert (response.status_code, response.json()["code"]) == (409, "already_given")
@@ -247,6 +251,71 @@ def test_disputes_are_off_by_default(buyers_with):
     with buyers_with(disputes=False) as url:
         response = httpx.post(f"{url}/api/buyer/{ALICE.address}/disputes", json={})
     assert (response.status_code, response.json()["code"]) == (403, "disputes_off")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        *({"pricePerCallUsdc": it} for it in ("1_0", "\N{ARABIC-INDIC DIGIT THREE}", "5", True)),
+        {"uptimePercent": "99"},
+        *({"buyerIncentives": {"enabled": True, "discounts": {"verified": it}}} for it in ("1_0", "5", False)),
+        {"buyerIncentives": {"enabled": True, "maxDisputeRate": "5"}},
+        *(
+            {"buyerIncentives": {"enabled": True, "policyUrl": f"https://seller.example/{it}"}}
+            for it in ("a\nb", "a\0b", "a b", "a\u202eb", "a\n")
+        ),
+        {"apiEndpoint": "https://seller.example/\n"},
+        {"docsUrl": "https://seller.example/\r\nX-Header: 1"},
+    ],
+)
+def test_text_in_place_of_a_number_and_control_characters_in_a_url_are_refused(buyers, more):
+    body = signed_anyway(enrichment(OTHER_ID, serviceName="odd", **more))
+    response = buyers.post("/api/agent/enrichment", json=body)
+    assert (response.status_code, response.json()["code"]) == (422, "invalid_body")
+
+
+def signed_anyway(body):
+    return {**body, "signature": "0x" + "11" * 65}
+
+
+def test_numbers_of_every_kind_are_taken(buyers):
+    policy = {
+        "enabled": True,
+        "discounts": {"verified": 5, "trusted": 7.5},
+        "policyUrl": "https://seller.example/p?q=1",
+    }
+    body = enrichment(OTHER_ID, serviceName="numbers", pricePerCallUsdc=0.25, uptimePercent=99, buyerIncentives=policy)
+    posted = buyers.post("/api/agent/enrichment", json=signed(EnrichmentBody, body, OTHER_ID, OTHER_SELLER))
+    assert posted.json()["isNew"]
+
+
+def test_service_that_only_an_older_version_took_is_left_out(buyers, buyers_database):
+    body = signed(EnrichmentBody, enrichment(OTHER_ID, serviceName="older", pricePerCallUsdc=1), OTHER_ID, OTHER_SELLER)
+    assert buyers.post("/api/agent/enrichment", json=body).json()["isNew"]
+    engine = open_database(buyers_database)
+    table = agent_enrichment
+    with engine.connect() as connection:  # nothing is committed
+        seller = agent_key(read_registries(connection), OTHER_ID)
+        names = [it.name for it in read_offers(connection, [seller])[CHAIN, seller.identity_registry, 2].services]
+        for odd in ({"pricePerCallUsdc": "1_0"}, {"buyerIncentives": {"enabled": True, "discounts": {"premium": "5"}}}):
+            content = json.dumps({"serviceName": "older", **odd})
+            connection.execute(update(table).where(table.c.service_name == "older").values(content=content))
+            found = read_offers(connection, [seller])[CHAIN, seller.identity_registry, 2]
+            assert [it.name for it in found.services] == [name for name in names if name != "older"]
+    engine.dispose()
+
+
+def test_agent_has_a_limited_number_of_services(buyers, monkeypatch):
+    monkeypatch.setattr("bilateral.buyers.acceptance.MOST_SERVICES", 3)
+    answers = []
+    for number in range(4):
+        body = enrichment(WASH_ID, serviceName=f"service {number}", issued_at=1_000)
+        answers.append(buyers.post("/api/agent/enrichment", json=signed(EnrichmentBody, body, WASH_ID, WASH_SELLER)))
+    assert [it.status_code for it in answers] == [200, 200, 200, 409]
+    assert answers[3].json()["code"] == "too_many_services"
+    later = enrichment(WASH_ID, serviceName="service 0", issued_at=2_000)
+    response = buyers.post("/api/agent/enrichment", json=signed(EnrichmentBody, later, WASH_ID, WASH_SELLER))
+    assert response.json()["isNew"]
 
 
 def test_later_service_replaces_the_one_with_its_name(buyers):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 from sqlalchemy import delete, insert, select
 
 from bilateral.buyers.metrics import MOST_FUNDED, Dealings, read_dealings
 from bilateral.buyers.policies import BRP, INDEPENDENT, Reason, weigh
 from bilateral.buyers.records import Standing, profile_of
+from bilateral.buyers.score import score_of
 from bilateral.identifiers import checksummed
 from bilateral.index.errors import QueryTimeoutError
 from bilateral.index.store.database import open_database
@@ -83,14 +86,43 @@ def test_extreme_reviewer_is_flagged(reviews, is_flagged):
     assert (found.flags == ("extreme-reviews",)) is is_flagged
 
 
-def test_votes_of_a_seller_are_one_whole_number():
-    """The registry keeps one whole vote a seller, so the mean of its votes is rounded, and then the score once."""
+def test_vote_of_a_seller_is_the_exact_mean_of_its_scores():
+    """A rounded mean would change scores that are close to a half."""
     dealings = {("0x", number): Dealings(payments=1, micros=1, votes=votes) for number, votes in enumerate(VOTES)}
     metrics = weigh(BRP, dealings, 0).metrics
-    assert (metrics.feedback_sellers, metrics.feedback_sum) == (5, 88 + 87 + 33 + 67 + 0)
+    assert (metrics.feedback_sellers, metrics.feedback_sum) == (5, Fraction(175, 2) + 87 + Fraction(100 + 200 + 1, 3))
+
+
+def test_exact_mean_decides_a_score_next_to_a_half():
+    dealings = {("0x", 1): Dealings(payments=12, micros=50 * DOLLAR, reviews=[65], votes=[90, 85])}
+    assert score_of(weigh(BRP, dealings, 53 * DAY).metrics) == 44  # 44.49; with a vote of 88 it would be 44.55
 
 
 VOTES = ([90, 85], [87], [33, 33, 34], [66, 67, 67], [0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("returned", "counted"),
+    [(1, (3, 10 * DOLLAR - 1)), (5 * DOLLAR, (3, 5 * DOLLAR)), (9 * DOLLAR, (3, DOLLAR))],
+    ids=["dust", "half", "nine tenths"],
+)
+def test_return_takes_what_it_returned_and_never_a_payment(returned, counted):
+    dealings = {("0x", 1): Dealings(payments=3, micros=10 * DOLLAR, returned=returned)}
+    found = weigh(INDEPENDENT, dealings, 0)
+    assert (found.metrics.payments, found.metrics.volume) == counted
+    assert found.reasons == (Reason.NO_REVIEWS, Reason.RETURNED_PAYMENTS)
+
+
+def test_dust_does_not_erase_a_lone_payment():
+    dealings = {("0x", 1): Dealings(payments=1, micros=5 * DOLLAR, returned=1)}
+    assert weigh(INDEPENDENT, dealings, 0).metrics.payments == 1
+
+
+@pytest.mark.parametrize("returned", [9 * DOLLAR + 1, 10 * DOLLAR, 11 * DOLLAR])
+def test_seller_that_kept_less_than_a_tenth_was_not_paid(returned):
+    dealings = {("0x", 1): Dealings(payments=3, micros=10 * DOLLAR, returned=returned)}
+    found = weigh(INDEPENDENT, dealings, 0)
+    assert (found.metrics.payments, found.metrics.volume, found.sellers) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(

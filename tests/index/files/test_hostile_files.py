@@ -133,6 +133,19 @@ def test_all_that_search_needs_is_read(spelling):
     assert rows["registration_claim"][0]["agent_registry"].lower() == claims[0]["agentRegistry"].lower()
 
 
+@pytest.mark.parametrize(
+    "endpoint",
+    ["javascript:alert(1)", " JavaScript:alert(1)", "java\tscript:alert(1)", "data:text/html,x", "file:///etc/passwd"],
+)
+def test_service_with_the_address_of_a_script_is_left_out(endpoint):
+    services = [{"name": "A2A", "endpoint": endpoint, "a2aSkills": ["weather"]}, {"name": "MCP", "endpoint": "a:1/x"}]
+    rows = read(registration(services=services))
+    assert [row["name"] for row in rows["registration_service"]] == ["MCP"]
+    assert (rows["registration_capability"], rows["registration_card"][0]["a2a_endpoint"]) == ([], None)
+    problems = json.loads(rows["registration_file"][0]["problems"])
+    assert problems == ["services.0.endpoint is not the address of a service"]
+
+
 def test_an_agent_is_confirmed_by_a_file_that_names_it(story, server):
     identity = registered("")[0].address
     for number, named in enumerate((1, 1, "3"), 1):

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import random
+import threading
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import delete, select, update
 
 from bench.index.generator import encoded
+from bilateral.buyers.metrics import add_ties, read_dealings
 from bilateral.contracts import Registry
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.settings import read_settings
+from bilateral.index.settings import ChainSettings, read_settings
 from bilateral.index.tables.payments import agent_account, payment, payment_cursor, payment_return
+from bilateral.index.worker import Worker
+from bilateral.query.chains import payment_progress
+from tests.index.analysis.conftest import DEPLOYMENT
 from tests.index.payments.conftest import TERMS
 from tests.index.payments.world import OTHER_TOKEN, TOKEN, account, stored, transfer, used
 
@@ -85,11 +91,55 @@ def test_plain_transfers_count_if_the_operator_wants_it(world, engine, catch_up_
 def test_payments_of_an_agent_to_itself_say_why_they_do_not_count(world, engine, catch_up_payments):
     world.mine(world.register(1, SELLER), world.set_wallet(1, NEW_WALLET))
     world.mine(world.pay(SELLER, NEW_WALLET, 1), world.pay(NEW_WALLET, NEW_WALLET, 1), world.pay(CAROL, NEW_WALLET, 1))
-    world.mine(encoded(Registry.IDENTITY, "ApprovalForAll", SELLER, CAROL, True), world.pay(CAROL, NEW_WALLET, 1))
-    world.mine(encoded(Registry.IDENTITY, "ApprovalForAll", SELLER, CAROL, False), world.pay(CAROL, NEW_WALLET, 1))
+    world.mine(encoded(Registry.IDENTITY, "ApprovalForAll", CAROL, SELLER, True), world.pay(CAROL, NEW_WALLET, 1))
+    world.mine(encoded(Registry.IDENTITY, "ApprovalForAll", CAROL, SELLER, False), world.pay(CAROL, NEW_WALLET, 1))
     catch_up_payments()
     expected = [(SELLER, "owner"), (NEW_WALLET, "wallet"), (CAROL, None), (CAROL, "operator"), (CAROL, None)]
     assert kinships(engine) == expected
+
+
+def test_seller_cannot_brand_a_buyer_as_its_operator(world, engine, catch_up_payments):
+    world.mine(world.register(1, SELLER))
+    world.mine(encoded(Registry.IDENTITY, "ApprovalForAll", SELLER, CAROL, True), world.pay(CAROL, SELLER, 1))
+    catch_up_payments()
+    assert kinships(engine) == [(CAROL, None)]
+
+
+def test_money_that_the_owner_returns_is_stored_from_its_first_block_on(world, engine, catch_up_payments):
+    world.mine(transfer(SELLER, ALICE, 1))  # nobody's owner yet
+    world.mine(world.register(1, SELLER), world.set_wallet(1, NEW_WALLET), world.pay(ALICE, NEW_WALLET, 900))
+    world.mine(transfer(SELLER, ALICE, 800), transfer(NEW_WALLET, ALICE, 50), transfer(BOB, ALICE, 5))
+    catch_up_payments()
+    with engine.connect() as connection:
+        table = payment_return.c
+        rows = connection.execute(select(table.payee, table.receiver, table.micros).order_by(table.micros))
+        assert [tuple(row) for row in rows] == [(NEW_WALLET, ALICE, 50), (SELLER, ALICE, 800)]
+        found = read_dealings(connection, 31337, ALICE)
+        add_ties(connection, 31337, ALICE, found)
+    assert [it.returned for it in found.values()] == [850]
+
+
+def test_money_that_an_owner_of_two_agents_returns_counts_once(world, engine, catch_up_payments):
+    world.mine(world.register(1, SELLER), world.register(2, SELLER), world.set_wallet(2, NEW_WALLET))
+    world.mine(world.pay(ALICE, SELLER, 300), world.pay(ALICE, NEW_WALLET, 100), transfer(SELLER, ALICE, 41))
+    catch_up_payments()
+    with engine.connect() as connection:
+        found = read_dealings(connection, 31337, ALICE)
+        add_ties(connection, 31337, ALICE, found)
+    assert sorted(it.returned for it in found.values()) == [10, 30]  # rounded in the buyer's favour
+
+
+def test_payments_that_were_stored_without_returns_of_owners_are_read_anew(world, engine, catch_up_payments):
+    world.mine(world.register(1, SELLER), world.set_wallet(1, NEW_WALLET), world.pay(ALICE, NEW_WALLET, 900))
+    world.mine(transfer(SELLER, ALICE, 800))
+    catch_up_payments()
+    with engine.begin() as connection:
+        connection.execute(delete(payment_return))
+        former = json.dumps({"plain": False, "tokens": {TOKEN: 6}})
+        connection.execute(update(payment_cursor).values(terms=former))
+    catch_up_payments()
+    with engine.connect() as connection:
+        assert list(connection.execute(select(payment_return.c.micros)).scalars()) == [800]
 
 
 def test_money_that_comes_back_is_stored(world, engine, catch_up_payments):
@@ -169,6 +219,29 @@ def test_other_terms_read_payments_anew(world, engine, catch_up_payments):
     with engine.connect() as connection:
         assert list(connection.execute(select(payment.c.micros)).scalars()) == [1, 2]
         assert connection.execute(select(payment_cursor.c.block_number)).scalar_one() == 2
+
+
+def test_monitors_know_of_payments_before_the_first_one_is_learned(world, engine, event_chain):
+    world.mine(world.register(1, SELLER), world.pay(ALICE, SELLER, 2))
+    for confirmations in (3, 1):
+        terms = PaymentTerms({TOKEN: 6}, confirmations=confirmations)
+        chain = ChainSettings((event_chain.url,), (DEPLOYMENT,), payments=terms)
+        Worker(engine, chain, stop=threading.Event())
+        with engine.connect() as connection:
+            (row,) = connection.execute(select(payment_cursor.c.block_number, payment_cursor.c.confirmations)).all()
+            assert tuple(row) == (0, confirmations)
+
+
+def test_payments_are_behind_by_the_blocks_with_enough_confirmations(world, engine, catch_up_payments):
+    world.mine(world.register(1, SELLER), world.pay(ALICE, SELLER, 2))
+    for _ in range(5):
+        world.mine()
+    catch_up_payments(PaymentTerms({TOKEN: 6}, confirmations=3))
+    with engine.begin() as connection:
+        (found,) = payment_progress(connection)
+        assert (found.block, found.lag) == (4, 0)
+        connection.execute(update(payment_cursor).values(block_number=1))
+        assert payment_progress(connection)[0].lag == 3
 
 
 def test_nothing_is_read_twice(world, engine, catch_up_payments):

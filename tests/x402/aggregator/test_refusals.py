@@ -220,6 +220,19 @@ def test_unbound_proof_is_refused_where_the_terms_say_so(engine, settings_with, 
     aggregator.close()
 
 
+def test_feedback_without_a_published_file_is_refused_where_the_terms_say_so(engine, settings_with, review):
+    aggregator = Aggregator(engine, settings_with(requires_checked_file=True))
+    asked = review()
+    unloadable = asked.but(uri="https://127.0.0.1:9/feedback.json", hash=bytes(31) + b"\1")
+    for unpublished in (asked, unloadable):
+        with pytest.raises(FeedbackRefusedError, match="publish it first") as refusal:
+            aggregator.submit(unpublished.content)
+        assert (refusal.value.code, refusal.value.status) == (Code.UNCHECKED_FILE, 422)
+    taken, is_new = aggregator.submit(asked.with_file().content)
+    assert (taken.file, is_new) == ("checked", True)
+    aggregator.close()
+
+
 def test_index_that_is_taken_names_the_next_one(refused, review):
     refusal = refused(review(index=5), Code.INVALID_REVIEWER_SIGNATURE)
     assert refusal.details == {"registryError": "UnexpectedFeedbackIndex", "expectedIndex": "1"}

@@ -35,7 +35,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     async def get_agent(agent_id: AgentText) -> Untrusted:
         """Look up an agent: owner, wallet, registration file, metadata, and summaries of its ratings by side and tag.
 
-        A summary's lower_bound is the value that the agent has at least, with a confidence of 95 %.
+        A lower_bound is the least value with 95 % confidence.
         """
         with tool_errors():
             return untrusted(Agent, await to_thread.run_sync(read_agent_of, reader, agent_id))
@@ -44,7 +44,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     async def get_feedback(
         agent_id: AgentText,
         tag1: Tag = None,
-        client: Annotated[str | None, Field(max_length=42, description="The client's address.")] = None,
+        client: Annotated[str | None, Field(max_length=42, description="Its address.")] = None,
         limit: Limit = 20,
         cursor: Cursor = None,
     ) -> Untrusted:
@@ -61,8 +61,8 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     @server.tool(title="Get ratings", annotations=READS)
     async def get_ratings(
         agent_id: AgentText,
-        direction: Annotated[Direction, Field(description="Ratings of the agent, or by it.")] = Direction.RECEIVED,
-        side: Annotated[Side | None, Field(description="The side of the rated one; both if missing.")] = None,
+        direction: Direction = Direction.RECEIVED,
+        side: Side | None = None,
         limit: Limit = 20,
         cursor: Cursor = None,
     ) -> Untrusted:

@@ -33,8 +33,8 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
 
     @server.tool(title="Explain account", annotations=READS)
     async def explain_account(
-        address: Annotated[str, Field(max_length=42, description="The account: 0x….")],
-        chain_id: Annotated[int, Field(ge=1, lt=2**63, description="The chain.")],
+        address: Annotated[str, Field(max_length=42, description="0x….")],
+        chain_id: Annotated[int, Field(ge=1, lt=2**63)],
     ) -> Untrusted:
         """Look up the findings of trust analysis about an account. Each has one sentence that says it to a person.
 

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from bilateral.query.readers import Reader
 
-_Buyer = Annotated[str, Field(max_length=200, description="The buyer: 0x…, or eip155:8453:0x….")]
-_Chain = Annotated[int | None, Field(ge=1, lt=2**63, description="The chain; the service's first one if missing.")]
+_Buyer = Annotated[str, Field(max_length=200, description="0x… or eip155:8453:0x….")]
+_Chain = Annotated[int | None, Field(ge=1, lt=2**63, description="The service's first one if missing.")]
 _Policy = Annotated[
     str | None,
     Field(
         max_length=64,
-        description="brp-1.0, or independent-1.0, which discounts wash payments; the service's own one if missing.",
+        description="brp-1.0 or independent-1.0.",
     ),
 ]
 
@@ -46,7 +46,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
     async def get_buyer(address: _Buyer, chain_id: _Chain = None, policy: _Policy = None) -> dict[str, Any]:
         """Look up the reputation of a buyer: payments, volume, score, tier, and the points of each component.
 
-        Payments prove that money moved, not that a service was bought: a score is a filter, not a proof.
+        Payments prove that money moved, not that a service was bought: a score proves no service.
         """
 
         def read(connection: Connection) -> BuyerProfile:
@@ -57,10 +57,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
 
     @server.tool(title="Get discount", annotations=READS)
     async def get_discount(address: _Buyer, seller: AgentText, policy: _Policy = None) -> dict[str, Any]:
-        """Look up the largest discount that a seller gives a buyer, in percent, with the reason.
-
-        `services` is the number of services that it holds for.
-        """
+        """Look up the largest discount that a seller gives a buyer, in percent, with the reason."""
 
         def read(connection: Connection) -> dict[str, Any]:
             key = key_of(connection, seller)

@@ -8,10 +8,12 @@ from anyio import to_thread
 from pydantic import Field
 
 from bilateral.api.mcp.lookups import READS, AgentText, tool_errors
-from bilateral.api.mcp.untrusted import Untrusted, untrusted
+from bilateral.api.mcp.untrusted import Judged, judged
 from bilateral.api.stored_buyers import stored_buyers
 from bilateral.api.texts import require_storable
-from bilateral.checks import Check, Payment, Policy, check_client, check_server, stored_findings
+from bilateral.checks import Check, Payment, PolicyName, check_client, check_server, stored_findings
+from bilateral.checks.parties import is_account
+from bilateral.checks.policy import policy_of, with_reviewers
 from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -21,20 +23,23 @@ if TYPE_CHECKING:
     from bilateral.query.readers import Reader
 
 _Text = Annotated[str, Field(max_length=200)]
-_Block = Annotated[int | None, Field(ge=0, lt=2**63, description="As the earlier answer has it, to repeat it.")]
+_Number = Annotated[int | None, Field(ge=0, lt=2**63)]
 
 PolicyArgument = Annotated[
-    Policy,
-    Field(description="Whom to trust and what to ask. Without `trust` all ratings count, and nobody vetted them."),
+    str | dict[str, Any],
+    Field(
+        description="balanced, strict, own-list (needs `reviewers`), or an object: see the resource bilateral://policy."
+    ),
+]
+Reviewers = Annotated[
+    list[_Text],
+    Field(max_length=1_000, description="Accounts and agents: only their ratings count."),
 ]
 AtBlock = Annotated[
-    int | None, Field(ge=0, lt=2**63, description="The block of the answer; the last indexed one if missing.")
+    int | None,
+    Field(ge=0, lt=2**63, description="To repeat an answer, give what it has."),
 ]
-History = Annotated[
-    str | None,
-    Field(pattern="^0x[0-9a-fA-F]{64}$", description="As the earlier answer has it, to refuse another fork."),
-]
-WithFindings = Annotated[bool, Field(description="False to leave out the findings of trust analysis.")]
+History = Annotated[str | None, Field(pattern="^0x[0-9a-fA-F]{64}$")]
 
 
 def add_tools(server: MCPServer[Any], reader: Reader) -> None:
@@ -49,18 +54,19 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     async def check_server_(  # noqa: PLR0913, PLR0917  # one a part of the question
         agent_id: AgentText,
         pay_to: Annotated[str | None, Field(max_length=42, description="The account that would be paid.")] = None,
-        payment_chain: Annotated[int | None, Field(ge=1, lt=2**63, description="The chain of the payment.")] = None,
-        for_client: Annotated[_Text | None, Field(description="The client that asks: an account or an agent.")] = None,
-        policy: PolicyArgument = Policy(),  # noqa: B008  # it is frozen
+        payment_chain: Annotated[int | None, Field(ge=1, lt=2**63)] = None,
+        for_client: _Text | None = None,
+        policy: PolicyArgument = PolicyName.BALANCED.value,
+        reviewers: Reviewers = [],  # noqa: B006  # nobody changes it
         at_block: AtBlock = None,
         history: History = None,
-        files: _Block = None,
-        analysis: _Block = None,
-        findings: WithFindings = True,  # it has a name in JSON
-    ) -> Untrusted:
-        """Answer "should I pay this server?": accept, caution or decline, with reasons and their evidence on chain.
+        files: _Number = None,
+        analysis: _Number = None,
+        findings: bool = True,
+    ) -> Judged:
+        """Answer "should I pay this server?" with accept, caution or decline, and the reasons.
 
-        Decide by `verdict` and `reasons`. Texts under `untrusted` are the agent's own words.
+        Decide by `check`. `untrusted` has the words of strangers.
         """
 
         def read(connection: Connection) -> Check:
@@ -72,27 +78,28 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
                 payment=None if pay_to is None else Payment(pay_to, payment_chain),
                 for_client=for_client,
                 files=files,
-                **_options(policy, at_block, history, analysis, with_findings=findings),
+                **_options(policy, reviewers, at_block, history, analysis, with_findings=findings),
             )
 
         with tool_errors():
-            return untrusted(Check, await to_thread.run_sync(reader.read, read))
+            return judged(await to_thread.run_sync(reader.read, read))
 
     @server.tool(name="check_client", title="Check client", annotations=READS)
     async def check_client_(  # noqa: PLR0913, PLR0917  # one a part of the question
-        client: Annotated[_Text, Field(description="An account, or an agent such as 8453:247.")],
-        for_server: Annotated[_Text | None, Field(description="The server that asks.")] = None,
-        chain: Annotated[int | None, Field(ge=1, lt=2**63, description="The chain of an account.")] = None,
-        policy: PolicyArgument = Policy(),  # noqa: B008  # it is frozen
+        client: Annotated[_Text, Field(description="0x… or 8453:247.")],
+        for_server: _Text | None = None,
+        chain: Annotated[int | None, Field(ge=1, lt=2**63, description="Chain of an account.")] = None,
+        policy: PolicyArgument = PolicyName.BALANCED.value,
+        reviewers: Reviewers = [],  # noqa: B006  # nobody changes it
         at_block: AtBlock = None,
         history: History = None,
-        payments: _Block = None,
-        analysis: _Block = None,
-        findings: WithFindings = True,  # it has a name in JSON
-    ) -> Untrusted:
-        """Answer "should I serve this client?": accept, caution or decline, with reasons and their evidence on chain.
+        payments: _Number = None,
+        analysis: _Number = None,
+        findings: bool = True,
+    ) -> Judged:
+        """Answer "should I serve this client?" with accept, caution or decline, and the reasons.
 
-        Decide by `verdict` and `reasons`. Texts under `untrusted` are the words of strangers.
+        Decide by `check`. `untrusted` has the words of strangers.
         """
 
         def read(connection: Connection) -> Check:
@@ -103,24 +110,33 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
                 chain_id=chain,
                 buyers=stored_buyers,
                 payments=payments,
-                **_options(policy, at_block, history, analysis, with_findings=findings),
+                **_options(policy, reviewers, at_block, history, analysis, with_findings=findings),
             )
 
         with tool_errors():
-            return untrusted(Check, await to_thread.run_sync(reader.read, read))
+            return judged(await to_thread.run_sync(reader.read, read))
 
 
-def _options(
-    policy: Policy, at_block: int | None, history: str | None, analysis: int | None, *, with_findings: bool
+def _options(  # noqa: PLR0913  # one a part of the question
+    policy: str | dict[str, Any],
+    reviewers: list[str],
+    at_block: int | None,
+    history: str | None,
+    analysis: int | None,
+    *,
+    with_findings: bool,
 ) -> dict[str, Any]:
     """Return the options that both checks have.
 
     Raises:
-        InvalidArgumentError: The policy's tag is not a text that databases hold.
+        InvalidArgumentError: The policy is invalid, or its tag is not a text that databases hold.
     """
-    require_storable(policy.tag)
+    accounts = [reviewer for reviewer in reviewers if is_account(reviewer)]
+    agents = [reviewer for reviewer in reviewers if not is_account(reviewer)]
+    chosen = policy_of(with_reviewers(policy, accounts, agents))
+    require_storable(chosen.tag)
     return {
-        "policy": policy,
+        "policy": chosen,
         "at_block": at_block,
         "history": None if history is None else bytes.fromhex(history[2:]),
         "analysis": analysis,

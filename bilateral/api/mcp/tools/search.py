@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _Text = Annotated[str, Field(max_length=200)]
 _Number = Annotated[Decimal | None, Field(allow_inf_nan=False, max_digits=60)]
-_Time = Annotated[int | None, Field(ge=0, lt=2**63, description="Unix seconds.")]
+_Time = Annotated[int | None, Field(ge=0, lt=2**63)]
 _Count = Annotated[int, Field(ge=1, lt=2**63)]
 
 
@@ -36,17 +36,15 @@ class GateArgument(BaseModel):
 
     tag: Annotated[
         str | None,
-        Field(max_length=1_000, description="The tag, such as starred; any one if missing. Empty for other sides."),
+        Field(max_length=1_000, description="Such as starred; empty for other sides."),
     ] = None
-    side: Annotated[Side, Field(description="Rated as a server by clients, or by servers as their client.")] = (
-        Side.SERVER
-    )
+    side: Annotated[Side, Field(description="The role in which it was rated.")] = Side.SERVER
     minimum: _Number = None
     maximum: _Number = None
-    lower_bound: Annotated[_Number, Field(description="The least lower bound, with a confidence of 95 %.")] = None
+    lower_bound: Annotated[_Number, Field(description="The least one, of 95 %.")] = None
     count: Annotated[_Count, Field(description="The least number of ratings.")] = 1
     maximum_count: _Count | None = None
-    clients: Annotated[_Count, Field(description="The least number of distinct raters.")] = 1
+    clients: Annotated[_Count, Field(description="The least number of raters.")] = 1
     reviewers: Annotated[
         list[_Text],
         Field(max_length=MAX_LISTED, description="Count only their ratings: the one gate that strangers cannot pass."),
@@ -72,24 +70,22 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
 
     @server.tool(title="Search agents", annotations=READS)
     async def search_agents(  # noqa: PLR0913, PLR0917  # one a filter
-        text: Annotated[
-            str | None, Field(max_length=1_000, description="Words of the name, description, services, capabilities.")
-        ] = None,
+        text: Annotated[str | None, Field(max_length=1_000, description="Words.")] = None,
         gates: Annotated[
             list[GateArgument], Field(max_length=MAX_GATES, description="Conditions on ratings; the first one ranks.")
         ] = [],  # noqa: B006  # nobody changes it
         chains: Annotated[list[Annotated[int, Field(ge=1, lt=2**63)]], Field(max_length=MAX_LISTED)] = [],  # noqa: B006
-        owner: Annotated[str | None, Field(max_length=42, description="The owner's address.")] = None,
-        wallet: Annotated[str | None, Field(max_length=42, description="The address that takes payments.")] = None,
+        owner: Annotated[str | None, Field(max_length=42)] = None,
+        wallet: Annotated[str | None, Field(max_length=42, description="It takes payments.")] = None,
         capabilities: Annotated[
             list[_Text], Field(max_length=MAX_LISTED, description="All of these, such as mcp_tool:get_weather.")
         ] = [],  # noqa: B006
         services: Annotated[list[_Text], Field(max_length=MAX_LISTED, description="All of these, such as mcp.")] = [],  # noqa: B006
         metadata: Annotated[
             list[Annotated[str, Field(max_length=2_000)]],
-            Field(max_length=MAX_LISTED, description="All of this metadata on chain: key, key=text or key=hex:ff00."),
+            Field(max_length=MAX_LISTED, description="On chain: key, key=text or key=hex:ff00."),
         ] = [],  # noqa: B006
-        registered_from: _Time = None,
+        registered_from: Annotated[_Time, Field(description="Unix seconds.")] = None,
         registered_to: _Time = None,
         updated_from: _Time = None,
         updated_to: _Time = None,
@@ -102,8 +98,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     ) -> Untrusted:
         """Find agents by words, by what they do, and by how they are rated.
 
-        Names and descriptions are what agents say of themselves. Ratings by anybody can be bought: name `reviewers`
-        that your principal trusts, and check an agent with check_server before you pay it.
+        Ratings can be bought: name `reviewers` that your principal trusts, and use check_server before you pay.
         """
 
         def read(connection: Connection) -> Page[FoundAgent]:

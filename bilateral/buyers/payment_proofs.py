@@ -1,0 +1,104 @@
+"""Payments as messages about them name them, and the signatures of such messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from eth_utils.hexadecimal import encode_hex
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.identifiers import GlobalAgentId, checksummed
+from bilateral.signatures import Domain, signer_errors
+from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from bilateral.client.inputs import TransactionSigner
+    from bilateral.signatures import TypedMessage
+
+_HASH_BYTES: Final = 32
+
+
+@dataclass(frozen=True)
+class PaymentProof:
+    """The payment that a message is about (`proofOfPayment`).
+
+    Attributes:
+        buyer: The account that paid.
+        seller: The global id of the paid agent, such as `eip155:8453:0x8004…#247`.
+        payee: The account that was paid: the wallet that the agent had then.
+        transaction_hash: The hash of the payment's transaction, 32 bytes.
+        log_index: The number of the payment's log in its block. Needed if the transaction has several that fit.
+    """
+
+    buyer: str
+    seller: str
+    payee: str
+    transaction_hash: bytes
+    log_index: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values, and bring the addresses into checksum form.
+
+        Raises:
+            InvalidArgumentError: The hash has another length, or the agent is of a chain that is not EVM's.
+            MalformedIdentifierError: An address or the agent is malformed.
+        """
+        object.__setattr__(self, "buyer", checksummed(self.buyer))
+        object.__setattr__(self, "payee", checksummed(self.payee))
+        if len(self.transaction_hash) != _HASH_BYTES:
+            raise InvalidArgumentError(f"a transaction's hash has 32 bytes, not {len(self.transaction_hash)}")
+        domain_of_agent(self.seller)
+
+    @property
+    def domain(self) -> Domain:
+        """The EIP-712 domain of messages about the payment."""
+        return domain_of_agent(self.seller)
+
+    @property
+    def agent_id(self) -> int:
+        """The number of the paid agent."""
+        return int(GlobalAgentId.parse(self.seller).agent)
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The field `proofOfPayment` of a message."""
+        named = {} if self.log_index is None else {"logIndex": self.log_index}
+        return {
+            "txHash": encode_hex(self.transaction_hash),
+            "fromAddress": self.buyer,
+            "toAddress": self.payee,
+            "chainId": self.domain.chain_id,
+            **named,
+        }
+
+
+def domain_of_agent(seller: str) -> Domain:
+    """Return the EIP-712 domain of messages about an agent.
+
+    Args:
+        seller: The global id of the agent.
+
+    Raises:
+        InvalidArgumentError: The agent is of a chain that is not EVM's.
+        MalformedIdentifierError: The agent is malformed.
+    """
+    registry = GlobalAgentId.parse(seller).registry
+    if not registry.chain.is_evm:
+        raise InvalidArgumentError(f"{quoted(seller)} is not an agent of an EVM chain")
+    return Domain(registry.chain.evm_chain_id, registry.address)  # type: ignore[arg-type]  # it is checksummed
+
+
+def signature_of(message: TypedMessage, domain: Domain, signer: TransactionSigner) -> str:
+    """Sign a message, and return the signature as a body has it.
+
+    Args:
+        message: The message.
+        domain: Its domain.
+        signer: The signer.
+
+    Raises:
+        SignerFailedError: The signer fails.
+    """
+    with signer_errors():
+        return encode_hex(bytes(signer.sign_message(message.signable(domain)).signature))

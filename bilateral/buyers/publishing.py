@@ -1,0 +1,290 @@
+"""Sign messages about payments, and sellers' services, and send them to a service for buyers over HTTP.
+
+Feedback of sellers is in `bilateral.buyers.remote`. Each function is safe to retry: the same message counts once.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from eth_account.messages import encode_defunct
+from eth_utils.hexadecimal import encode_hex
+
+from bilateral.arguments import is_whole
+from bilateral.buyers.messages import (
+    AgentEnrichment,
+    AgentReview,
+    BuyerDispute,
+    BuyerReply,
+    content_hash,
+    text_hash,
+)
+from bilateral.buyers.payment_proofs import PaymentProof, domain_of_agent, signature_of
+from bilateral.buyers.remote import PROVIDER, answer_of, base_of
+from bilateral.errors import InvalidArgumentError
+from bilateral.identifiers import GlobalAgentId, checksummed
+from bilateral.signatures import signer_errors
+from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from decimal import Decimal
+
+    import httpx
+
+    from bilateral.client.inputs import TransactionSigner
+
+_MAX_SCORE: Final = 100
+_ID_DIGITS: Final = 64
+_CONSENT_SECONDS: Final = 300
+"""The seconds for which a buyer's wish to see its messages holds. The service takes up to 600."""
+
+
+@dataclass(frozen=True)
+class PaidReview:
+    """A review of a seller by the buyer of one payment.
+
+    Attributes:
+        payment: The payment.
+        score: 0 to 100.
+        tag1: The main tag.
+        tag2: The second tag.
+        note: A remark. The service may publish it.
+    """
+
+    payment: PaymentProof
+    score: int
+    tag1: str = ""
+    tag2: str = ""
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the score.
+
+        Raises:
+            InvalidArgumentError: The score is not 0 to 100.
+        """
+        if not is_whole(self.score) or not 0 <= self.score <= _MAX_SCORE:
+            raise InvalidArgumentError(f"score {self.score!r} is out of range 0..{_MAX_SCORE}")
+
+    def signed(self, signer: TransactionSigner) -> dict[str, Any]:
+        """Return the body of the request, signed by the buyer.
+
+        Args:
+            signer: The buyer.
+
+        Raises:
+            SignerFailedError: The signer fails.
+        """
+        paid = self.payment
+        tags, note = content_hash([self.tag1, self.tag2]), text_hash(self.note)
+        message = AgentReview(
+            paid.buyer,  # type: ignore[arg-type]  # it is checksummed
+            paid.domain.verifying_contract,
+            paid.agent_id,
+            self.score,
+            tags,
+            note,
+            paid.transaction_hash,
+            paid.domain.chain_id,
+        )
+        return {
+            "agentId": paid.seller,
+            "score": self.score,
+            "tag1": self.tag1,
+            "tag2": self.tag2,
+            "feedbackNote": self.note,
+            "proofOfPayment": paid.body,
+            "signature": signature_of(message, paid.domain, signer),
+        }
+
+
+@dataclass(frozen=True)
+class PaidDispute:
+    """A dispute of a seller about a payment, or its withdrawal.
+
+    Attributes:
+        payment: The payment.
+        reason: The reason.
+        is_withdrawn: True to withdraw the dispute that was filed.
+    """
+
+    payment: PaymentProof
+    reason: str = ""
+    is_withdrawn: bool = False
+
+    def signed(self, signer: TransactionSigner) -> dict[str, Any]:
+        """Return the body of the request, signed by the wallet that was paid or the owner of that time.
+
+        Args:
+            signer: The wallet or the owner.
+
+        Raises:
+            SignerFailedError: The signer fails.
+        """
+        paid, state = self.payment, "withdrawn" if self.is_withdrawn else "filed"
+        message = BuyerDispute(
+            paid.buyer,  # type: ignore[arg-type]  # it is checksummed
+            paid.domain.verifying_contract,
+            paid.agent_id,
+            state,
+            text_hash(self.reason),
+            paid.transaction_hash,
+            paid.domain.chain_id,
+        )
+        return {
+            "sellerGlobalId": paid.seller,
+            "state": state,
+            "reason": self.reason,
+            "proofOfPayment": paid.body,
+            "signature": signature_of(message, paid.domain, signer),
+        }
+
+
+@dataclass(frozen=True)
+class ServiceOffer:
+    """A service of a seller, with its price and its policy for buyers. It replaces the one with the same name.
+
+    Attributes:
+        seller: The global id of the seller, such as `eip155:8453:0x8004…#247`.
+        name: The name of the service.
+        price: The price of a call in dollars; None to name none.
+        incentives: The policy for buyers, the JSON object `buyerIncentives`; None for a service without one.
+        details: Further fields of the body, such as `serviceCategory` or `apiEndpoint`.
+        issued_at: The time of the message, in Unix seconds; the present one if left out. A later one replaces it.
+    """
+
+    seller: str
+    name: str
+    price: Decimal | None = None
+    incentives: Mapping[str, Any] | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    issued_at: int | None = None
+
+    def signed(self, signer: TransactionSigner) -> dict[str, Any]:
+        """Return the body of the request, signed by the agent's owner, wallet or operator.
+
+        Args:
+            signer: The owner, the wallet or an operator of the agent.
+
+        Raises:
+            InvalidArgumentError: The agent is of a chain that is not EVM's, or a number has no exact form in JSON.
+            SignerFailedError: The signer fails.
+        """
+        domain = domain_of_agent(self.seller)
+        issued_at = int(time.time()) if self.issued_at is None else self.issued_at
+        body: dict[str, Any] = {
+            **self.details,
+            "globalId": self.seller,
+            "serviceName": self.name,
+            "issuedAt": issued_at,
+        }
+        if self.price is not None:
+            body["pricePerCallUsdc"] = int(self.price) if self.price == int(self.price) else float(self.price)
+        if self.incentives is not None:
+            body["buyerIncentives"] = dict(self.incentives)
+        message = AgentEnrichment(
+            domain.verifying_contract,
+            int(GlobalAgentId.parse(self.seller).agent),
+            content_hash(body),
+            issued_at,
+            domain.chain_id,
+        )
+        return {**body, "signature": signature_of(message, domain, signer)}
+
+
+@dataclass(frozen=True)
+class MessageReply:
+    """The reply of a buyer to feedback or a dispute about it. There is one to each.
+
+    Attributes:
+        message_id: The id of the message, 64 hexadecimal digits: see `ask_messages`.
+        seller: The global id of the seller that the message is of.
+        text: The reply.
+    """
+
+    message_id: str
+    seller: str
+    text: str
+
+    def signed(self, signer: TransactionSigner) -> dict[str, Any]:
+        """Return the body of the request, signed by the buyer.
+
+        Args:
+            signer: The buyer.
+
+        Raises:
+            InvalidArgumentError: The id is malformed, or the agent is of a chain that is not EVM's.
+            SignerFailedError: The signer fails.
+        """
+        domain = domain_of_agent(self.seller)
+        try:
+            number = bytes.fromhex(self.message_id)
+        except ValueError:
+            number = b""
+        if len(self.message_id) != _ID_DIGITS or 2 * len(number) != _ID_DIGITS:
+            raise InvalidArgumentError(f"{quoted(self.message_id)} is not the id of a message: 64 hexadecimal digits")
+        buyer: Any = checksummed(signer.address)
+        message = BuyerReply(buyer, number, text_hash(self.text), domain.chain_id)
+        signature = signature_of(message, domain, signer)
+        return {"messageId": self.message_id.lower(), "text": self.text, "signature": signature}
+
+
+def send_review(
+    service: str, review: PaidReview, signer: TransactionSigner, *, http: httpx.Client | None = None
+) -> Mapping[str, Any]:
+    """Sign a review of a seller as its buyer, and send it. The arguments and errors are those of `send_feedback`."""
+    return answer_of("POST", f"{base_of(service)}/api/review", http, json=review.signed(signer))
+
+
+def send_dispute(
+    service: str, dispute: PaidDispute, signer: TransactionSigner, *, http: httpx.Client | None = None
+) -> Mapping[str, Any]:
+    """Sign a dispute about a payment as its seller, and send it. See `send_feedback` for arguments and errors."""
+    url = f"{base_of(service)}{PROVIDER}/{dispute.payment.buyer}/disputes"
+    return answer_of("POST", url, http, json=dispute.signed(signer))
+
+
+def send_reply(
+    service: str, reply: MessageReply, signer: TransactionSigner, *, http: httpx.Client | None = None
+) -> Mapping[str, Any]:
+    """Sign a reply to a message about the signer, and send it. See `send_feedback` for arguments and errors."""
+    return answer_of("POST", f"{base_of(service)}{PROVIDER}/replies", http, json=reply.signed(signer))
+
+
+def publish_service(
+    service: str, offer: ServiceOffer, signer: TransactionSigner, *, http: httpx.Client | None = None
+) -> Mapping[str, Any]:
+    """Sign a service of a seller with its policy, and publish it. See `send_feedback` for arguments and errors."""
+    return answer_of("POST", f"{base_of(service)}/api/agent/enrichment", http, json=offer.signed(signer))
+
+
+def ask_messages(
+    service: str, chain_id: int, signer: TransactionSigner, *, http: httpx.Client | None = None
+) -> tuple[Mapping[str, Any], ...]:
+    """Ask for the messages about the signer, as only the buyer itself may.
+
+    Args:
+        service: The URL of the service, as for `ask_discount`.
+        chain_id: The EIP-155 id of the chain of the payments.
+        signer: The buyer.
+        http: The HTTP client; by default one that follows no redirects.
+
+    Returns:
+        The messages with their ids, the newest first.
+
+    Raises:
+        SignerFailedError: The signer fails.
+        BuyerServiceRefusedError: The service refuses to answer.
+        BuyerServiceFailedError: The service cannot be reached, or does not answer as one.
+    """
+    buyer, until = checksummed(signer.address), int(time.time()) + _CONSENT_SECONDS
+    text = f"Show the payments of eip155:{chain_id}:{buyer} until {until}"
+    with signer_errors():
+        signature = bytes(signer.sign_message(encode_defunct(text=text)).signature)
+    headers = {"X-Buyer-Until": str(until), "X-Buyer-Signature": encode_hex(signature)}
+    questions = {"expand": "messages", "chainId": str(chain_id)}
+    answer = answer_of("GET", f"{base_of(service)}{PROVIDER}/{buyer}", http, params=questions, headers=headers)
+    return tuple(answer.get("messages") or ())

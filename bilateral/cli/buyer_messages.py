@@ -1,0 +1,193 @@
+"""`bilateral buyer publish`, `send-review`, `dispute`, `messages` and `reply`: messages to a service for buyers."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.options import command
+from bilateral.errors import InvalidArgumentError, MissingExtraError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+_BUYER = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
+_SELLER = "eip155:8453:0x8004…#247"
+_TO = "--service https://service.example"
+_PAID = f"--transaction 0x5c1f… --seller '{_SELLER}' {_TO}"
+
+Service = Annotated[
+    str,
+    typer.Option(
+        "--service", envvar="BILATERAL_BUYER_SERVICE", metavar="URL", help="The service for buyers.", show_default=False
+    ),
+]
+Agent = Annotated[
+    str, typer.Option("--seller", metavar="AGENT", help="The agent, as eip155:8453:0x…#247.", show_default=False)
+]
+Transaction = Annotated[
+    str, typer.Option("--transaction", metavar="HASH", help="The transaction of the payment.", show_default=False)
+]
+LogIndex = Annotated[
+    int | None,
+    typer.Option("--log-index", min=0, help="The payment's log, if the transaction has several that fit."),
+]
+Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="A remark, which may be published.")]
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the commands to their group.
+
+    Args:
+        app: The group.
+    """
+    published = f"bilateral buyer publish audit --price 0.05 --incentives policy.json --seller '{_SELLER}' {_TO}"
+    for function, name, example in (
+        (publish, "publish", f"{published} --account seller"),
+        (send_review, "send-review", f"bilateral buyer send-review 90 --payee {_BUYER} {_PAID} --account buyer"),
+        (dispute, "dispute", f"bilateral buyer dispute {_BUYER} --reason 'charged back' {_PAID} --account seller"),
+        (messages, "messages", f"bilateral buyer messages --chain-id 8453 {_TO} --account buyer"),
+        (
+            reply,
+            "reply",
+            f"bilateral buyer reply 5c1f… --text thanks --seller '{_SELLER}' {_TO} --account buyer",
+        ),
+    ):
+        command(app, name, example, is_local=True, signs=True)(function)
+
+
+def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
+    invocation: Invocation,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the service.", show_default=False)],
+    seller: Agent,
+    service: Service,
+    price: Annotated[
+        str | None, typer.Option("--price", metavar="DOLLARS", help="The price of a call in dollars.")
+    ] = None,
+    incentives: Annotated[
+        Path | None,
+        typer.Option("--incentives", metavar="FILE", help="The policy for buyers: a JSON file with buyerIncentives."),
+    ] = None,
+    details: Annotated[
+        Path | None,
+        typer.Option("--details", metavar="FILE", help="Further fields: a JSON file, see docs/buyers.md."),
+    ] = None,
+) -> None:
+    """Publish a service of your agent with its price and its policy for buyers. It replaces the one with its name."""
+    from bilateral.cli.terms import json_of  # noqa: PLC0415  # slow to import
+
+    policy = None if incentives is None else json_of(invocation.read_file(incentives))
+    if isinstance(policy, dict):
+        policy = policy.get("buyerIncentives", policy)
+    further = {} if details is None else json_of(invocation.read_file(details))
+    if not isinstance(further, dict) or not isinstance(policy, dict | None):
+        raise InvalidArgumentError("the files of --incentives and --details must have a JSON object")
+    publishing = _publishing()
+    offer = publishing.ServiceOffer(seller, name, _price(price), policy, further)
+    taken = publishing.publish_service(service, offer, invocation.signer)
+    invocation.output.result(dict(taken), title="Service published")
+
+
+def send_review(  # noqa: PLR0913, PLR0917  # one a field of the message
+    invocation: Invocation,
+    score: Annotated[int, typer.Argument(metavar="SCORE", help="0 to 100.", show_default=False)],
+    seller: Agent,
+    transaction: Transaction,
+    payee: Annotated[
+        str, typer.Option("--payee", metavar="ADDRESS", help="The wallet that you paid.", show_default=False)
+    ],
+    service: Service,
+    tag1: Annotated[str, typer.Option("--tag1", metavar="TAG", help="The main tag.")] = "",
+    tag2: Annotated[str, typer.Option("--tag2", metavar="TAG", help="The second tag.")] = "",
+    note: Note = "",
+    log_index: LogIndex = None,
+) -> None:
+    """Review a seller that you paid, as the buyer. Sends no transaction."""
+    publishing, signer = _publishing(), invocation.signer
+    paid = _payment(str(signer.address), seller, payee, transaction, log_index)
+    taken = publishing.send_review(service, publishing.PaidReview(paid, score, tag1, tag2, note), signer)
+    invocation.output.result(dict(taken), title="Review given")
+
+
+def dispute(  # noqa: PLR0913, PLR0917  # one a field of the message
+    invocation: Invocation,
+    buyer: Annotated[str, typer.Argument(metavar="BUYER", help="The account that paid.", show_default=False)],
+    seller: Agent,
+    transaction: Transaction,
+    service: Service,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, which the buyer sees.")] = "",
+    payee: Annotated[
+        str | None,
+        typer.Option("--payee", metavar="ADDRESS", help="The wallet that was paid; the signer if left out."),
+    ] = None,
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="Withdraw the dispute that you filed.")] = False,
+    log_index: LogIndex = None,
+) -> None:
+    """File a dispute about a payment to your agent, or withdraw it. Sends no transaction."""
+    publishing, signer = _publishing(), invocation.signer
+    paid = _payment(buyer, seller, payee or str(signer.address), transaction, log_index)
+    taken = publishing.send_dispute(service, publishing.PaidDispute(paid, reason, withdraw), signer)
+    invocation.output.result(dict(taken), title="Dispute withdrawn" if withdraw else "Dispute filed")
+
+
+def messages(
+    invocation: Invocation,
+    service: Service,
+    chain_id: Annotated[int, typer.Option("--chain-id", min=1, help="The chain of the payments.", show_default=False)],
+) -> None:
+    """Show the feedback and the disputes about you, with the ids to reply to. Only the buyer itself sees them."""
+    found = _publishing().ask_messages(service, chain_id, invocation.signer)
+    invocation.output.result([dict(message) for message in found], title="Messages")
+
+
+def reply(  # one a field of the message
+    invocation: Invocation,
+    message: Annotated[
+        str, typer.Argument(metavar="MESSAGE", help="The id of the message, see messages.", show_default=False)
+    ],
+    text: Annotated[str, typer.Option("--text", metavar="TEXT", help="The reply.", show_default=False)],
+    seller: Agent,
+    service: Service,
+) -> None:
+    """Reply to feedback or a dispute about you, as the buyer: once to each. Sends no transaction."""
+    publishing = _publishing()
+    taken = publishing.send_reply(service, publishing.MessageReply(message, seller, text), invocation.signer)
+    invocation.output.result(dict(taken), title="Reply given")
+
+
+def _payment(buyer: str, seller: str, payee: str, transaction: str, log_index: int | None) -> Any:
+    """Return the payment that a message is about."""
+    from bilateral.buyers.payment_proofs import PaymentProof  # noqa: PLC0415  # slow to import
+    from bilateral.cli.terms import bytes_of  # noqa: PLC0415
+
+    return PaymentProof(buyer, seller, payee, bytes_of(transaction, "--transaction"), log_index)
+
+
+def _price(text: str | None) -> Decimal | None:
+    """Read a price."""
+    if text is None:
+        return None
+    try:
+        price = Decimal(text) if text.isascii() and "_" not in text else Decimal("NaN")
+    except InvalidOperation:
+        price = Decimal("NaN")
+    if not price.is_finite() or price < 0:
+        raise InvalidArgumentError(f"--price {text[:40]!r} is not a number of dollars, such as 0.05")
+    return price
+
+
+def _publishing() -> ModuleType:
+    """Return the module that signs messages.
+
+    Raises:
+        MissingExtraError: A package that hashes messages is not installed.
+    """
+    try:
+        from bilateral.buyers import publishing  # noqa: PLC0415  # slow, and an extra
+    except ModuleNotFoundError as missing:
+        raise MissingExtraError("x402", [str(missing.name)]) from None
+    return publishing

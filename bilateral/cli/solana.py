@@ -1,0 +1,150 @@
+"""`bilateral solana …`: show an agent of SATI, and change it by its owner's key."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from bilateral.cli.errors import KeyUnavailableError
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.options import command, make_group
+from bilateral.solana.addresses import DEVNET, MAINNET, TESTNET
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bilateral.solana.identity import SatiIdentity
+
+app = make_group("solana")
+
+CHAINS: Final = {"mainnet": MAINNET, "devnet": DEVNET, "testnet": TESTNET}
+KEY_FILE_VARIABLE: Final = "BILATERAL_SOLANA_KEY_FILE"
+
+_KEY_BYTES: Final = 64
+
+Mint = Annotated[str, typer.Argument(metavar="MINT", help="The agent's mint.", show_default=False)]
+Uri = Annotated[str, typer.Argument(metavar="URI", help="The URI of the registration file.", show_default=False)]
+Key = Annotated[str, typer.Argument(metavar="KEY", help="The name of the text.", show_default=False)]
+Value = Annotated[str, typer.Argument(metavar="VALUE", help="The text.", show_default=False)]
+Address = Annotated[
+    str, typer.Argument(metavar="ADDRESS", help="An address on this chain, 32 bytes in base 58.", show_default=False)
+]
+Node = Annotated[
+    str,
+    typer.Option("--node", envvar="BILATERAL_SOLANA_RPC_URL", metavar="URL", help="The URL of a node of Solana."),
+]
+Chain = Annotated[
+    str,
+    typer.Option(
+        "--cluster", metavar="CHAIN", help="mainnet, devnet, testnet, or a CAIP-2 id. The node must be of it."
+    ),
+]
+KeyFile = Annotated[
+    Path,
+    typer.Option(
+        "--key-file", envvar=KEY_FILE_VARIABLE, metavar="FILE", help="The owner's key, a JSON file of Solana's tools."
+    ),
+]
+
+_EXAMPLE_MINT: Final = "7v91N7iZ9mNicL8WfG6cgSCKyRXydQjLh6UYBWwm6y1Q"
+_NODE_EXAMPLE: Final = "--node https://api.devnet.solana.com --cluster devnet"
+_KEY_EXAMPLE: Final = f"{_NODE_EXAMPLE} --key-file owner.json"
+
+
+@command(app, "show", f"bilateral solana show {_EXAMPLE_MINT} {_NODE_EXAMPLE}", is_local=True)
+def show(invocation: Invocation, mint: Mint, node: Node, chain: Chain = "mainnet") -> None:
+    """Show an agent of SATI: holder, wallet, URI, metadata. An agent that cannot be believed is an error."""
+    from bilateral.node.running import StepRunner  # noqa: PLC0415  # slow
+    from bilateral.node.transport import Transport  # noqa: PLC0415
+    from bilateral.solana.nodes import SolanaNode  # noqa: PLC0415
+    from bilateral.solana.reading import read_agent  # noqa: PLC0415
+
+    transport = Transport(node, _REQUEST_SECONDS)
+    try:
+        with invocation.output.waiting("Asking the node"):
+            agent = StepRunner(transport).run(read_agent(SolanaNode(_chain(chain)), mint))
+    finally:
+        transport.close()
+    invocation.output.result(asdict(agent), title=agent.metadata.name)
+
+
+@command(app, "set-uri", f"bilateral solana set-uri {_EXAMPLE_MINT} ipfs://bafy… {_KEY_EXAMPLE}", is_local=True)
+def set_uri(  # noqa: PLR0913, PLR0917  # as many as the user has options
+    invocation: Invocation, mint: Mint, uri: Uri, node: Node, key_file: KeyFile, chain: Chain = "mainnet"
+) -> None:
+    """Set the URI of an agent's registration file."""
+    _write(invocation, node, chain, key_file, lambda identity: identity.set_uri(mint, uri))
+
+
+@command(app, "set-metadata", f"bilateral solana set-metadata {_EXAMPLE_MINT} region no {_KEY_EXAMPLE}", is_local=True)
+def set_metadata(  # noqa: PLR0913, PLR0917  # as many as the user has options
+    invocation: Invocation, mint: Mint, key: Key, value: Value, node: Node, key_file: KeyFile, chain: Chain = "mainnet"
+) -> None:
+    """Set a further text of an agent's metadata."""
+    _write(invocation, node, chain, key_file, lambda identity: identity.set_metadata(mint, key, value))
+
+
+@command(
+    app, "set-wallet", f"bilateral solana set-wallet {_EXAMPLE_MINT} {_EXAMPLE_MINT} {_KEY_EXAMPLE}", is_local=True
+)
+def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
+    invocation: Invocation, mint: Mint, wallet: Address, node: Node, key_file: KeyFile, chain: Chain = "mainnet"
+) -> None:
+    """Set the account to which payments for an agent go."""
+    _write(invocation, node, chain, key_file, lambda identity: identity.set_wallet(mint, wallet))
+
+
+@command(app, "remove", f"bilateral solana remove {_EXAMPLE_MINT} agentWallet {_KEY_EXAMPLE}", is_local=True)
+def remove(  # noqa: PLR0913, PLR0917  # as many as the user has options
+    invocation: Invocation, mint: Mint, key: Key, node: Node, key_file: KeyFile, chain: Chain = "mainnet"
+) -> None:
+    """Remove a further text of an agent's metadata. Without a wallet, the holder is paid."""
+    _write(invocation, node, chain, key_file, lambda identity: identity.remove(mint, key))
+
+
+@command(app, "transfer", f"bilateral solana transfer {_EXAMPLE_MINT} {_EXAMPLE_MINT} {_KEY_EXAMPLE}", is_local=True)
+def transfer(  # noqa: PLR0913, PLR0917  # as many as the user has options
+    invocation: Invocation, mint: Mint, to: Address, node: Node, key_file: KeyFile, chain: Chain = "mainnet"
+) -> None:
+    """Transfer an agent with the authority over its metadata, and clear its wallet."""
+    _write(invocation, node, chain, key_file, lambda identity: identity.transfer(mint, to))
+
+
+_REQUEST_SECONDS: Final = 30.0
+
+
+def _write(invocation: Invocation, node: str, chain: str, key_file: Path, write: Callable[[SatiIdentity], str]) -> None:
+    """Write an agent, and show the transaction."""
+    from bilateral.solana.identity import SatiIdentity  # noqa: PLC0415  # slow, and an extra
+
+    secret = _secret(invocation.read_file(key_file), key_file)
+    with SatiIdentity(node, _chain(chain), secret) as identity, invocation.output.waiting("Sending the transaction"):
+        signature = write(identity)
+    invocation.output.result({"transaction": signature}, title="Sent")
+
+
+def _chain(text: str) -> Any:
+    """Return the chain that a user names."""
+    from bilateral.caip import ChainId  # noqa: PLC0415  # slow
+
+    return ChainId.parse(CHAINS.get(text, text))
+
+
+def _secret(content: bytes, path: Path) -> bytes:
+    """Read the key file of Solana's tools: a JSON list of 64 bytes.
+
+    Raises:
+        KeyUnavailableError: The file is another one.
+    """
+    try:
+        secret = bytes(json.loads(content))
+    except (ValueError, TypeError, RecursionError):
+        secret = b""
+    if len(secret) != _KEY_BYTES:
+        problem = f"{path} is not a key file of Solana: expected a JSON list of {_KEY_BYTES} bytes"
+        raise KeyUnavailableError("malformed_key", problem)
+    return secret

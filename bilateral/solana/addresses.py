@@ -1,0 +1,108 @@
+"""Addresses of Solana: base 58, the programs, and addresses that programs derive."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import sha256
+from typing import Final
+
+from bilateral.caip import SOLANA_ADDRESS_BYTES, base58_bytes, base58_problem, base58_text
+from bilateral.errors import MalformedIdentifierError
+
+SATI: Final = "satiRkxEiwZ51cv8PRu8UMzuaqeaNU9jABo6oAFMsLe"
+"""The program of SATI, the same on all networks."""
+
+TOKEN: Final = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"  # noqa: S105  # a program
+TOKEN_2022: Final = "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb"  # noqa: S105  # a program
+ASSOCIATED_TOKEN: Final = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL"  # noqa: S105  # a program
+
+TOKEN_PROGRAMS: Final = frozenset({TOKEN, TOKEN_2022})
+
+MAINNET: Final = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"
+DEVNET: Final = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1"
+TESTNET: Final = "solana:4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z"
+
+_PRIME: Final = 2**255 - 19
+_D: Final = -121665 * pow(121666, -1, _PRIME) % _PRIME
+"""The parameter of the curve of ed25519."""
+
+_MARKER: Final = b"ProgramDerivedAddress"
+_MAX_SEED: Final = 32
+_MAX_SEEDS: Final = 16
+_BUMPS: Final = 256
+
+
+def address_bytes(address: str) -> bytes:
+    """Return the 32 bytes of an address.
+
+    Raises:
+        MalformedIdentifierError: It is not 32 bytes in base 58.
+    """
+    problem = base58_problem(address, SOLANA_ADDRESS_BYTES, "an address")
+    if problem:
+        raise MalformedIdentifierError("a Solana address", address, problem)
+    return base58_bytes(address)
+
+
+def address_text(content: bytes) -> str:
+    """Return the address of 32 bytes."""
+    return base58_text(content)
+
+
+def is_on_curve(content: bytes) -> bool:
+    """Tell whether 32 bytes decompress to a point of the curve, so that a private key may exist for them.
+
+    The subgroup does not matter: libsodium's test for valid points is stricter, and would derive other addresses.
+    """
+    y = int.from_bytes(content, "little") & ((1 << 255) - 1)
+    square = y * y % _PRIME
+    ratio = (square - 1) * (_D * square + 1) % _PRIME  # a square exactly if the quotient of both is one
+    return ratio == 0 or pow(ratio, (_PRIME - 1) // 2, _PRIME) == 1
+
+
+@lru_cache(maxsize=4096)  # a derivation takes milliseconds, and a seller's payments all go to one account
+def program_address(program: str, *seeds: bytes) -> tuple[str, int]:
+    """Derive an address of a program: the first one off the curve, from bump 255 down.
+
+    Args:
+        program: The program.
+        *seeds: The seeds, at most 16 of at most 32 bytes, the bump included.
+
+    Returns:
+        The address and its bump.
+
+    Raises:
+        ValueError: There are too many seeds, or one is too long.
+    """
+    if len(seeds) >= _MAX_SEEDS or any(len(seed) > _MAX_SEED for seed in seeds):
+        raise ValueError(f"an address has at most {_MAX_SEEDS - 1} seeds of at most {_MAX_SEED} bytes")
+    joined, suffix = b"".join(seeds), address_bytes(program) + _MARKER
+    for bump in reversed(range(_BUMPS)):
+        candidate = sha256(joined + bytes([bump]) + suffix).digest()
+        if not is_on_curve(candidate):
+            return address_text(candidate), bump
+    raise ValueError("no bump gives an address")  # the chance is 2^-256
+
+
+def token_account(owner: str, mint: str, program: str) -> str:
+    """Derive the associated token account of an owner.
+
+    Args:
+        owner: The owner.
+        mint: The token.
+        program: The token's program.
+
+    Raises:
+        MalformedIdentifierError: An address is malformed.
+    """
+    return program_address(ASSOCIATED_TOKEN, *map(address_bytes, (owner, program, mint)))[0]
+
+
+def registry_address(program: str = SATI) -> str:
+    """Derive the registry account of SATI."""
+    return program_address(program, b"registry")[0]
+
+
+def index_address(number: int, program: str = SATI) -> str:
+    """Derive the account of SATI that names the agent with a number, from 1."""
+    return program_address(program, b"agent_index", number.to_bytes(8, "little"))[0]

@@ -1,0 +1,77 @@
+"""A reader of fields in bytes that checks every length before it is used."""
+
+from __future__ import annotations
+
+from bilateral.errors.solana import MalformedAccountError
+
+
+class Fields:
+    """Reads bytes from the start to the end.
+
+    Args:
+        content: The bytes.
+        kind: The kind of bytes, for messages, such as "a mint".
+    """
+
+    def __init__(self, content: bytes, kind: str) -> None:
+        self._content, self._kind, self.position = content, kind, 0
+
+    @property
+    def left(self) -> int:
+        """The number of bytes that were not read."""
+        return len(self._content) - self.position
+
+    def take(self, length: int) -> bytes:
+        """Return the next bytes.
+
+        Raises:
+            MalformedAccountError: There are fewer.
+        """
+        if length > self.left:
+            raise self.malformed(f"{length} bytes are expected at {self.position}, and {self.left} are left")
+        self.position += length
+        return self._content[self.position - length : self.position]
+
+    def number(self, length: int) -> int:
+        """Return the next bytes as a number, the lowest byte first."""
+        return int.from_bytes(self.take(length), "little")
+
+    def compact(self) -> int:
+        """Return the next number of one to three bytes with seven bits each, as transactions have them.
+
+        Raises:
+            MalformedAccountError: It is above 65535, or has more bytes than it needs.
+        """
+        value = 0
+        for shift in (0, 7, 14):
+            byte = self.number(1)
+            value |= (byte & 0x7F) << shift
+            if not byte & 0x80:
+                if (byte == 0 and shift) or value > 0xFFFF:  # noqa: PLR2004  # the largest of 16 bits
+                    raise self.malformed("a length does not have its shortest form")
+                return value
+        raise self.malformed("a length has more than three bytes")
+
+    def text(self) -> str:
+        """Return the next text: its length in four bytes, then UTF-8.
+
+        Raises:
+            MalformedAccountError: It is too short, or not UTF-8.
+        """
+        try:
+            return self.take(self.number(4)).decode()
+        except UnicodeDecodeError:
+            raise self.malformed("a text is not UTF-8") from None
+
+    def end(self) -> None:
+        """Require that everything was read.
+
+        Raises:
+            MalformedAccountError: Bytes are left.
+        """
+        if self.left:
+            raise self.malformed(f"{self.left} bytes follow its end")
+
+    def malformed(self, problem: str) -> MalformedAccountError:
+        """Return the error for a problem of these bytes."""
+        return MalformedAccountError(self._kind, problem)

@@ -1,0 +1,171 @@
+"""The past of an agent. Nodes keep no past state, so it is provable only if nothing has changed since."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.caip import base58_bytes, is_base58
+from bilateral.errors import MalformedNodeAnswerError
+from bilateral.errors.solana import AgentRefusedError, MalformedAccountError
+from bilateral.node import answers
+from bilateral.node.steps import Batch, Rpc
+from bilateral.solana.addresses import TOKEN_2022
+from bilateral.solana.nodes import decoded, whole
+from bilateral.solana.transactions import MAX_TRANSACTION, SignedTransaction
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from bilateral.node.steps import Operation
+    from bilateral.solana.nodes import SolanaNode
+    from bilateral.solana.sati import SatiAgent
+
+NOT_PROVABLE: Final = "not_provable_for_the_past"
+
+_PAGE: Final = 1000
+"""The most signatures of one answer."""
+
+MAX_EXAMINED: Final = 20
+"""Transactions to examine. An agent that many others touched is not provable; reading them all would take minutes."""
+
+_HARMLESS: Final = frozenset({1, 16, 17, 18, 21, 22, 23, 24})
+"""Instructions of Token-2022 that make or describe token accounts. They change neither metadata nor holder."""
+
+_MAX_DATA_DIGITS: Final = 2 * MAX_TRANSACTION
+"""The digits of inner data to decode. No harmless instruction has longer data."""
+
+
+def require_unchanged(node: SolanaNode, agent: SatiAgent, slot: int) -> Operation[None]:
+    """Check that an agent is today as it was at the end of a slot.
+
+    A plain transfer names the token account alone, and a change of metadata the mint alone, so both are searched.
+
+    Args:
+        node: The node.
+        agent: The agent as it is.
+        slot: The slot.
+
+    Raises:
+        AgentRefusedError: It may have changed since, or the node does not keep everything since.
+    """
+    if slot >= agent.slot:
+        return
+    options = {"limit": _PAGE, "commitment": node.commitment, "minContextSlot": agent.slot}
+    searched = (agent.mint, agent.token_account)
+    requests = [Rpc("getFirstAvailableBlock"), *(Rpc("getSignaturesForAddress", (it, options)) for it in searched)]
+    first, *pages = yield from _all(requests)
+    if whole(first) > slot:
+        raise _not_provable(f"the node keeps transactions from slot {whole(first)} on, not from slot {slot}")
+    later: dict[str, None] = {}
+    for page in pages:
+        later |= dict.fromkeys(_later(answers.records(page), slot))
+    if len(later) > MAX_EXAMINED:
+        raise _not_provable(f"{len(later)} transactions touched the agent after slot {slot}")
+    if not later:
+        return
+    wanted = {"encoding": "base64", "commitment": node.commitment, "maxSupportedTransactionVersion": 0}
+    found = yield from _all([Rpc("getTransaction", (signature, wanted)) for signature in later])
+    for signature, answer in zip(later, found, strict=True):
+        if answer is None or not is_harmless(answers.record(answer), frozenset(searched)):
+            raise _not_provable(f"the transaction {signature} may have changed the agent after slot {slot}")
+
+
+def block_at(node: SolanaNode, moment: datetime) -> Operation[int]:
+    """Return the last block that is not later than a moment, by halving. Skipped slots have no block.
+
+    Args:
+        node: The node.
+        moment: The moment.
+    """
+    yield from node.require_chain()
+    commitment = {"commitment": node.commitment}
+    low, high = yield from _all([Rpc("getFirstAvailableBlock"), Rpc("getSlot", (commitment,))])
+    low, high, wanted = whole(low), whole(high), moment.timestamp()
+    while low < high:
+        middle = (low + high + 1) // 2
+        blocks = yield Rpc("getBlocksWithLimit", (middle, 1, commitment))
+        block = whole(blocks[0]) if isinstance(blocks, list) and blocks else high + 1
+        time = whole((yield Rpc("getBlockTime", (block,)))) if middle <= block <= high else wanted + 1
+        low, high = (block, high) if time <= wanted else (low, middle - 1)
+    return int(low)
+
+
+def is_harmless(answer: Mapping[str, Any], searched: frozenset[str]) -> bool:
+    """Tell whether a transaction can have changed neither an agent's metadata nor its holder.
+
+    Args:
+        answer: The answer of `getTransaction`.
+        searched: The agent's mint and the account that holds it.
+
+    Raises:
+        MalformedNodeAnswerError: The answer has another form.
+    """
+    meta = answer.get("meta")
+    if not isinstance(meta, dict) or not isinstance(meta.get("innerInstructions"), list):
+        return False
+    try:
+        transaction = SignedTransaction.of(decoded(answer.get("transaction"), MAX_TRANSACTION))
+    except MalformedAccountError as error:
+        raise MalformedNodeAnswerError(f"the node's answer is not a transaction: {error}") from None
+    loaded = meta.get("loadedAddresses") or {}
+    accounts = [*transaction.accounts]
+    for name in ("writable", "readonly"):
+        addresses = answers.record(loaded).get(name) or []
+        if not isinstance(addresses, list):
+            answers.malformed("addresses of lookup tables")
+        accounts += [str(address) for address in addresses]
+    instructions = [(each.program, each.accounts, each.data) for each in transaction.instructions]
+    for group in answers.records(meta["innerInstructions"]):
+        instructions += [_inner(each, accounts) for each in answers.records(group.get("instructions"))]
+    return not any(
+        program == TOKEN_2022
+        and not searched.isdisjoint(accounts[place] for place in places if place < len(accounts))
+        and not (data and data[0] in _HARMLESS)
+        for program, places, data in instructions
+    )
+
+
+def _inner(instruction: Mapping[str, Any], accounts: list[str]) -> tuple[str, tuple[int, ...], bytes]:
+    """Read an instruction that a program called."""
+    program, places, data = (
+        whole(instruction.get("programIdIndex")),
+        instruction.get("accounts"),
+        instruction.get("data"),
+    )
+    if program >= len(accounts) or not isinstance(places, list) or not isinstance(data, str):
+        answers.malformed("an inner instruction")
+    is_readable = len(data) <= _MAX_DATA_DIGITS and is_base58(data)
+    return accounts[program], tuple(whole(place) for place in places), base58_bytes(data) if is_readable else b""
+
+
+def _later(entries: list[dict[str, Any]], slot: int) -> list[str]:
+    """Return the successful transactions after a slot.
+
+    Raises:
+        AgentRefusedError: There are more than a page.
+    """
+    later = [entry for entry in entries if whole(entry.get("slot")) > slot]
+    if len(later) >= _PAGE:
+        raise _not_provable(f"at least {_PAGE} transactions touched the agent after slot {slot}")
+    if any(not isinstance(entry.get("signature"), str) for entry in later):
+        answers.malformed("a list of signatures")
+    return [str(entry["signature"]) for entry in later if entry.get("err") is None]
+
+
+def _all(requests: list[Rpc]) -> Operation[list[Any]]:
+    """Send requests as one batch, and return their answers.
+
+    Raises:
+        NodeError: The node returns an error to one of them.
+    """
+    results: list[Any] = yield Batch(tuple(requests))
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+    return results
+
+
+def _not_provable(problem: str) -> AgentRefusedError:
+    """Return the refusal to say how an agent was."""
+    return AgentRefusedError(f"the agent's past is not provable: {problem}", NOT_PROVABLE)

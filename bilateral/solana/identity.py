@@ -1,0 +1,222 @@
+"""Write an agent of SATI as its owner: URI, metadata, wallet, transfer. Registration needs SATI's own client.
+
+with SatiIdentity("https://api.mainnet-beta.solana.com", MAINNET, secret) as identity:
+    identity.set_uri(mint, "ipfs://…")
+    identity.set_wallet(mint, wallet)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bilateral.caip import AccountId, ChainId
+from bilateral.errors import MalformedIdentifierError
+from bilateral.errors.solana import SolanaWriteError
+from bilateral.node import answers
+from bilateral.node.running import StepRunner
+from bilateral.node.steps import Rpc
+from bilateral.node.transport import Transport
+from bilateral.solana import instructions
+from bilateral.solana.addresses import address_bytes
+from bilateral.solana.nodes import SolanaNode, whole
+from bilateral.solana.reading import read_agent
+from bilateral.solana.sati import WALLET_KEY
+from bilateral.solana.sending import keypair_of, send
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from bilateral.node.steps import Operation
+    from bilateral.solana.instructions import Call
+    from bilateral.solana.nodes import Commitment
+    from bilateral.solana.sati import SatiAgent
+
+_OWN_FIELDS: Final = frozenset({"name", "symbol", "uri"})
+_LENGTHS: Final = 8
+"""The bytes of the two lengths of a key and its value."""
+
+
+class SatiIdentity:
+    """Writes agents of SATI by their owner's key. Each write is simulated first, sent once, and waited for.
+
+    Args:
+        provider: The URL of a node.
+        chain: The chain (CAIP-2).
+        secret: The owner's key: a seed of 32 bytes, or the 64 bytes of Solana's key files.
+        commitment: `confirmed` or `finalized`: what a write waits for.
+        seconds: The longest wait for a transaction. A blockhash expires after about 90 seconds.
+        request_timeout: Seconds for one request to the node.
+
+    Raises:
+        MissingExtraError: The extra `solana` is not installed.
+        SolanaWriteError: The key is malformed.
+        InvalidArgumentError: The chain is not on Solana, or the URL is invalid.
+    """
+
+    def __init__(  # noqa: PLR0913  # settings, all but three with a default
+        self,
+        provider: str,
+        chain: str | ChainId,
+        secret: bytes,
+        *,
+        commitment: Commitment = "confirmed",
+        seconds: float = 90.0,
+        request_timeout: float = 30.0,
+    ) -> None:
+        self._keypair, self._seconds = keypair_of(secret), seconds
+        self._node = SolanaNode(chain if isinstance(chain, ChainId) else ChainId.parse(chain), commitment)
+        self._transport = Transport(provider, request_timeout)
+        self._run = StepRunner(self._transport).run
+
+    def __enter__(self) -> Self:
+        """Open a context that closes the connections at its end."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the connections."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections to the node."""
+        self._transport.close()
+
+    @property
+    def address(self) -> str:
+        """The owner's address."""
+        return str(self._keypair.pubkey())
+
+    def agent(self, mint: str) -> SatiAgent:
+        """Return everything that the chain says about an agent.
+
+        Raises:
+            SolanaError: The agent cannot be believed.
+        """
+        return self._run(read_agent(self._node, mint))
+
+    def set_uri(self, mint: str, uri: str) -> str:
+        """Set the URI of an agent's registration file.
+
+        Args:
+            mint: The agent's mint.
+            uri: The URI.
+
+        Returns:
+            The transaction's id.
+
+        Raises:
+            SolanaError: The agent is not this owner's, or the transaction fails. See `code`.
+        """
+        return self._run(self._set(mint, instructions.URI, uri))
+
+    def set_metadata(self, mint: str, key: str, value: str) -> str:
+        """Set a further text of an agent's metadata. See `set_uri`; the wallet has `set_wallet`."""
+        if not key or key in _OWN_FIELDS or key == WALLET_KEY:
+            raise SolanaWriteError(f"the key {key!r} is reserved: use set_uri or set_wallet", "reserved_key")
+        return self._run(self._set(mint, key, value))
+
+    def set_wallet(self, mint: str, wallet: str) -> str:
+        """Set the account to which payments for an agent go. See `set_uri`.
+
+        Args:
+            mint: The agent's mint.
+            wallet: Its address, or its CAIP-10 id on this chain. It is written as CAIP-10.
+        """
+        try:
+            account = AccountId.parse(wallet) if ":" in wallet else AccountId(self._node.chain, wallet)
+        except MalformedIdentifierError as error:
+            raise SolanaWriteError(f"the wallet is malformed: {error}", "malformed_wallet") from None
+        if account.chain != self._node.chain:
+            raise SolanaWriteError(f"the wallet {account} is not on {self._node.chain}", "malformed_wallet")
+        return self._run(self._set(mint, WALLET_KEY, str(account)))
+
+    def remove(self, mint: str, key: str) -> str:
+        """Remove a further text of an agent's metadata. See `set_uri`. Without a wallet, the holder is paid."""
+        return self._run(self._remove(mint, key))
+
+    def transfer(self, mint: str, to: str) -> str:
+        """Transfer an agent with everything that controls it, and clear its wallet, as ERC-8004 does.
+
+        Args:
+            mint: The agent's mint.
+            to: The new owner.
+
+        Returns:
+            The transaction's id.
+
+        Raises:
+            SolanaError: The agent is not this owner's, is soulbound, or the transaction fails. See `code`.
+        """
+        return self._run(self._transfer(mint, to))
+
+    def _owned(self, mint: str) -> Operation[SatiAgent]:
+        """Read an agent that this owner holds and controls.
+
+        Raises:
+            SolanaWriteError: Somebody else does.
+        """
+        agent = yield from read_agent(self._node, mint)
+        if agent.holder != self.address:
+            raise SolanaWriteError(
+                f"the agent {mint} belongs to {agent.holder}, not to {self.address}", "not_the_owner"
+            )
+        return agent
+
+    def _set(self, mint: str, key: str, value: str) -> Operation[str]:
+        """Set a text, and pay the rent for further bytes."""
+        agent = yield from self._owned(mint)
+        known = agent.uri if key == instructions.URI else agent.metadata.entries.get(key)
+        grown = len(value.encode()) - len((known or "").encode())
+        if known is None:
+            grown += _LENGTHS + len(key.encode())
+        calls = yield from self._rent(mint, grown)
+        return (yield from self._send([*calls, instructions.set_field(mint, self.address, key, value)]))
+
+    def _rent(self, mint: str, grown: int) -> Operation[list[Call]]:
+        """Return the instruction that pays for further bytes of a mint, if its lamports do not suffice."""
+        if grown <= 0:
+            return []
+        options = {"encoding": "base64", "commitment": self._node.commitment}
+        answer = yield from self._node.ask(Rpc("getAccountInfo", (mint, options)))
+        account = answers.record(answers.record(answer).get("value"))
+        needed = yield Rpc("getMinimumBalanceForRentExemption", (whole(account.get("space")) + grown,))
+        missing = whole(needed) - whole(account.get("lamports"))
+        return [instructions.pay_rent(self.address, mint, missing)] if missing > 0 else []
+
+    def _remove(self, mint: str, key: str) -> Operation[str]:
+        """Remove a text."""
+        agent = yield from self._owned(mint)
+        if key not in agent.metadata.entries:
+            raise SolanaWriteError(f"the agent {mint} has no metadata {key[:64]!r}", "missing_key")
+        return (yield from self._send([instructions.remove_field(mint, self.address, key)]))
+
+    def _transfer(self, mint: str, to: str) -> Operation[str]:
+        """Transfer an agent."""
+        try:
+            address_bytes(to)
+        except MalformedIdentifierError as error:
+            raise SolanaWriteError(f"the new owner is malformed: {error}", "malformed_owner") from None
+        agent = yield from self._owned(mint)
+        if agent.is_soulbound:
+            raise SolanaWriteError(f"the agent {mint} is soulbound, and cannot be transferred", "soulbound")
+        if to == self.address:
+            raise SolanaWriteError(f"{to} has the agent {mint} already", "same_owner")
+        calls = [
+            *(
+                [instructions.remove_field(mint, self.address, WALLET_KEY)]
+                if WALLET_KEY in agent.metadata.entries
+                else []
+            ),
+            instructions.make_token_account(self.address, to, mint),
+            instructions.transfer_agent(mint, agent.token_account, self.address, to),
+            instructions.hand_over_metadata(mint, self.address, to),
+        ]
+        if agent.pointer_authority == self.address:
+            calls.append(instructions.hand_over_pointer(mint, self.address, to))
+        return (yield from self._send(calls))
+
+    def _send(self, calls: list[Call]) -> Operation[str]:
+        """Send a transaction."""
+        return (yield from send(self._node, calls, self._keypair, self._seconds))

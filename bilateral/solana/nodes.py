@@ -1,0 +1,159 @@
+"""Requests to a node of Solana, with checked answers. Every function is an operation."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from bilateral.caip import ChainId
+from bilateral.errors import InvalidArgumentError, NodeError
+from bilateral.errors.solana import InconsistentNodeError, WrongNodeError
+from bilateral.node import answers
+from bilateral.node.steps import Rpc
+from bilateral.solana.sati import Account
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bilateral.node.steps import Operation
+
+Commitment: TypeAlias = Literal["confirmed", "finalized"]
+
+COMMITMENTS: Final = ("confirmed", "finalized")
+"""The commitments. State of a `processed` block may never have been."""
+
+OLDER_SLOT: Final = -32016
+"""The error of a node that has not reached the slot to which another answer refers."""
+
+MAX_ACCOUNT: Final = 100 * 1024
+"""The bytes of the largest account to read: a mint with many metadata has 3 KiB, and a transaction adds 10 at most."""
+
+
+@dataclass
+class SolanaNode:
+    """A node's chain, and the commitment of its answers.
+
+    Attributes:
+        chain: The chain on which the node must be.
+        commitment: `confirmed` or `finalized`.
+
+    Raises:
+        InvalidArgumentError: The chain is not on Solana, or the commitment is another one.
+    """
+
+    chain: ChainId
+    commitment: Commitment = "confirmed"
+    _is_checked: bool = field(default=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse other chains and commitments."""
+        if self.chain.namespace != "solana":
+            raise InvalidArgumentError(f"{self.chain} is not a chain of Solana")
+        if self.commitment not in COMMITMENTS:
+            raise InvalidArgumentError(f"commitment {self.commitment!r} is not one of {', '.join(COMMITMENTS)}")
+
+    def require_chain(self) -> Operation[None]:
+        """Ask the node for its chain, once.
+
+        Raises:
+            WrongNodeError: It is another one.
+        """
+        if self._is_checked:
+            return
+        genesis = yield Rpc("getGenesisHash")
+        if not isinstance(genesis, str) or not genesis.startswith(self.chain.reference):
+            raise WrongNodeError(str(self.chain), str(genesis))
+        self._is_checked = True
+
+    def accounts(self, addresses: Sequence[str], slot: int = 0) -> Operation[tuple[int, list[Account | None]]]:
+        """Read accounts at once, at most 100.
+
+        Args:
+            addresses: Their addresses.
+            slot: The slot that the answer must have reached.
+
+        Returns:
+            The slot of the answer, and each account, None for those that do not exist.
+
+        Raises:
+            InconsistentNodeError: The node has not reached the slot.
+            MalformedNodeAnswerError: The answer has another form.
+        """
+        options: dict[str, Any] = {"encoding": "base64", "commitment": self.commitment}
+        if slot:
+            options["minContextSlot"] = slot
+        answer = answers.record((yield from self.ask(Rpc("getMultipleAccounts", (list(addresses), options)))))
+        values, answered = answer.get("value"), slot_of(answer.get("context"))
+        if not isinstance(values, list) or len(values) != len(addresses):
+            answers.malformed("a list of the accounts")
+        if answered < slot:
+            raise older(answered, slot)
+        return answered, [_account(value) for value in values]
+
+    def ask(self, request: Rpc) -> Operation[Any]:
+        """Send a request.
+
+        Raises:
+            InconsistentNodeError: The node has not reached the slot of an earlier answer.
+            NodeError: The node returns another error.
+        """
+        try:
+            return (yield request)
+        except NodeError as error:
+            if error.code == OLDER_SLOT:
+                raise InconsistentNodeError(f"the node has not reached the slot of its own answer: {error}") from None
+            raise
+
+
+def older(answered: int, slot: int) -> InconsistentNodeError:
+    """Return the error of a node that went back."""
+    return InconsistentNodeError(f"the node answers from slot {answered}, after it answered from slot {slot}")
+
+
+def slot_of(context: Any) -> int:
+    """Return the slot of an answer.
+
+    Raises:
+        MalformedNodeAnswerError: It has none.
+    """
+    return whole(answers.record(context).get("slot"))
+
+
+def whole(value: Any) -> int:
+    """Return a number of JSON that is not below 0.
+
+    Raises:
+        MalformedNodeAnswerError: It is another value.
+    """
+    if type(value) is not int or value < 0:
+        answers.malformed("a whole number")
+    return value
+
+
+def decoded(value: Any, limit: int) -> bytes:
+    """Return bytes that a node encoded in base 64.
+
+    Raises:
+        MalformedNodeAnswerError: They have another form, or are more than the limit.
+    """
+    if not isinstance(value, list) or len(value) != 2 or value[1] != "base64" or not isinstance(value[0], str):  # noqa: PLR2004  # bytes and encoding
+        answers.malformed("bytes in base 64")
+    if len(value[0]) > limit * 4 // 3 + 4:
+        answers.malformed(f"at most {limit} bytes")
+    try:
+        return base64.b64decode(value[0], validate=True)
+    except (binascii.Error, ValueError):
+        answers.malformed("bytes in base 64")
+
+
+def _account(value: Any) -> Account | None:
+    """Read an account."""
+    if value is None:
+        return None
+    fields = answers.record(value)
+    owner = fields.get("owner")
+    if not isinstance(owner, str):
+        answers.malformed("an account")
+    return Account(owner, decoded(fields.get("data"), MAX_ACCOUNT))

@@ -1,0 +1,298 @@
+"""Payments of the scheme `exact` on Solana: a client's signed transaction, and its outcome on the chain."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from eth_utils.crypto import keccak
+
+from bilateral.errors import MalformedIdentifierError, MalformedNodeAnswerError
+from bilateral.errors.solana import MalformedAccountError, SolanaError, SolanaPaymentError, UnknownTransactionError
+from bilateral.node import answers
+from bilateral.node.steps import Rpc
+from bilateral.solana.addresses import TOKEN_PROGRAMS, address_bytes, token_account
+from bilateral.solana.nodes import decoded, whole
+from bilateral.solana.transactions import MAX_TRANSACTION, SignedTransaction
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bilateral.node.steps import Operation
+    from bilateral.solana.nodes import Commitment, SolanaNode
+
+_TRANSFER: Final = 3
+_TRANSFER_CHECKED: Final = 12
+_TRANSFER_WITH_FEE: Final = 26
+_TRANSFERS: Final = frozenset({_TRANSFER, _TRANSFER_CHECKED, _TRANSFER_WITH_FEE})
+_TRANSFER_BYTES: Final = 10
+_TRANSFER_ACCOUNTS: Final = 4
+_MAX_AMOUNT_DIGITS: Final = 20
+"""The digits of the largest amount, 2^64 - 1."""
+
+NOT_FOUND: Final = "payment_not_found"
+_LATEST_VERSION: Final = 0
+"""The latest version of transactions. Nodes refuse to return later ones than the request names."""
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A transfer that names its token, `TransferChecked`.
+
+    Attributes:
+        index: The instruction's place in the transaction.
+        program: The token's program.
+        mint: The token.
+        destination: The token account that is credited.
+        authority: The account that pays and signs.
+        amount: The amount, in the token's smallest unit.
+    """
+
+    index: int
+    program: str
+    mint: str
+    destination: str
+    authority: str
+    amount: int
+
+
+@dataclass(frozen=True)
+class SignedPayment:
+    """A payment that a client signed.
+
+    Attributes:
+        transaction: The transaction. The fee payer may not have signed it.
+        transfer: Its only transfer.
+    """
+
+    transaction: SignedTransaction
+    transfer: Transfer
+
+    @classmethod
+    def of(cls, payload: Mapping[str, Any]) -> SignedPayment:
+        """Read `payload` of a payment payload.
+
+        Args:
+            payload: The object; only its field `transaction` counts.
+
+        Raises:
+            SolanaPaymentError: It has no transaction in base 64 with exactly one transfer and no lookup tables.
+        """
+        try:
+            transaction = signed_transaction(payload)
+        except MalformedAccountError as error:
+            raise SolanaPaymentError(str(error)) from None
+        if transaction.has_lookups:
+            raise SolanaPaymentError("the transaction takes accounts from lookup tables, which may change")
+        transfers = [
+            (index, instruction)
+            for index, instruction in enumerate(transaction.instructions)
+            if instruction.program in TOKEN_PROGRAMS and instruction.data[:1] and instruction.data[0] in _TRANSFERS
+        ]
+        if len(transfers) != 1:
+            raise SolanaPaymentError(f"the transaction has {len(transfers)} transfers instead of one")
+        index, instruction = transfers[0]
+        data, places = instruction.data, instruction.accounts
+        if data[0] != _TRANSFER_CHECKED or len(data) != _TRANSFER_BYTES or len(places) < _TRANSFER_ACCOUNTS:
+            raise SolanaPaymentError("the transaction's transfer is no TransferChecked")
+        _, mint, destination, authority = (transaction.accounts[place] for place in places[:_TRANSFER_ACCOUNTS])
+        if places[3] >= transaction.signers:
+            raise SolanaPaymentError(f"the payer {authority} does not sign the transaction")
+        amount = int.from_bytes(data[1:9], "little")
+        return cls(transaction, Transfer(index, instruction.program, mint, destination, authority, amount))
+
+
+@dataclass(frozen=True)
+class ExpectedPayment:
+    """A payment as the client agreed to and signed it.
+
+    Attributes:
+        asset: The token.
+        payee: The account to be paid, `payTo`, which owns the account that is credited.
+        amount: The agreed amount, in the token's smallest unit.
+        signed: The payment that was signed.
+    """
+
+    asset: str
+    payee: str
+    amount: int
+    signed: SignedPayment
+
+    @classmethod
+    def of(cls, accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> ExpectedPayment:
+        """Read a payment, and compare what was signed with what was agreed.
+
+        Args:
+            accepted: The terms that the client accepted.
+            payload: `payload` of the payment payload.
+
+        Raises:
+            SolanaPaymentError: The terms are malformed, or the transaction is not that payment.
+        """
+        signed = SignedPayment.of(payload)
+        try:
+            asset, payee, amount = accepted["asset"], accepted["payTo"], accepted["amount"]
+            address_bytes(asset)
+            address_bytes(payee)
+            if not amount.isdecimal() or not amount.isascii() or len(amount) > _MAX_AMOUNT_DIGITS or not int(amount):
+                raise ValueError(amount)  # noqa: TRY301  # as any other invalid amount
+        except (KeyError, TypeError, ValueError, AttributeError, MalformedIdentifierError):
+            raise SolanaPaymentError("asset, payTo or amount of the payment is malformed for Solana") from None
+        expected, transfer = cls(asset, payee, int(amount), signed), signed.transfer
+        if transfer.mint != asset:
+            raise SolanaPaymentError(f"the transaction transfers {transfer.mint}, not {asset}")
+        if transfer.destination != token_account(payee, asset, transfer.program):
+            raise SolanaPaymentError(f"the transaction transfers to {transfer.destination}, no account of {payee}")
+        if transfer.amount < expected.amount:
+            raise SolanaPaymentError(f"the transaction transfers {transfer.amount}, agreed were {expected.amount}")
+        return expected
+
+
+@dataclass(frozen=True)
+class FoundPayment:
+    """A payment that the chain has.
+
+    Attributes:
+        amount: The amount that arrived, in the token's smallest unit.
+        slot: The slot.
+        time: The slot's time.
+    """
+
+    amount: int
+    slot: int
+    time: datetime
+
+
+def find_payment(
+    node: SolanaNode, expected: ExpectedPayment, transaction: str, confirmations: int
+) -> Operation[FoundPayment]:
+    """Find a payment in the chain.
+
+    Args:
+        node: The node.
+        expected: The payment.
+        transaction: The transaction's id.
+        confirmations: 1 for a confirmed transaction, more for a finalized one.
+
+    Raises:
+        SolanaPaymentError: The transaction is unknown, failed, not final, or another payment.
+        SolanaError: The node does not say all that is needed.
+    """
+    yield from node.require_chain()
+    commitment: Commitment = "finalized" if confirmations > 1 else node.commitment
+    answer = yield from _transaction(transaction, commitment)
+    is_waited_for = answer is None and commitment == "finalized"
+    if is_waited_for and (yield from _transaction(transaction, "confirmed")) is not None:
+        problem = "the payment is confirmed, and not finalized yet"
+        raise SolanaPaymentError(problem, "payment_unconfirmed", is_final=False)
+    if answer is None:
+        raise UnknownTransactionError(transaction)
+    return arrived(expected, answers.record(answer), transaction)
+
+
+def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: str) -> FoundPayment:
+    """Judge the answer of `getTransaction`. A facilitator's report does not matter.
+
+    Args:
+        expected: The payment.
+        answer: The answer.
+        transaction: The transaction's id.
+
+    Raises:
+        SolanaPaymentError: The transaction failed, is another one, or delivered less than agreed.
+        SolanaError: The node does not say all that is needed.
+    """
+    meta = answer.get("meta")
+    if not isinstance(meta, dict) or "err" not in meta:
+        raise SolanaError("the node does not know the outcome of the transaction")
+    content = decoded(answer.get("transaction"), MAX_TRANSACTION)
+    try:
+        found = SignedTransaction.of(content)
+    except MalformedAccountError as error:
+        raise MalformedNodeAnswerError(f"the node's answer is not a transaction: {error}") from None
+    if found.id != transaction:
+        raise SolanaPaymentError(f"the node returned the transaction {found.id} for {transaction}")
+    if found.message != expected.signed.transaction.message:
+        raise SolanaPaymentError("the transaction differs from the client's signed transaction")
+    if meta["err"] is not None:
+        raise SolanaPaymentError(f"the transaction failed: {str(meta['err'])[:200]}", NOT_FOUND)
+    destination = found.accounts.index(expected.signed.transfer.destination)
+    before, _ = _balance(meta.get("preTokenBalances"), destination, expected.asset)
+    after, owner = _balance(meta.get("postTokenBalances"), destination, expected.asset)
+    if owner != expected.payee:
+        raise SolanaPaymentError(f"the credited account belongs to {owner or 'nobody'}, not to {expected.payee}")
+    if after - before < expected.amount:
+        raise SolanaPaymentError(f"{after - before} arrived at {expected.payee}, agreed were {expected.amount}")
+    seconds = answer.get("blockTime")
+    if seconds is None:
+        raise SolanaError("the node does not know the time of the payment")
+    try:
+        time = datetime.fromtimestamp(whole(seconds), UTC)
+    except (OverflowError, OSError, ValueError):
+        answers.malformed("a time")
+    return FoundPayment(after - before, whole(answer.get("slot")), time)
+
+
+def signed_transaction(payload: Mapping[str, Any]) -> SignedTransaction:
+    """Return the transaction of a payload, in exactly one form: canonical base 64 without bytes behind it.
+
+    Raises:
+        MalformedAccountError: It has another form. A facilitator may read what we do not, so it is refused.
+    """
+    text = payload.get("transaction")
+    try:
+        if not isinstance(text, str) or len(text) > 2 * MAX_TRANSACTION:
+            raise ValueError(text)  # noqa: TRY301  # as text that is not base 64
+        content = base64.b64decode(text, validate=True)
+        if base64.b64encode(content).decode() != text:
+            raise ValueError(text)  # noqa: TRY301
+    except (binascii.Error, ValueError):
+        problem = f"it is not at most {MAX_TRANSACTION} bytes in base 64"
+        raise MalformedAccountError("a transaction", problem) from None
+    return SignedTransaction.of(content)
+
+
+def message_key(network: str, payload: Mapping[str, Any]) -> bytes | None:
+    """Return a key for a payment: the same for every copy, with whatever signatures and further fields.
+
+    Args:
+        network: The network (CAIP-2).
+        payload: `payload` of the payment payload.
+
+    Returns:
+        The key; None if the payload is not a payment in the form that we accept.
+    """
+    try:
+        return keccak(network.encode() + b"\n" + signed_transaction(payload).message)
+    except MalformedAccountError:
+        return None
+
+
+def _transaction(transaction: str, commitment: Commitment) -> Operation[Any]:
+    """Ask for a transaction."""
+    options = {
+        "encoding": "base64",
+        "commitment": commitment,
+        "maxSupportedTransactionVersion": _LATEST_VERSION,
+    }
+    return (yield Rpc("getTransaction", (transaction, options)))
+
+
+def _balance(balances: Any, place: int, mint: str) -> tuple[int, str]:
+    """Return the tokens of an account and its owner, from the balances before or after a transaction.
+
+    Raises:
+        MalformedNodeAnswerError: The balances are malformed, or name the account twice.
+    """
+    if balances is None:
+        raise SolanaError("the node does not know the balances of the transaction")
+    entries = [entry for entry in answers.records(balances) if entry.get("accountIndex") == place]
+    if not entries:
+        return 0, ""
+    amount = answers.record(entries[0].get("uiTokenAmount")).get("amount")
+    if len(entries) > 1 or not isinstance(amount, str) or not amount.isdecimal() or len(amount) > _MAX_AMOUNT_DIGITS:
+        answers.malformed("balances of tokens")
+    return (int(amount) if entries[0].get("mint") == mint else 0), str(entries[0].get("owner"))

@@ -1,0 +1,321 @@
+"""Accounts of SATI, and the agent that they prove together.
+
+An agent is a mint of Token-2022 with one token. Its membership in the group of SATI's registry is the proof that SATI
+registered it: only the registry's own address can sign for a membership. Everything else, the wallet too, is text that
+the metadata's update authority writes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+from bilateral.caip import AccountId, base58_problem
+from bilateral.errors import MalformedIdentifierError
+from bilateral.errors.solana import AgentRefusedError, MalformedAccountError
+from bilateral.solana.addresses import TOKEN_2022, address_text
+from bilateral.solana.fields import Fields
+from bilateral.solana.token2022 import (
+    NOBODY,
+    AccountState,
+    Extension,
+    GroupMember,
+    Mint,
+    TokenAccount,
+    TokenMetadata,
+    pointed_address,
+)
+
+if TYPE_CHECKING:
+    from bilateral.caip import ChainId
+
+WALLET_KEY: Final = "agentWallet"
+METADATA: Final = "metadata"
+OWNER: Final = "owner"
+
+_REGISTRY_BYTES: Final = 81
+_INDEX_BYTES: Final = 41
+_ADDRESS_BYTES: Final = 32
+
+
+@dataclass(frozen=True)
+class Account:
+    """An account as a node returns it.
+
+    Attributes:
+        owner: The program that owns it.
+        content: Its bytes.
+    """
+
+    owner: str
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Registry:
+    """SATI's registry account.
+
+    Attributes:
+        group: The mint of the group whose members are the agents.
+        authority: The account that may change the registry.
+        total: The number of agents.
+    """
+
+    group: str
+    authority: str
+    total: int
+
+    @classmethod
+    def of(cls, account: Account | None, program: str) -> Registry:
+        """Read the account at the registry's address.
+
+        Raises:
+            MalformedAccountError: It is missing, of another program, or has another layout.
+        """
+        fields = _anchor_account(account, program, "RegistryConfig", _REGISTRY_BYTES)
+        return cls(address_text(fields.take(32)), address_text(fields.take(32)), fields.number(8))
+
+
+@dataclass(frozen=True)
+class MintedAgent:
+    """An agent as its mint shows it. Its holder is not known yet.
+
+    Attributes:
+        metadata: The metadata.
+        member: The membership.
+        is_soulbound: True if the agent cannot be transferred.
+        pointer_authority: The account that may point to other metadata; None if nobody may.
+    """
+
+    metadata: TokenMetadata
+    member: GroupMember
+    is_soulbound: bool
+    pointer_authority: str | None
+
+    @property
+    def authority(self) -> str:
+        """The account that may change wallet and URI.
+
+        Raises:
+            AgentRefusedError: There is none, so that a buyer of the agent never controls it.
+        """
+        if self.metadata.update_authority is None:
+            raise AgentRefusedError("nobody may update the agent's metadata, so its holder does not", MISMATCH)
+        return self.metadata.update_authority
+
+
+@dataclass(frozen=True)
+class SatiAgent:
+    """An agent of SATI.
+
+    Attributes:
+        mint: The agent's mint, its `agentId`.
+        number: Its number among the members.
+        holder: The account that holds the agent and controls its metadata.
+        token_account: The account in which the token lies.
+        uri: The URI of the registration file.
+        wallet: The account to which payments go; empty if the agent names one on another chain only.
+        wallet_source: `metadata` or `owner`.
+        metadata: The whole metadata.
+        is_soulbound: True if the agent cannot be transferred.
+        pointer_authority: The account that may point to other metadata; None if nobody may.
+        remarks: Deviations that do not make the agent unusable.
+        slot: The slot of the node's answer.
+    """
+
+    mint: str
+    number: int
+    holder: str
+    token_account: str
+    uri: str
+    wallet: str
+    wallet_source: str
+    metadata: TokenMetadata
+    is_soulbound: bool
+    pointer_authority: str | None
+    remarks: tuple[str, ...]
+    slot: int
+
+
+NOT_REGISTERED: Final = "agent_not_registered"
+MISMATCH: Final = "authority_mismatch"
+
+
+def minted_agent(mint: str, account: Account | None, registry: Registry) -> MintedAgent:
+    """Judge the account of an agent's mint.
+
+    Args:
+        mint: The mint.
+        account: Its account; None if there is none.
+        registry: SATI's registry.
+
+    Raises:
+        AgentRefusedError: The account is not the mint of one agent, or it is not a member of the registry's group.
+        MalformedAccountError: Its bytes have no valid layout.
+    """
+    content = _of_token_2022(mint, account)
+    try:
+        parsed = Mint.of(content)
+    except MalformedAccountError as error:
+        if len(content) > _TOKEN_ACCOUNT_KIND_AT and content[_TOKEN_ACCOUNT_KIND_AT] == 1:
+            raise
+        raise _unregistered(mint, f"its account does not have the layout of a mint: {error}") from None
+    problem = _mint_problem(parsed)
+    if problem:
+        raise _unregistered(mint, problem)
+    if _pointer(parsed, Extension.MEMBER_POINTER) != mint or Extension.MEMBER not in parsed.extensions:
+        raise _unregistered(mint, "it has no membership of its own")
+    member = GroupMember.of(parsed.extensions[Extension.MEMBER])
+    if member.mint != mint or member.group != registry.group:
+        raise _unregistered(mint, f"it is a member of the group {member.group}, not of SATI's group {registry.group}")
+    if _pointer(parsed, Extension.METADATA_POINTER) != mint or Extension.METADATA not in parsed.extensions:
+        raise _unregistered(mint, "it has no metadata of its own")
+    metadata = TokenMetadata.of(parsed.extensions[Extension.METADATA])
+    if metadata.mint != mint:
+        raise _unregistered(mint, f"its metadata are those of {metadata.mint}")
+    authority = parsed.extensions[Extension.METADATA_POINTER][:_ADDRESS_BYTES]
+    return MintedAgent(
+        metadata=metadata,
+        member=member,
+        is_soulbound=Extension.NON_TRANSFERABLE in parsed.extensions,
+        pointer_authority=None if authority == NOBODY else address_text(authority),
+    )
+
+
+_TOKEN_ACCOUNT_KIND_AT: Final = 165
+"""The byte that tells mints and token accounts with extensions apart."""
+
+
+def check_index(mint: str, account: Account | None, program: str) -> None:
+    """Check that SATI's index names the agent under its number.
+
+    Raises:
+        AgentRefusedError: It does not.
+    """
+    try:
+        named = address_text(_anchor_account(account, program, "AgentIndex", _INDEX_BYTES).take(_ADDRESS_BYTES))
+    except MalformedAccountError as error:
+        raise _unregistered(mint, f"SATI's index does not list its number: {error}") from None
+    if named != mint:
+        raise _unregistered(mint, f"SATI's index lists {named} under its number")
+
+
+def is_held_by(account: Account | None, mint: str, holder: str) -> bool:
+    """Tell whether an account holds the agent for a holder.
+
+    Raises:
+        AgentRefusedError: It does, and the account is frozen.
+        MalformedAccountError: The bytes are not a token account's.
+    """
+    if account is None or account.owner != TOKEN_2022:
+        return False
+    held = TokenAccount.of(account.content)
+    if (held.mint, held.owner, held.amount) != (mint, holder, 1) or held.state is AccountState.UNINITIALIZED:
+        return False
+    if held.state is AccountState.FROZEN:
+        raise AgentRefusedError(f"the account that holds the agent {mint} is frozen", MISMATCH)
+    return True
+
+
+def transferred(mint: str, authority: str) -> AgentRefusedError:
+    """Return the refusal of an agent whose update authority does not hold it."""
+    problem = (
+        f"the agent {mint} was transferred, and its former owner {authority} still controls wallet and URI: "
+        "the holder must take over the update authority first"
+    )
+    return AgentRefusedError(problem, MISMATCH)
+
+
+def agent_of(mint: str, minted: MintedAgent, token_account: str, chain: ChainId, slot: int) -> SatiAgent:
+    """Compose an agent, all of whose accounts were checked.
+
+    Raises:
+        AgentRefusedError: Its wallet is malformed.
+    """
+    wallet, source, remarks = wallet_of(minted, chain)
+    return SatiAgent(
+        mint=mint,
+        number=minted.member.number,
+        holder=minted.authority,
+        token_account=token_account,
+        uri=minted.metadata.uri,
+        wallet=wallet,
+        wallet_source=source,
+        metadata=minted.metadata,
+        is_soulbound=minted.is_soulbound,
+        pointer_authority=minted.pointer_authority,
+        remarks=remarks,
+        slot=slot,
+    )
+
+
+def wallet_of(minted: MintedAgent, chain: ChainId) -> tuple[str, str, tuple[str, ...]]:
+    """Return an agent's wallet, its source, and remarks about its form.
+
+    The forms are CAIP-10, and two that SATI's own documents have: `solana:<address>` and the bare address.
+
+    Raises:
+        AgentRefusedError: The wallet is malformed. It is not replaced by the owner, whom the agent did not choose.
+    """
+    text = minted.metadata.entries.get(WALLET_KEY)
+    if text is None:
+        return minted.authority, OWNER, ()
+    bare = text.removeprefix("solana:")
+    if ":" not in bare and base58_problem(bare, _ADDRESS_BYTES, "an address") is None:
+        return bare, METADATA, (f"agentWallet {text[:80]} does not name its chain (CAIP-10)",)
+    if not text:
+        return "", METADATA, ("agentWallet is empty",)
+    try:
+        account = AccountId.parse(text)
+    except MalformedIdentifierError as error:
+        raise AgentRefusedError(f"agentWallet is malformed: {error}", "malformed_wallet") from None
+    return (account.address if account.chain == chain else ""), METADATA, ()
+
+
+def _of_token_2022(mint: str, account: Account | None) -> bytes:
+    """Return the bytes of an account of Token-2022."""
+    if account is None:
+        raise _unregistered(mint, "there is no account at this address")
+    if account.owner != TOKEN_2022:
+        raise _unregistered(mint, f"its account belongs to the program {account.owner}, not to Token-2022")
+    return account.content
+
+
+def _mint_problem(mint: Mint) -> str | None:
+    """Return the reason why a mint is not that of one token for ever; None if it is."""
+    if not mint.is_initialized:
+        return "its mint is not initialised"
+    if mint.supply != 1 or mint.decimals:
+        reason = "it was burnt" if not mint.supply else "it is not one token"
+        return f"{reason}: its supply is {mint.supply} with {mint.decimals} decimals"
+    if mint.mint_authority or mint.freeze_authority:
+        return f"its mint has an authority, {mint.mint_authority or mint.freeze_authority}"
+    return None
+
+
+def _pointer(mint: Mint, kind: Extension) -> str | None:
+    """Return the address to which a pointer of a mint leads; None without one."""
+    return pointed_address(mint.extensions[kind]) if kind in mint.extensions else None
+
+
+def _unregistered(mint: str, problem: str) -> AgentRefusedError:
+    """Return the refusal of an account that is not an agent of SATI."""
+    return AgentRefusedError(f"{mint} is not an agent of SATI: {problem}", NOT_REGISTERED)
+
+
+def _anchor_account(account: Account | None, program: str, name: str, length: int) -> Fields:
+    """Return the fields of an account that Anchor wrote, after its discriminator.
+
+    Raises:
+        MalformedAccountError: It is missing, of another program, or has another kind or length.
+    """
+    kind = f"SATI's account {name}"
+    if account is None:
+        raise MalformedAccountError(kind, "it does not exist")
+    if account.owner != program:
+        raise MalformedAccountError(kind, f"it belongs to the program {account.owner}, not to {program}")
+    fields = Fields(account.content, kind)
+    if len(account.content) != length or fields.take(8) != sha256(f"account:{name}".encode()).digest()[:8]:
+        raise fields.malformed(f"its {len(account.content)} bytes do not have the layout of version 1.0.0")
+    return fields

@@ -1,0 +1,142 @@
+"""Transactions that are simulated first, sent once, and found by their signature. Signing needs solders."""
+
+from __future__ import annotations
+
+import base64
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.errors import BilateralError, MissingExtraError
+from bilateral.errors.solana import SolanaWriteError
+from bilateral.node import answers
+from bilateral.node.steps import Pause, Rpc
+from bilateral.solana.transactions import MAX_TRANSACTION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from solders.keypair import Keypair
+
+    from bilateral.node.steps import Operation
+    from bilateral.solana.instructions import Call
+    from bilateral.solana.nodes import SolanaNode
+
+_POLL_SECONDS: Final = 0.5
+EXPIRED: Final = "blockhash_expired"
+
+
+def keypair_of(secret: bytes) -> Keypair:
+    """Return the key pair of a secret: 32 bytes of a seed, or 64 of Solana's key files.
+
+    Raises:
+        MissingExtraError: solders is not installed.
+        SolanaWriteError: The secret has another length, or its halves do not belong together.
+    """
+    try:
+        from solders.keypair import Keypair  # noqa: PLC0415  # an extra
+    except ImportError:
+        raise MissingExtraError("solana", ["solders"]) from None
+    try:
+        return Keypair.from_seed(secret) if len(secret) == 32 else Keypair.from_bytes(secret)  # noqa: PLR2004  # a seed
+    except ValueError:
+        raise SolanaWriteError("the key is neither a seed of 32 bytes nor a key pair of 64", "invalid_key") from None
+
+
+def signed(calls: Sequence[Call], keypair: Keypair, blockhash: str) -> tuple[str, bytes]:
+    """Sign a transaction, and return its id and its bytes.
+
+    Args:
+        calls: The instructions.
+        keypair: The key pair of the only signer, who pays the fee.
+        blockhash: The recent blockhash.
+
+    Raises:
+        SolanaWriteError: It is larger than a transaction can be.
+    """
+    from solders.hash import Hash  # noqa: PLC0415  # an extra
+    from solders.instruction import AccountMeta, Instruction  # noqa: PLC0415
+    from solders.message import MessageV0  # noqa: PLC0415
+    from solders.pubkey import Pubkey  # noqa: PLC0415
+    from solders.transaction import VersionedTransaction  # noqa: PLC0415
+
+    instructions = [
+        Instruction(
+            Pubkey.from_string(call.program),
+            call.data,
+            [AccountMeta(Pubkey.from_string(it.address), it.is_signer, it.is_writable) for it in call.accounts],
+        )
+        for call in calls
+    ]
+    message = MessageV0.try_compile(keypair.pubkey(), instructions, [], Hash.from_string(blockhash))
+    transaction = VersionedTransaction(message, [keypair])
+    content = bytes(transaction)
+    if len(content) > MAX_TRANSACTION:
+        problem = f"the transaction has {len(content)} bytes, and at most {MAX_TRANSACTION} are possible: write less"
+        raise SolanaWriteError(problem, "too_large")
+    return str(transaction.signatures[0]), content
+
+
+def send(node: SolanaNode, calls: Sequence[Call], keypair: Keypair, seconds: float) -> Operation[str]:
+    """Simulate a transaction, send it once, and wait for it.
+
+    Args:
+        node: The node.
+        calls: The instructions.
+        keypair: The key pair of the only signer.
+        seconds: The longest wait for the transaction.
+
+    Returns:
+        The transaction's id.
+
+    Raises:
+        SolanaWriteError: It would fail, has failed, expired, or its outcome is not known. See `code`.
+    """
+    latest = yield from node.ask(Rpc("getLatestBlockhash", ({"commitment": node.commitment},)))
+    blockhash = answers.record(answers.record(latest).get("value")).get("blockhash")
+    if not isinstance(blockhash, str):
+        answers.malformed("a blockhash")
+    signature, content = signed(calls, keypair, blockhash)
+    text = base64.b64encode(content).decode()
+    options = {"encoding": "base64", "commitment": node.commitment, "sigVerify": True}
+    simulated = answers.record((yield from node.ask(Rpc("simulateTransaction", (text, options)))))
+    error = answers.record(simulated.get("value")).get("err")
+    if error is not None:
+        raise SolanaWriteError(f"the transaction would fail, and was not sent: {str(error)[:200]}", "simulation_failed")
+    sending = {"encoding": "base64", "preflightCommitment": node.commitment}
+    refusal = ""
+    try:
+        yield Rpc("sendTransaction", (text, sending))
+    except BilateralError as failure:  # it may have been sent all the same, so it is looked up
+        refusal = f"; the node said: {failure}"
+    return (yield from _found(node, signature, blockhash, time.monotonic() + seconds, refusal))
+
+
+def _found(node: SolanaNode, signature: str, blockhash: str, end: float, refusal: str) -> Operation[str]:
+    """Wait for a transaction by its signature.
+
+    Raises:
+        SolanaWriteError: It failed, expired, or is not known in time.
+    """
+    while True:
+        # Validity is asked first: a transaction that is missing afterwards, though its blockhash is invalid, is lost.
+        is_valid = yield from _is_valid(node, blockhash)
+        statuses = yield Rpc("getSignatureStatuses", ([signature], {"searchTransactionHistory": True}))
+        values = answers.record(statuses).get("value")
+        status: Any = values[0] if isinstance(values, list) and values else None
+        if status is not None and answers.record(status).get("err") is not None:
+            raise SolanaWriteError(f"the transaction {signature} failed: {status['err']}", "transaction_failed")
+        if status is not None and status.get("confirmationStatus") in {node.commitment, "finalized"}:
+            return signature
+        if status is None and not is_valid:
+            problem = f"the transaction {signature} was not included before its blockhash expired{refusal}: try again"
+            raise SolanaWriteError(problem, EXPIRED)
+        if time.monotonic() >= end:
+            problem = f"the transaction {signature} is not confirmed yet{refusal}: look it up before you try again"
+            raise SolanaWriteError(problem, "transaction_pending")
+        yield Pause(_POLL_SECONDS)
+
+
+def _is_valid(node: SolanaNode, blockhash: str) -> Operation[bool]:
+    """Tell whether a transaction with a blockhash can still be included."""
+    answer = yield Rpc("isBlockhashValid", (blockhash, {"commitment": node.commitment}))
+    return answers.record(answer).get("value") is not False

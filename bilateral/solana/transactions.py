@@ -1,0 +1,117 @@
+"""Transactions of Solana: signatures and a message with instructions, legacy or version 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from bilateral.caip import base58_text
+from bilateral.solana.addresses import address_text
+from bilateral.solana.fields import Fields
+
+MAX_TRANSACTION: Final = 1232
+"""The bytes of the largest transaction: an IPv6 packet of 1280 bytes without its headers."""
+
+_SIGNATURE_BYTES: Final = 64
+_VERSIONED: Final = 0x80
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """An instruction.
+
+    Attributes:
+        program: The program that runs it; empty if a lookup table names it.
+        accounts: The places of its accounts among those of the transaction.
+        data: Its data.
+    """
+
+    program: str
+    accounts: tuple[int, ...]
+    data: bytes
+
+
+@dataclass(frozen=True)
+class SignedTransaction:
+    """A transaction with its signatures, some of which may be empty.
+
+    Attributes:
+        signatures: The signatures, the fee payer's first.
+        message: The bytes that every signer signs.
+        signers: The number of accounts that must sign. They are the first ones of `accounts`.
+        accounts: The accounts that the message names itself.
+        instructions: The instructions.
+        has_lookups: True if further accounts come from lookup tables.
+        blockhash: The recent blockhash.
+    """
+
+    signatures: tuple[bytes, ...]
+    message: bytes
+    signers: int
+    accounts: tuple[str, ...]
+    instructions: tuple[Instruction, ...]
+    has_lookups: bool
+    blockhash: str
+
+    @property
+    def id(self) -> str:
+        """The transaction's id, its first signature in base 58."""
+        return base58_text(self.signatures[0])
+
+    @classmethod
+    def of(cls, content: bytes) -> SignedTransaction:
+        """Read a transaction.
+
+        Raises:
+            MalformedAccountError: The bytes are not a transaction of a known version, or too many.
+        """
+        fields = Fields(content, "a transaction")
+        if len(content) > MAX_TRANSACTION:
+            raise fields.malformed(f"it has {len(content)} bytes, and at most {MAX_TRANSACTION} are possible")
+        signatures = tuple(fields.take(_SIGNATURE_BYTES) for _ in range(fields.compact()))
+        start = fields.position
+        signers = fields.number(1)
+        is_versioned = bool(signers & _VERSIONED)
+        if is_versioned:
+            if signers != _VERSIONED:
+                raise fields.malformed(f"its version {signers - _VERSIONED} is unknown")
+            signers = fields.number(1)
+        fields.take(2)  # the numbers of accounts that are only read
+        accounts = tuple(address_text(fields.take(32)) for _ in range(fields.compact()))
+        blockhash = base58_text(fields.take(32))
+        instructions = tuple(_instruction(fields, accounts) for _ in range(fields.compact()))
+        has_lookups = is_versioned and _skip_lookups(fields)
+        fields.end()
+        if not signers or signers != len(signatures) or signers > len(accounts):
+            raise fields.malformed(f"{signers} signers, {len(signatures)} signatures and {len(accounts)} accounts")
+        if not has_lookups:
+            _require_known_accounts(fields, accounts, instructions)
+        return cls(signatures, content[start:], signers, accounts, instructions, has_lookups, blockhash)
+
+
+def _instruction(fields: Fields, accounts: tuple[str, ...]) -> Instruction:
+    """Read an instruction."""
+    program = fields.number(1)
+    places = tuple(fields.take(fields.compact()))
+    return Instruction(accounts[program] if program < len(accounts) else "", places, fields.take(fields.compact()))
+
+
+def _skip_lookups(fields: Fields) -> bool:
+    """Read the lookup tables, and tell whether there are any."""
+    count = fields.compact()
+    for _ in range(count):
+        fields.take(32)
+        fields.take(fields.compact())
+        fields.take(fields.compact())
+    return count > 0
+
+
+def _require_known_accounts(fields: Fields, accounts: tuple[str, ...], instructions: tuple[Instruction, ...]) -> None:
+    """Check that instructions refer to accounts that the message names.
+
+    Raises:
+        MalformedAccountError: One does not.
+    """
+    for instruction in instructions:
+        if not instruction.program or any(place >= len(accounts) for place in instruction.accounts):
+            raise fields.malformed("an instruction names an account that the transaction does not have")

@@ -1,0 +1,216 @@
+"""Checks of a server before it takes payments: its agent, its wallet and its signing key.
+
+    app.add_middleware(ReputationMiddleware, routes=routes, server=server, preflight=Preflight(verifier))
+
+Without them a server with a wrong setting starts, is paid, and signs proofs that no client accepts. `check_url` makes
+the same checks from outside.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import httpx
+
+from bilateral.errors import InvalidArgumentError, UnreachableDocumentError
+from bilateral.reverts import ContractRevertError
+from bilateral.text import printable, quoted
+from bilateral.x402.answer_limits import AnswerLimits
+from bilateral.x402.bounded_httpx import BoundedTransport
+from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError, PreflightError
+from bilateral.x402.headers import MAX_HEADER, decode_header
+from bilateral.x402.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from x402.http.types import RouteConfig
+
+    from bilateral.x402.profiles import Profile
+    from bilateral.x402.verifier import Verifier
+
+logger = logging.getLogger("bilateral.x402")
+
+_CheckName: TypeAlias = Literal["declaration", "wallet", "keys"]
+
+_LIMITS: Final = AnswerLimits(bytes=1024 * 1024, seconds=30.0)
+"""The limits for a price. Servers send it in a header; only those of version 1 use the body."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check of a declaration.
+
+    Attributes:
+        subject: The route or the URL.
+        profile: The key of the declaration.
+        network: The network of the payment (CAIP-2); empty if the declaration has no terms of payment.
+        check: `wallet`: the agent exists in trusted registries, and `payTo` is its wallet. `keys`: its registration
+            file lists a valid key, and on the server that of the extension.
+        code: The reason for programs; empty if the check passed.
+        problem: The reason for people; empty if the check passed.
+    """
+
+    subject: str
+    profile: str
+    network: str
+    check: _CheckName
+    code: str = ""
+    problem: str = ""
+
+    def __str__(self) -> str:
+        """Return a line for people."""
+        return f"{self.subject} ({self.profile}, {self.network or 'no network'}): {self.check}: {self.problem or 'ok'}"
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """The checks of a server's own routes, when it starts.
+
+    Attributes:
+        verifier: Reads the chains of the payments, as clients do.
+        on_problem: `fail` to raise, so that the server does not start; `warn` to log the problems.
+    """
+
+    verifier: Verifier
+    on_problem: Literal["fail", "warn"] = "fail"
+
+    def __post_init__(self) -> None:
+        """Check the setting.
+
+        Raises:
+            InvalidArgumentError: It is unknown.
+        """
+        if self.on_problem not in {"fail", "warn"}:
+            raise InvalidArgumentError(f"on_problem is {self.on_problem!r}: it must be 'fail' or 'warn'")
+
+    def run(self, routes: Mapping[str, RouteConfig], keys: Mapping[str, str]) -> list[Finding]:
+        """Check the routes that declare the extension, and return all findings.
+
+        A `pay_to` that a function computes for each request is not checked.
+
+        Args:
+            routes: The paid routes.
+            keys: The public key of each registered extension, by its key in declarations.
+
+        Raises:
+            PreflightError: A check did not pass, and `on_problem` is `fail`.
+        """
+        findings: list[Finding] = []
+        for pattern, route in routes.items():
+            options = route.accepts if isinstance(route.accepts, list) else [route.accepts]
+            terms = [(str(it.network), it.pay_to if isinstance(it.pay_to, str) else None) for it in options]
+            findings += examine(self.verifier, pattern, route.extensions or {}, terms, keys)
+        problems = [it for it in findings if it.code]
+        for finding in problems:
+            logger.error("%s", finding)
+        if problems and self.on_problem == "fail":
+            raise PreflightError(tuple(map(str, problems)))
+        return findings
+
+
+def examine(
+    verifier: Verifier,
+    subject: str,
+    extensions: Mapping[str, Any],
+    terms: Iterable[tuple[str, str | None]],
+    keys: Mapping[str, str],
+) -> list[Finding]:
+    """Check the declarations of one route.
+
+    Args:
+        verifier: Reads the chains of the payments.
+        subject: The route or the URL.
+        extensions: The declarations by key.
+        terms: The network and `payTo` of each option of payment; None for one that is not known.
+        keys: The public keys that sign, by the key of the declaration; empty if they are not known.
+    """
+    findings = []
+    for network, pay_to in dict.fromkeys(terms):
+        for profile in (PROFILES[name] for name in PROFILES if name in extensions):
+            declaration, key = extensions[profile.key], keys.get(profile.key, "")
+            checks: dict[_CheckName, Callable[[], object]] = {
+                "wallet": partial(verifier.check_before_payment, declaration, network, pay_to or "", profile),
+                "keys": partial(_check_keys, verifier, declaration, network, profile, key),
+            }
+            if pay_to is None:
+                del checks["wallet"]
+            for name, check in checks.items():
+                code, problem = _outcome(check)
+                findings.append(Finding(subject, profile.key, network, name, code, problem))
+    return findings
+
+
+def _outcome(check: Callable[[], object]) -> tuple[str, str]:
+    """Make a check, and return the code and the text of its problem; empty texts if it passes."""
+    try:
+        check()
+    except InvalidMessageError as error:
+        return "invalid_declaration", printable(str(error))
+    except PaymentRefusedError as error:
+        is_reverted = isinstance(error.__cause__, ContractRevertError)  # a registry knows every agent that exists
+        return "agent_not_found" if is_reverted else error.code, printable(str(error))
+    return "", ""
+
+
+def _check_keys(verifier: Verifier, declaration: Any, network: str, profile: Profile, key: str) -> None:
+    """Check that an agent's file lists a valid key, and the key that signs if it is known.
+
+    Raises:
+        InvalidMessageError: The declaration is malformed.
+        PaymentRefusedError: The file does not list the key, or any valid one.
+    """
+    listed = verifier.listed_keys(profile.info_of(declaration), network)
+    if key and not any(it.public_key.lower() == key.lower() for it in listed):
+        problem = f"the registration file does not list {key} as valid: add it by `bilateral x402 signers add`"
+        raise PaymentRefusedError("key_not_listed", problem)
+
+
+def check_url(
+    verifier: Verifier,
+    url: str,
+    method: str = "GET",
+    *,
+    content: bytes = b"",
+    http: httpx.Client | None = None,
+) -> list[Finding]:
+    """Ask a server for its price, and check its declaration as a client does before it pays. Nothing is signed.
+
+    Args:
+        verifier: Reads the chains of the payments.
+        url: The URL of a paid route.
+        method: The method of the request.
+        content: The body of the request.
+        http: The HTTP client; by default one with limits that follows no redirects.
+
+    Raises:
+        InvalidArgumentError: The server asks for no payment.
+        UnreachableDocumentError: It cannot be reached.
+    """
+    try:
+        if http is not None:
+            response = http.request(method, url, content=content)
+        else:
+            with httpx.Client(transport=BoundedTransport(httpx.HTTPTransport(), _LIMITS)) as plain:
+                response = plain.request(method, url, content=content)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        reason = printable(str(error)) or type(error).__name__
+        raise UnreachableDocumentError(f"{quoted(url)} cannot be reached: {reason}") from error
+    if response.status_code != HTTPStatus.PAYMENT_REQUIRED:
+        raise InvalidArgumentError(f"{quoted(url)} answers {response.status_code}, not 402: it asks for no payment")
+    price = decode_header(response.headers.get("payment-required"))
+    if price is None:
+        problem = f"PAYMENT-REQUIRED is missing, malformed, has a name twice, or exceeds {MAX_HEADER} characters"
+        return [Finding(url, "", "", "declaration", "invalid_declaration", problem)]
+    extensions, accepts = price.get("extensions"), price.get("accepts")
+    if not isinstance(extensions, dict) or not PROFILES.keys() & extensions.keys():
+        return [Finding(url, "", "", "declaration", "not_declared", "the server declares no 8004-reputation")]
+    options = [it for it in accepts if isinstance(it, dict)] if isinstance(accepts, list) else []
+    terms = [(str(it.get("network"))[:80], str(it.get("payTo"))[:200]) for it in options]
+    if not terms:
+        return [Finding(url, "", "", "declaration", "invalid_declaration", "the price has no terms of payment")]
+    return examine(verifier, url, extensions, terms, {})

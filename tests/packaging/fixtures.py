@@ -1,0 +1,86 @@
+"""A wheel that is built from a fresh clone, once a run, and clean environments into which it is installed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from scripts._build import ROOT
+
+_UV = ROOT / ".venv" / "bin" / "uv"
+_OVERRIDES = ROOT / "toolchain" / "overrides.in"
+LOCK = ROOT / "toolchain" / "requirements.lock"
+
+
+def run(*command, cwd=None, environment=None):
+    """Run a command that must succeed, and return its output."""
+    done = subprocess.run(  # noqa: S603  # commands of the tests
+        [str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def clone(folder):
+    """Clone the checkout's last commit, as a user does, without the files that git ignores."""
+    run("git", "clone", "--quiet", "--no-hardlinks", ROOT, folder)
+    return folder
+
+
+def build(source, out, *targets):
+    """Build distributions by the locked hatchling."""
+    chosen = [part for target in targets for part in ("--target", target)]
+    run(sys.executable, "-m", "hatchling", "build", *chosen, "--directory", out, cwd=source)
+    return sorted(out.iterdir())
+
+
+@contextmanager
+def once_a_run(tmp_path_factory, name):
+    """Give one folder to all processes of a run of tests. The first to come fills it while the others wait."""
+    shared = tmp_path_factory.getbasetemp()
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        shared = shared.parent
+    folder = shared / name
+    with (shared / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory):
+    """The wheel of the last commit."""
+    with once_a_run(tmp_path_factory, "built") as folder:
+        if not folder.exists():
+            source = clone(folder.with_name("clone"))
+            build(source, folder.with_name("building"), "wheel")
+            folder.with_name("building").rename(folder)
+        (path,) = folder.iterdir()
+    return path
+
+
+@pytest.fixture(scope="session")
+def installed(wheel, tmp_path_factory):
+    """Installs the wheel with an extra into an environment that has nothing else, and returns its folder of programs.
+
+    Versions are those of the lock, so that a release of somebody else's breaks no test.
+    """
+
+    def install(extra, *others):
+        name = "-".join(["environment", extra.replace(",", "-"), *others])
+        with once_a_run(tmp_path_factory, name) as folder:
+            if not folder.exists():
+                building = folder.with_name(f"{name}.part")
+                run(_UV, "venv", "--quiet", "--relocatable", "--python", sys.executable, building)
+                wanted = f"bilateral[{extra}] @ {wheel.as_uri()}" if extra else f"bilateral @ {wheel.as_uri()}"
+                versions = ["--constraint", LOCK, "--override", _OVERRIDES]
+                python = building / "bin" / "python"
+                run(_UV, "pip", "install", "--quiet", "--python", python, *versions, wanted, *others)
+                building.rename(folder)
+        return folder / "bin"
+
+    return install

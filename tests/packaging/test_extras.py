@@ -1,0 +1,119 @@
+"""Each extra, installed alone, has all that its part of the package imports, and its first command runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tomllib
+
+import pytest
+
+from scripts._build import ROOT
+from tests.packaging.fixtures import run
+from tests.trust.conftest import Scene, addressed
+
+IMPORTED = {
+    "": ["bilateral.client", "bilateral.documents", "bilateral.events", "bilateral.node"],
+    "api": ["bilateral.api", "bilateral.explorer", "bilateral.checks", "bilateral.buyers", "bilateral.index"],
+    "cli": ["bilateral.cli"],
+    "index": ["bilateral.index"],
+    "ipfs": ["bilateral.documents"],
+    "solana": ["bilateral.solana"],
+    "trust": ["bilateral.trust"],
+    "x402": ["bilateral.x402"],
+    "all": ["bilateral"],
+}
+"""The packages that an extra is for."""
+
+ELSEWHERE = {
+    "api": ["bilateral.api.aggregator", "bilateral.index.analysis"],
+    "cli": ["bilateral.cli.analysis"],
+    "index": ["bilateral.index.analysis"],
+    "x402": ["bilateral.x402.aggregator", "bilateral.x402.stores", "bilateral.x402.asgi", "bilateral.x402.gate"],
+    "all": [],
+}
+"""Their parts that need another extra, or a framework that the user chooses, and whose documentation says so."""
+
+FRAMEWORKS = ["bilateral.x402.wsgi"]
+"""Adapters to frameworks that no extra installs."""
+
+IMPORT_ALL = """
+import importlib, json, pkgutil, sys
+wanted, elsewhere = json.loads(sys.argv[1])
+def is_elsewhere(name):
+    return any(name == one or name.startswith(one + ".") for one in elsewhere)
+count = 0
+def walk(name):
+    global count
+    if is_elsewhere(name) or name.endswith(".__main__"):
+        return
+    module = importlib.import_module(name)
+    count += 1
+    for entry in pkgutil.iter_modules(getattr(module, "__path__", [])):
+        if ".migrations.versions" not in name:
+            walk(f"{name}.{entry.name}")
+for name in wanted:
+    walk(name)
+print(count)
+"""
+
+
+def test_every_extra_is_tried():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {"", *extras} == IMPORTED.keys()
+
+
+@pytest.mark.parametrize("extra", IMPORTED)
+def test_modules_of_an_extra_can_be_imported_with_it_alone(installed, tmp_path, extra):
+    request = json.dumps([IMPORTED[extra], [*ELSEWHERE.get(extra, []), *FRAMEWORKS]])
+    assert int(run(installed(extra) / "python", "-I", "-c", IMPORT_ALL, request, cwd=tmp_path)) > 5
+
+
+def test_without_an_extra_the_command_says_what_to_install(installed, tmp_path):
+    command = [installed("") / "bilateral"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == "error: typer is not installed; install the command line: pip install 'bilateral[cli]'\n"
+
+
+def test_command_line_lists_the_deployed_registries(installed, tmp_path):
+    listed = json.loads(run(installed("cli") / "bilateral", "deployment", "list", "--json", cwd=tmp_path))
+    assert 8453 in {entry["chain"] for entry in listed}
+
+
+def test_index_reads_a_chain(installed, tmp_path, chain, identity, owner, record):
+    identity.register(sender=owner)
+    source = ("--rpc-url", chain.provider.uri, "--deployment", record, "--database", "sqlite:///index.sqlite")
+    bilateral = installed("index,cli") / "bilateral"
+    run(bilateral, "index", "run", *source, "--until-head", cwd=tmp_path)
+    (state,) = json.loads(run(bilateral, "index", "status", "--database", source[-1], "--json", cwd=tmp_path))
+    assert state["block"] == chain.blocks.height
+
+
+def test_analysis_of_an_index_without_its_extra_says_what_to_install(installed, tmp_path):
+    command = [installed("index,cli") / "bilateral", "index", "analyse", "--database", "sqlite:///index.sqlite"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
+    assert ran.stderr.endswith("missing: install them with pip install 'bilateral[trust]'\n")
+
+
+def test_ipfs_names_a_file(installed, tmp_path):
+    program = "from bilateral.documents.cid import Cid; print(Cid.of_raw(b'hello'))"
+    assert "bafkrei" in run(installed("ipfs") / "python", "-c", program, cwd=tmp_path)
+
+
+def test_trust_analysis_reads_tables(installed, tmp_path):
+    scene = Scene()
+    scene.agent(1, "owner")
+    scene.feedback("client", 1, 90)
+    addressed(scene.tables()).write(tmp_path / "tables")
+    words = ("trust", "analyse", "--tables", "tables", "--out", "results", "--json")
+    told = json.loads(run(installed("trust,cli") / "bilateral", *words, cwd=tmp_path))
+    assert (told["agents"], told["opinions"]) == (1, 1)
+
+
+def test_x402_lists_the_keys_of_an_agent(installed, tmp_path, chain, identity, owner, record):
+    identity.register("data:application/json,{}", sender=owner)
+    words = ("x402", "signers", "list", identity.getAgentCount(), "--json")
+    node = ("--rpc-url", chain.provider.uri, "--deployment", record)
+    assert json.loads(run(installed("x402,cli") / "bilateral", *words, *node, cwd=tmp_path)) == []

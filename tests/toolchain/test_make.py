@@ -1,0 +1,24 @@
+"""`make help` lists every target under what it is for."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+from scripts._build import ROOT
+
+
+def test_every_target_is_listed_once_in_a_group_and_those_of_maintainers_last():
+    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout  # noqa: S607
+    groups = {}
+    for paragraph in listed.strip().split("\n\n"):
+        title, *lines = paragraph.splitlines()
+        groups[title] = [re.match(r"  ([a-z-]+) +\S", line)[1] for line in lines]
+    assert next(iter(groups)) == "Try it"
+    assert list(groups)[-1] == "For maintainers"
+    assert {"demo", "play"} <= set(groups["Try it"])
+    assert {"dist", "lock"} <= set(groups["For maintainers"])
+    makefile = (ROOT / "Makefile").read_text()
+    targets = re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)
+    assert sorted(name for names in groups.values() for name in names) == sorted(targets)
+    assert sorted(re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)[1].split()) == sorted(targets)

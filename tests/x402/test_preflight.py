@@ -1,0 +1,158 @@
+"""A server with wrong settings does not start, or says so; and anybody can check a server from outside."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from flask import Flask
+from starlette.testclient import TestClient
+from x402 import x402ResourceServer, x402ResourceServerSync
+
+from bilateral.errors import InvalidArgumentError, UnreachableDocumentError
+from bilateral.x402 import (
+    Preflight,
+    PreflightError,
+    Reputation8004ResourceServerExtension,
+    Secp256k1Key,
+    check_url,
+    declare_8004_reputation,
+)
+from bilateral.x402.asgi import ReputationMiddleware
+from bilateral.x402.wsgi import protect_flask
+from scripts._x402 import serving
+from tests.sdk.servers import HttpServer, redirect, respond
+from tests.x402.world import SIGNING_KEY, resource_server, route, serving_wsgi, signer_entry
+
+OTHER_KEY = Secp256k1Key(bytes(range(3, 35)))
+
+
+@pytest.fixture(scope="module")
+def expired(register, seller, publish):
+    """An agent whose file lists the key until yesterday."""
+    agent_id = register(seller)
+    publish(agent_id, signer_entry(valid_until=1))
+    return agent_id
+
+
+@pytest.fixture(scope="module")
+def unpublished(register, seller):
+    """An agent without a registration file."""
+    return register(seller)
+
+
+@pytest.fixture(params=["honest", "unlisted key", "expired key", "no file", "other wallet", "no agent"])
+def case(request, seller, stranger):
+    """A server's key, its agent by a fixture or a number, its payTo, and the code of each finding."""
+    agent, key, pay_to = "agent", SIGNING_KEY, seller.address
+    codes = {
+        "honest": ["", ""],
+        "unlisted key": ["", "key_not_listed"],
+        "expired key": ["", "no_valid_signers"],
+        "no file": ["", "file_missing"],
+        "other wallet": ["payment_address_mismatch", ""],
+        "no agent": ["payment_address_mismatch", "agent_not_found"],
+    }[request.param]
+    if request.param == "unlisted key":
+        key = OTHER_KEY
+    if request.param == "other wallet":
+        pay_to = stranger.address
+    agent = {"expired key": "expired", "no file": "unpublished"}.get(request.param, agent)
+    agent_id = 10**9 if request.param == "no agent" else request.getfixturevalue(agent)
+    return key, agent_id, pay_to, codes
+
+
+@pytest.fixture
+def parts(case, facilitator, token, deployment):
+    """Makes the SDK's server with the extension and the routes of a case."""
+    key, agent_id, pay_to, _ = case
+
+    def make(kind):
+        server = resource_server(kind, facilitator, Reputation8004ResourceServerExtension(key))
+        return {"GET /weather": route(token.address, pay_to, declare_8004_reputation(agent_id, deployment))}, server
+
+    return make
+
+
+def open_fastapi(parts, preflight):
+    app = FastAPI()
+    routes, server = parts(x402ResourceServer)
+    app.add_middleware(ReputationMiddleware, routes=routes, server=server, preflight=preflight)
+    stack = ExitStack()
+    if preflight is not None and preflight.on_problem == "fail":
+        stack.enter_context(TestClient(app))  # it raises what stops the start
+        stack.close()
+    return serving(app)
+
+
+def open_flask(parts, preflight):
+    app = Flask("shop")
+    routes, server = parts(x402ResourceServerSync)
+    protect_flask(app, routes, server, preflight=preflight)
+    return serving_wsgi(app)
+
+
+@pytest.fixture(params=[open_fastapi, open_flask], ids=["FastAPI", "Flask"])
+def start(request, parts):
+    return lambda preflight: request.param(parts, preflight)
+
+
+def test_server_with_wrong_settings_does_not_start(start, case, verifier):
+    codes = case[3]
+    if not any(codes):
+        with start(Preflight(verifier)) as url:
+            assert httpx.get(url + "/weather").status_code == 402
+        return
+    with pytest.raises(PreflightError, match="GET /weather") as failure:
+        start(Preflight(verifier))
+    assert len(failure.value.problems) == sum(map(bool, codes))
+
+
+def test_server_with_wrong_settings_starts_with_a_warning_if_it_shall(start, case, verifier, caplog):
+    codes = case[3]
+    with caplog.at_level(logging.ERROR, "bilateral.x402"), start(Preflight(verifier, "warn")) as url:
+        assert httpx.get(url + "/weather").status_code == 402
+    assert sum("GET /weather" in it.getMessage() for it in caplog.records) == sum(map(bool, codes))
+
+
+def test_server_without_a_preflight_says_that_nothing_is_checked(start, caplog):
+    with caplog.at_level(logging.WARNING, "bilateral.x402"), start(None) as url:
+        assert httpx.get(url + "/weather").status_code == 402
+    assert any("nothing checks the agent" in it.getMessage() for it in caplog.records)
+
+
+def test_server_is_checked_from_outside(start, case, verifier):
+    """Which key signs is not known outside, so an unlisted one is not noticed."""
+    with start(None) as url:
+        findings = check_url(verifier, url + "/weather")
+    assert [it.check for it in findings] == ["wallet", "keys"]
+    expected = ["" if code == "key_not_listed" else code for code in case[3]]
+    assert [it.code for it in findings] == expected
+
+
+def test_wallet_that_is_computed_for_each_request_is_not_checked(verifier, token, agent, deployment):
+    routes = {"GET /": route(token.address, lambda _: "0x", declare_8004_reputation(agent, deployment))}
+    findings = Preflight(verifier).run(routes, {"8004-reputation": SIGNING_KEY.public_key})
+    assert [(it.check, it.code) for it in findings] == [("keys", "")]
+
+
+def test_setting_is_known(verifier):
+    with pytest.raises(InvalidArgumentError, match="on_problem is 'ignore'"):
+        Preflight(verifier, "ignore")
+
+
+def test_url_that_asks_for_no_payment_is_named(verifier):
+    with HttpServer() as server:
+        server.routes |= {"/free": b"snow", "/moved": redirect("/free")}
+        server.routes["/bare"] = lambda handler: respond(handler, b"{}", 402)
+        server.routes["/other"] = lambda handler: respond(handler, b"{}", 402, **{"PAYMENT-REQUIRED": "e30="})
+        for path, status in (("/free", 200), ("/moved", 302)):
+            with pytest.raises(InvalidArgumentError, match=f"answers {status}, not 402"):
+                check_url(verifier, server.url + path)
+        assert [it.code for it in check_url(verifier, server.url + "/bare")] == ["invalid_declaration"]
+        assert [it.code for it in check_url(verifier, server.url + "/other")] == ["not_declared"]
+    with pytest.raises(UnreachableDocumentError, match="cannot be reached"):
+        check_url(verifier, "http://127.0.0.1:9/")
