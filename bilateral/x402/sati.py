@@ -138,11 +138,12 @@ def read_attestation(content: bytes, schemas: Mapping[str, Schema], holder: str 
         raise MalformedAccountError("an attestation", f"its schema {attestation.schema} is unknown")
     schema, data = schemas[attestation.schema], attestation.data
     message, digest = data.message(schema.name), data.interaction_hash(attestation.schema)
-    expected = {
+    roles: dict[Mode, list[tuple[str | None, bytes]]] = {
         "both": [(holder, digest), (data.counterparty, message)],
         "counterparty": [(data.counterparty, message)],
         "owner": [(holder, digest)],
-    }[schema.mode]
+    }
+    expected = roles[schema.mode]
     if len(expected) != len(attestation.signatures):
         problem = f"it has {len(attestation.signatures)} signatures, and its schema asks for {len(expected)}"
         return ReadAttestation(attestation, "unverifiable", problem)
