@@ -89,8 +89,10 @@ class BlindVault:
             The stored opening: the first one for this interaction, of the same rating.
 
         Raises:
+            InvalidArgumentError: The rating is out of range.
             AlreadySealedError: A different rating is stored for this interaction.
         """
+        opening.seal_for(envelope)  # refuses a rating that could never be opened, before it is stored
         key = _key(domain, envelope)
         marks = ", ".join("?" * len(key))
         with closing(self._connect()) as database, database:

@@ -68,8 +68,13 @@ def seal_rating(  # noqa: PLR0913, PLR0917  # the method's own parameters
     return (yield from _sign(state, vault, envelope, opening))
 
 
-def seal_feedback(
-    state: ClientState, vault: BlindVault, offer: SignedEnvelope, draft: Draft, lifetime: int
+def seal_feedback(  # noqa: PLR0913, PLR0917  # the method's own parameters
+    state: ClientState,
+    vault: BlindVault,
+    offer: SignedEnvelope,
+    draft: Draft,
+    agent_id: AgentLike | None,
+    lifetime: int,
 ) -> Operation[SignedEnvelope]:
     """See `Client.seal_feedback`."""
     theirs = offer.envelope
@@ -78,9 +83,11 @@ def seal_feedback(
     client = checksummed(registries.require_signer(state).address)
     if theirs.client != client:
         raise InvalidArgumentError(f"offer: it is for the client {theirs.client}, and the signer is {client}")
-    yield from _require_agent(state, "client", client, theirs.client_id)
+    deployment = yield from registries.connect(state)
+    agent = AgentId(theirs.server_id, deployment.chain_id)
+    if agent_id is not None and registries.agent_of(deployment, agent_id) != agent:
+        raise InvalidArgumentError(f"offer: it is of the server {agent}, not of {agent_id}")
     yield from verify(state, offer)
-    agent = AgentId(theirs.server_id, (yield from registries.connect(state)).chain_id)
     arguments = yield from feedback.arguments_of(state, agent, draft)
     if documents.are_published(state, arguments):
         raise InvalidArgumentError(

@@ -70,6 +70,7 @@ class BlindMethods(Runner):
         *,
         feedback_uri: str = "",
         feedback_hash: bytes | str | None = None,
+        agent_id: AgentLike | None = None,
         lifetime: int = MAX_CLIENT_LIFETIME,
     ) -> SignedEnvelope:
         """Seal feedback about the server that made an offer, as its client. Nothing is sent.
@@ -85,6 +86,7 @@ class BlindMethods(Runner):
                 the feedback before it is sealed.
             feedback_uri: As `give_feedback`.
             feedback_hash: As `give_feedback`.
+            agent_id: The agent that you mean to rate; an offer of another one is refused.
             lifetime: Seconds until the envelope expires; at most one hour.
 
         Returns:
@@ -97,7 +99,7 @@ class BlindMethods(Runner):
             ContractRevertError: The registry would refuse the feedback: `self_feedback`, `erc721_nonexistent_token`.
         """
         draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
-        return self._run(blind.seal_feedback(self._state, vault, offer, draft, lifetime))
+        return self._run(blind.seal_feedback(self._state, vault, offer, draft, agent_id, lifetime))
 
     def verify_envelope(self, envelope: SignedEnvelope) -> None:
         """Check an envelope: its deadline, its signature, and that both accounts speak as their agents.
