@@ -22,7 +22,7 @@ from scripts._anvil import restore
 from tests.ratings.blind.model import FREE, SEALED, Model, RefusedError, Terms
 from tests.sequences import play
 
-EXAMPLES, STEPS = 10, 30
+EXAMPLES, STEPS = 12, 30
 LEAST_ACCEPTED = 5
 """The fewest calls of each function that must succeed in a run."""
 
@@ -103,8 +103,22 @@ class BlindMachine(RuleBasedStateMachine):
         agents = list(self.world.agents.values())
         return agents[client], agents[server]
 
-    def deal(self, back):
-        return self.deals[-1 - min(back, len(self.deals) - 1)]
+    def deal(self, back, is_wanted):
+        """Take the newest deal that the call is likely to accept, or now and then any other one."""
+        wanted = [each for each in self.deals if is_wanted(each[0])]
+        if not wanted and back <= 1:
+            self.agree(0, 1, 50, 95, is_taken=False, is_late=False, is_foreign=False)
+            terms, deal = self.deals[-1]
+            if is_wanted == self.is_sealed:
+                self.call("seal", lambda: deal.seal(self.world.relayer), lambda: self.model.seal(terms, False))
+            return terms, deal
+        return wanted[-1] if wanted and back <= 1 else self.deals[-1 - min(back, len(self.deals) - 1)]
+
+    def is_free(self, terms):
+        return terms.pair not in self.model.ratings
+
+    def is_sealed(self, terms):
+        return self.model.sealed.get(terms.pair, (None,))[0] is terms and self.model.ratings[terms.pair][0] == SEALED
 
     @initialize(value=st.integers(1, 99))
     def first_deal(self, value):
@@ -153,18 +167,18 @@ class BlindMachine(RuleBasedStateMachine):
 
     @rule(back=latest, forged=seldom)
     def seal(self, back, forged):
-        terms, deal = self.deal(back)
+        terms, deal = self.deal(back, self.is_free)
         signatures = self.signatures(deal, forged)
         self.call("seal", lambda: deal.seal(self.world.relayer, signatures), lambda: self.model.seal(terms, forged))
 
     @rule(back=latest, other=latest, crossed=seldom)
     def open(self, back, other, crossed):
-        terms, deal, values = self.openings(back, other, crossed)
+        terms, deal, values = self.openings(self.deal(back, self.is_sealed), other, crossed)
         self.call("open", lambda: deal.open(self.world.relayer), lambda: self.model.open(terms, values))
 
     @rule(back=latest, other=latest, crossed=seldom)
     def open_feedback(self, back, other, crossed):
-        terms, deal, values = self.openings(back, other, crossed)
+        terms, deal, values = self.openings(self.deal(back, self.is_sealed), other, crossed)
         self.call(
             "openFeedback",
             lambda: deal.open_feedback(self.world.relayer),
@@ -173,14 +187,14 @@ class BlindMachine(RuleBasedStateMachine):
 
     @rule(back=latest, other=latest, crossed=seldom)
     def open_rating(self, back, other, crossed):
-        terms, deal, values = self.openings(back, other, crossed)
+        terms, deal, values = self.openings(self.deal(back, self.is_sealed), other, crossed)
         self.call(
             "openRating", lambda: deal.open_rating(self.world.relayer), lambda: self.model.open_rating(terms, values)
         )
 
     @rule(back=latest, other=latest, crossed=seldom, forged=seldom)
     def exchange(self, back, other, crossed, forged):
-        terms, deal, values = self.openings(back, other, crossed)
+        terms, deal, values = self.openings(self.deal(back, self.is_free), other, crossed)
         signatures = self.signatures(deal, forged)
         self.call(
             "exchange",
@@ -191,10 +205,10 @@ class BlindMachine(RuleBasedStateMachine):
     def signatures(self, deal, forged):
         return (replace(deal, signers=(self.world.relayer, self.world.relayer)) if forged else deal).signatures
 
-    def openings(self, back, other, crossed):
-        """Take the openings of the deal, or of another one."""
-        terms, deal = self.deal(back)
-        source, _ = self.deal(other) if crossed else (terms, deal)
+    def openings(self, chosen, other, crossed):
+        """Take the openings of a deal, or of another one."""
+        terms, deal = chosen
+        source, _ = self.deal(other, self.is_sealed) if crossed else (terms, deal)
         changed = replace(deal, feedback=BlindFeedback(source.feedback, 0, "starred"), rating=source.rating)
         return terms, changed, (source.feedback, source.rating)
 
