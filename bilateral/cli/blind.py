@@ -96,6 +96,15 @@ def list_(invocation: Invocation, vault: Vault = None) -> None:
     invocation.output.results(rows, views)
 
 
+@command(app, "verify", "bilateral blind verify server.json")
+def verify(invocation: Invocation, envelope: EnvelopeFile) -> None:
+    """Check an envelope: its deadline, its signature, and the agents of both accounts."""
+    (signed,) = _read(invocation, [envelope])
+    with invocation.reading() as client:
+        client.verify_envelope(signed)
+    invocation.output.raw(signed.to_json())
+
+
 @command(app, "seal", "bilateral blind seal client.json server.json --account relay", writes=True)
 def seal(invocation: Invocation, envelope: EnvelopeFile, other: OtherFile) -> None:
     """Store both envelopes on chain, so that neither rating can change. Nothing is shown."""
