@@ -87,17 +87,6 @@ contract BlindRatingsProof is Proof {
         _proveBlind(state.packed, rating);
     }
 
-    function check_openFeedbackSetsOneBitOfTheStoredPair(
-        IBlindRatings.Pair memory pair,
-        bytes32 clientSalt
-    ) external reachesItsEnd changesOnlyThePair(pair) {
-        State memory former = _reachable(pair.clientId, pair.serverId);
-        _registry.openFeedback(pair, _feedback(), clientSalt);
-        State memory state = _state(pair.clientId, pair.serverId);
-        _prove(former.word == _hash(pair) && state.word == former.word | 1);
-        _prove(state.packed == former.packed);
-    }
-
     function check_openRatingNeedsTheStoredPairAndKeepsIt(
         IBlindRatings.Pair memory pair,
         uint8 rating,
