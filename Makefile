@@ -113,7 +113,7 @@ prove: compile ## Prove the statements of tests/proofs/, play long sequences of 
 	@$(BIN)/python -m tests.system $(EXAMPLES)
 	@$(BIN)/python -m tests.index.chaos $(CHAOS)
 	@$(BIN)/python -m bench.x402.proofs $(PAID)
-	@BILATERAL_FUZZ=$(FUZZED) $(BIN)/ape test tests/solana/test_fuzz.py --numprocesses 0
+	@BILATERAL_FUZZ=$(FUZZED) $(BIN)/ape test tests/solana/test_fuzz.py tests/solana/test_attestations.py --numprocesses 0
 
 mutate: compile ## Change the contracts one line at a time and count the changes that tests notice. Resumable.
 	@./assurance/setup.sh
@@ -126,7 +126,7 @@ fuzz-api: compile ## Send requests made of the OpenAPI document to the service o
 	@./assurance/fuzz.sh $(REQUESTS)
 
 fuzz-graphql: compile ## Send made-up GraphQL queries to the service on both engines; QUERIES to each, from SEED.
-	@QUERIES=$(QUERIES) SEED=$(SEED) LONGEST=2 $(BIN)/ape test tests/api/graphql/test_fuzz.py --numprocesses 0 -s
+	@QUERIES=$(QUERIES) SEED=$(SEED) LONGEST=2 $(BIN)/ape test tests/api/graphql/test_fuzz.py tests/solana/test_attestations.py --numprocesses 0 -s
 
 ##@ Measure
 

@@ -51,6 +51,7 @@ STORAGE = {
     "FeedbackStore.t.sol": "OpenFeedbackStore",
     "FeedbackTags.t.sol": "OpenFeedbackStore",
     "Ratings.t.sol": "BidirectionalReputationRegistry",
+    "BlindRatings.t.sol": "BidirectionalReputationRegistry",
     "AuthorizedRecords.t.sol": "AuthorizedReputationRegistry",
     "ValidationWords.t.sol": "ValidationRegistry",
     "CompanionDirectory.t.sol": "CompanionDirectory",

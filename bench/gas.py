@@ -7,13 +7,13 @@ from pathlib import Path
 
 import ape
 
-from bench import authorized, buyers, companion, identity, ratings, reputation, validation
+from bench import authorized, blind, buyers, companion, identity, ratings, reputation, validation
 from bench.measurement import GasCase, World
 from scripts._anvil import restore
 
 CASES: dict[str, list[GasCase]] = {
     "IdentityRegistry": identity.CASES,
-    "BidirectionalReputationRegistry": [*reputation.CASES, *ratings.CASES],
+    "BidirectionalReputationRegistry": [*reputation.CASES, *ratings.CASES, *blind.CASES],
     "AuthorizedReputationRegistry": authorized.CASES,
     "ValidationRegistry": validation.CASES,
     "CompanionDirectory": companion.CASES,

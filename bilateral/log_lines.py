@@ -20,8 +20,12 @@ class SafeFormatter(logging.Formatter):
     """Formats a record as one line, and a traceback as indented lines. No character of them moves a cursor.
 
     A message may hold words of a stranger: of a node, a file, a request. Characters that are not printable, such as
-    line breaks and the escape sequences of terminals, are shown as Python escapes.
+    line breaks and the escape sequences of terminals, are shown as Python escapes. Times are of UTC, and say so.
     """
+
+    converter = staticmethod(time.gmtime)
+    default_time_format = "%Y-%m-%dT%H:%M:%S"
+    default_msec_format = "%s.%03dZ"
 
     def format(self, record: logging.LogRecord) -> str:
         """See the class."""

@@ -24,6 +24,7 @@ def cli() -> None:
     logger.set_level(logging.CRITICAL)
     get_rich_console(sys.stdout).quiet = True  # Ape would print the trace of each refusal
     console = Console(width=110, highlight=False)
+    console.print("The story starts a chain and deploys the registries. It usually takes half a minute.")
     try:
         with Stage.opened(console) as stage:
             from scripts._demo.story import CHAPTERS  # noqa: PLC0415

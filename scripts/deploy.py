@@ -81,6 +81,7 @@ def cli(  # noqa: PLR0913, PLR0917  # as many as the user has options
         entries = load_parameters(parameters)
         addresses = canonical_addresses(chain.chain_id, entries, canonical)
         others = given_addresses(entries, given)
+        console.print(f"Building {len(entries)} contracts and reading chain {chain.chain_id}, usually in 5 seconds …")
         plan = make_plan(entries, addresses | others)
         with store.locked(chain.chain_id):
             states = survey(chain, plan, store.load(chain.chain_id, chain.network))
@@ -105,6 +106,7 @@ def cli(  # noqa: PLR0913, PLR0917  # as many as the user has options
                     console.print("The sources have uncommitted changes: without these, nobody can verify contracts.")
                 if not provider.network.is_dev and not yes:
                     click.confirm(f"Deploy to {chain.network} (chain {chain.chain_id})?", abort=True)
+                console.print("Each contract usually takes one or two blocks.")
             if missing and yes:
                 wallet.sign_unattended()
             outcomes = list(execute(chain, wallet, plan, store, timeout=timeout, tell=console.print))

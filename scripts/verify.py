@@ -44,6 +44,7 @@ def cli(provider: ProviderAPI, records: Path, timeout: float, explorer_url: str 
             record = store.load(chain.chain_id, chain.network)
             if not record.contracts:
                 raise DeploymentError(f"Nothing is on record for chain {chain.chain_id}: ape run deploy")
+            console.print("Publishing what is on record; a verdict usually takes 10 to 60 seconds for each contract.")
             explorer = open_explorer(provider.network, explorer_url)
             for name, entry in sorted(record.contracts.items()):
                 if not entry.verified:

@@ -10,7 +10,7 @@ import typer
 from typer.main import get_command as make_command
 
 from bilateral.cli import search, service
-from bilateral.cli.errors import ExitCode, InterruptionError, UsageProblemError
+from bilateral.cli.errors import ExitCode, InterruptionError, Stopped, TerminationError, UsageProblemError
 from bilateral.cli.groups import GROUPS
 from bilateral.cli.help import ExampleGroup, example_text
 from bilateral.cli.invocation import Invocation
@@ -49,7 +49,7 @@ class CommandLine(ExampleGroup):
         except typer.TyperException as error:
             output.fail(UsageProblemError(_usage_message(error)))
         if code == ExitCode.INTERRUPTED:  # Typer makes it of a KeyboardInterrupt
-            output.fail(InterruptionError())
+            output.fail(TerminationError() if Stopped.was_raised else InterruptionError())
         sys.exit(code or ExitCode.DONE)
 
     def list_commands(self, ctx: Any) -> list[str]:

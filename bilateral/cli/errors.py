@@ -41,7 +41,13 @@ class ExitCode(IntEnum):
 
 
 class Stopped(KeyboardInterrupt):  # a request, not an error
-    """A signal asks the process to end, as a supervisor or a closed terminal does."""
+    """A signal asks the process to end, as a supervisor or a closed terminal does.
+
+    Attributes:
+        was_raised: True once it was. Typer makes it the exit code of a user's interruption.
+    """
+
+    was_raised = False
 
 
 def stop_by_signal(*_: object) -> NoReturn:
@@ -50,6 +56,7 @@ def stop_by_signal(*_: object) -> NoReturn:
     Raises:
         Stopped: Always.
     """
+    Stopped.was_raised = True
     raise Stopped
 
 
@@ -171,6 +178,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             index_errors.EndpointLiesError,
             index_errors.EndpointRefusesError,
             index_errors.FirstBlockAheadError,
+            index_errors.MissingLogsError,
             index_errors.NoEndpointError,
             solana_errors.SolanaError,
         ),

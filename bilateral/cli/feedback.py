@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from bilateral.cli.blind import Offer, Vault, seal_feedback
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.local_names import parse_feedback
 from bilateral.cli.options import (
@@ -92,6 +93,7 @@ class _Said:
     "bilateral feedback give 42 87 --tag1 starred --account alice",
     "bilateral feedback give 42 4.5 --stars --text 'fast and right' --account alice",
     "bilateral feedback give 42 -3.2 --tag1 tradingYield --tag2 week --account alice --dry-run",
+    "bilateral feedback give 42 87 --blind server.json --account alice > client.json",
     writes=True,
     stores=True,
     takes_negative_numbers=True,
@@ -112,12 +114,17 @@ def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
     file: File = None,
     uri: FileUri = "",
     file_hash: FileHash = None,
+    blind: Offer = None,
+    vault: Vault = None,
 ) -> None:
-    """Rate an agent."""
+    """Rate an agent. With --blind, seal the feedback and write its envelope as JSON instead."""
     said = _said(
         invocation, value, stars, tag1, file, text=text, capability=capability, name=name, skill=skills, task=task
     )
-    invocation.write(
+    if blind is not None:
+        content = (said.value, said.tag1, tag2, endpoint, said.file)
+        return seal_feedback(invocation, agent, content, (uri, file_hash), blind, vault)
+    return invocation.write(
         "Feedback given",
         lambda client: client.give_feedback(
             agent, said.value, said.tag1, tag2, endpoint, said.file, feedback_uri=uri, feedback_hash=file_hash

@@ -9,6 +9,7 @@ GROUPS: Final = {
     "agent": "Register agents, show them, change them, transfer them.",
     "feedback": "Give feedback, read it, average it, answer it, revoke it.",
     "rate": "Rate clients and validators as a server, and read such ratings. A rating is final.",
+    "blind": "Seal and open ratings that neither side sees before both have rated.",
     "validation": "Request validations of an agent's work, answer them, read the answers.",
     "auth": "Authorise feedback as an agent's owner, give it as a client, read it.",
     "signals": "Publish what a watchtower measures.",

@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 
 app = make_group("index")
 
-_PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "psycopg", "sqlalchemy")
+_PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "prometheus_client", "psycopg", "sqlalchemy")
 """The packages of the extra, by the names under which they are imported."""
+
+_SIGNAL_EXIT: Final = 128
+"""The exit code of a command that a signal ended, less the signal's number."""
 
 Database = Annotated[
     str | None,
@@ -93,6 +96,24 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
         int | None,
         typer.Option("--file-workers", min=1, max=64, help="The files to fetch at once; 4 if left out."),
     ] = None,
+    max_wait: Annotated[
+        float | None,
+        typer.Option(
+            "--max-wait",
+            min=0,
+            metavar="SECONDS",
+            help="With --until-head: the longest wait for a node or database that fails; 120 if left out.",
+        ),
+    ] = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            "--metrics-port", min=0, max=65535, help="Answer monitors at this port: /healthz, /readyz and /metrics."
+        ),
+    ] = None,
+    metrics_host: Annotated[
+        str, typer.Option("--metrics-host", metavar="ADDRESS", help="The address to answer monitors at.")
+    ] = "127.0.0.1",
     trust_reorganisation: Annotated[
         bool,
         typer.Option(
@@ -101,6 +122,14 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     ] = False,
 ) -> None:
     """Follow one or more chains, and write their events, and the files that they name, into the database."""
+    stop, signals = threading.Event(), list[int]()
+
+    def end(number: int, _: object) -> None:
+        signals.append(number)
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):  # before the imports, which an exception would break off
+        signal.signal(number, end)
     require_extra()
     from bilateral.index.process import follow_chains  # noqa: PLC0415  # slow to import
 
@@ -108,13 +137,15 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     count = 0 if no_files else file_workers or settings.files.workers
     chains = tuple(replace(chain, trusts_reorganisation=trust_reorganisation) for chain in settings.chains)
     settings = replace(settings, chains=chains, files=replace(settings.files, workers=count))
-    stop = threading.Event()
+    if max_wait is not None:
+        settings = replace(settings, max_wait=max_wait)
     log_steps()
     with open_index(database or settings.database, creates=True) as engine:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: stop.set())
-        follow_chains(engine, settings, stop=stop, until_head=until_head)
+        with _monitored(engine, metrics_host, metrics_port):
+            is_done = follow_chains(engine, settings, stop=stop, until_head=until_head)
         _show_status(invocation, engine)
+    if not is_done:
+        raise typer.Exit(_SIGNAL_EXIT + signals[0])
 
 
 @command(app, "status", "bilateral index status", is_local=True)
@@ -310,6 +341,19 @@ def open_index(url: str | None, *, creates: bool = False) -> Iterator[Engine]:
             engine.dispose()
 
 
+@contextmanager
+def _monitored(engine: Engine, host: str, port: int | None) -> Iterator[None]:
+    """Answer monitors meanwhile, if a port is named."""
+    if port is None:
+        yield
+        return
+    from bilateral.index.monitoring import monitored  # noqa: PLC0415  # slow to import
+
+    with monitored(engine, host, port) as actual:
+        logging.getLogger("bilateral.index").info("metrics=http://%s:%d/metrics", host, actual)
+        yield
+
+
 def _show_status(invocation: Invocation, engine: Engine) -> None:
     """Show the status of all chains."""
     from bilateral.index.status import ChainStatus, chain_statuses  # noqa: PLC0415  # slow to import
@@ -319,7 +363,7 @@ def _show_status(invocation: Invocation, engine: Engine) -> None:
 
     names = (
         *("chain_id", "block", "head", "lag", "finalized", "event_rows"),
-        *("reorganizations", "last_reorganization_at", "last_reorganization_depth", "endpoint"),
+        *("reorganizations", "last_reorganization_at", "last_reorganization_depth", "endpoint", "problem"),
     )
     files = ("files_waiting", "files_loaded", "files_malformed", "files_failed")
     found: list[ChainStatus] = chain_statuses(engine)

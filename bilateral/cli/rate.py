@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from bilateral.cli.blind import Vault, vault_at
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from bilateral.client import AgentLike
 
@@ -46,6 +48,14 @@ Confirmations = Annotated[
         help="Wait until the rated agent has had its owner for N blocks, because a rating is final.",
     ),
 ]
+Interaction = Annotated[
+    str | None,
+    typer.Option("--blind", metavar="INTERACTION", help="Seal the rating for this interaction: 0x and 64 digits."),
+]
+ClientAccount = Annotated[
+    str | None,
+    typer.Option("--client-account", metavar="ADDRESS", help="With --blind: the account that gives the feedback."),
+]
 Pairs = Annotated[
     list[str], typer.Argument(metavar="AGENT=RATING...", help="Agents with their ratings.", show_default=False)
 ]
@@ -59,7 +69,13 @@ class _Expected(NamedTuple):
     timeout: float
 
 
-@command(app, "client", "bilateral rate client 7 90 --account server", writes=True)
+@command(
+    app,
+    "client",
+    "bilateral rate client 7 90 --account server",
+    "bilateral rate client 7 90 --blind 0x9c2f… --client-account 0xf39F… --account server > server.json",
+    writes=True,
+)
 def client(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     subject: Subject,
@@ -67,8 +83,14 @@ def client(  # noqa: PLR0913, PLR0917  # as many as the user has options
     server: Server = None,
     owner: Owner = None,
     confirmations: Confirmations = 1,
+    blind: Interaction = None,
+    client_account: ClientAccount = None,
+    vault: Vault = None,
 ) -> None:
-    """Rate a client. A rating is final."""
+    """Rate a client. A rating is final. With --blind, seal the rating and write its envelope as JSON instead."""
+    if blind is not None:
+        _seal(invocation, subject, rating, blind, client_account, vault)
+        return
     expected = _Expected(server, confirmations, invocation.settings.timeout)
     invocation.write("Client rated", lambda it: it.rate_client(subject, rating, owner=owner, **expected._asdict()))
 
@@ -135,6 +157,24 @@ def show(
             "rating": lambda each: each.rating,
         },
     )
+
+
+def _seal(  # noqa: PLR0913, PLR0917  # as many as the user has options
+    invocation: Invocation, subject: str, rating: int, interaction: str, account: str | None, vault: Path | None
+) -> None:
+    """Seal a rating of a client, and write its envelope.
+
+    Raises:
+        InvalidArgumentError: The client's account is missing, or the interaction is malformed.
+    """
+    from bilateral.client.inputs import hash_bytes  # noqa: PLC0415  # slow to import
+
+    if account is None:
+        raise InvalidArgumentError("--blind needs --client-account, the account that gives the feedback")
+    named = hash_bytes(interaction, "--blind")
+    with invocation.signing() as it:
+        signed = it.seal_rating(vault_at(vault), subject, rating, client=account, interaction=named)
+    invocation.output.raw(signed.to_json())
 
 
 def _pairs(entries: Sequence[str]) -> dict[AgentLike, int]:

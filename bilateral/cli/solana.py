@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 app = make_group("solana")
 
 CHAINS: Final = {"mainnet": MAINNET, "devnet": DEVNET, "testnet": TESTNET}
+SOLANA_NODE_VARIABLE: Final = "BILATERAL_SOLANA_RPC_URL"
 KEY_FILE_VARIABLE: Final = "BILATERAL_SOLANA_KEY_FILE"
 
 _KEY_BYTES: Final = 64
@@ -35,7 +36,7 @@ Address = Annotated[
 ]
 Node = Annotated[
     str,
-    typer.Option("--node", envvar="BILATERAL_SOLANA_RPC_URL", metavar="URL", help="The URL of a node of Solana."),
+    typer.Option("--node", envvar=SOLANA_NODE_VARIABLE, metavar="URL", help="The URL of a node of Solana."),
 ]
 Chain = Annotated[
     str,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -12,11 +13,14 @@ from bilateral.cli.errors import ExitCode, KeyUnavailableError
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.keys import find_passphrase
 from bilateral.cli.options import Agent, command, make_group, moment
+from bilateral.cli.solana import CHAINS, SOLANA_NODE_VARIABLE
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import printable, quoted
 
 if TYPE_CHECKING:
+    from bilateral.contracts import Deployment
     from bilateral.documents import Signer
+    from bilateral.node.transport import Provider
     from bilateral.x402.keys import InteractionKey
 
 app = make_group("x402")
@@ -34,24 +38,42 @@ _HOUR: Final = timedelta(hours=1)
     "check",
     "bilateral x402 check https://agent.example/weather",
     "bilateral x402 check https://agent.example/forecast --method POST --body-file question.json",
+    "bilateral x402 check https://agent.example/weather --solana-node https://api.devnet.solana.com --cluster devnet",
 )
-def check(
+def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     url: Annotated[str, typer.Argument(metavar="URL", help="The URL of a paid route.", show_default=False)],
     method: Annotated[str, typer.Option("--method", metavar="NAME", help="The method of the request.")] = "GET",
     body_file: Annotated[
         Path | None, typer.Option("--body-file", metavar="FILE", help="A file with the body of the request.")
     ] = None,
+    solana_node: Annotated[
+        str | None,
+        typer.Option(
+            "--solana-node",
+            envvar=SOLANA_NODE_VARIABLE,
+            metavar="URL",
+            help="A node of Solana, for servers that are paid there. The node of an EVM chain may then be left out.",
+        ),
+    ] = None,
+    cluster: Annotated[
+        str, typer.Option("--cluster", metavar="CHAIN", help="The chain of that node: mainnet, devnet or testnet.")
+    ] = "mainnet",
 ) -> None:
     """Ask a server for its price, and check its agent, wallet and keys. Nothing is paid. Exit code 13: problems."""
     from bilateral.x402.preflight import check_url  # noqa: PLC0415  # slow, and an extra
+    from bilateral.x402.solana import SatiReader  # noqa: PLC0415
     from bilateral.x402.verifier import Verifier  # noqa: PLC0415
 
     content = b"" if body_file is None else invocation.read_file(body_file)
-    with invocation.reading("Asking the server and the node") as client:
-        deployment, node = client.get_deployment(), str(invocation.settings.rpc_url)
-        with Verifier({node: deployment}, loader=invocation.loader()) as verifier:
-            findings = check_url(verifier, url, method, content=content)
+    readers = [] if solana_node is None else [SatiReader(solana_node, CHAINS.get(cluster, cluster))]
+    with ExitStack() as stack:
+        deployments: dict[str | Provider, Deployment] = {}
+        if not readers or invocation.settings.rpc_url is not None:
+            client = stack.enter_context(invocation.reading("Asking the server and the node"))
+            deployments = {str(invocation.settings.rpc_url): client.get_deployment()}
+        verifier = stack.enter_context(Verifier(deployments, readers=readers, loader=invocation.loader()))
+        findings = check_url(verifier, url, method, content=content)
     invocation.output.results(
         findings,
         {

@@ -1,11 +1,14 @@
 """The exceptions of the package. Each class has a `reason`, which programs can compare and which never changes."""
 
 from bilateral.errors.base import (
+    AlreadySealedError,
     BilateralError,
+    EnvelopeMismatchError,
     InvalidArgumentError,
     MalformedAuthorizationError,
     MalformedIdentifierError,
     MissingExtraError,
+    SealMismatchError,
     UnrepresentableValueError,
 )
 from bilateral.errors.client import (
@@ -23,6 +26,7 @@ from bilateral.errors.client import (
     NotAgentOwnerError,
     NotSentError,
     PaymentSettledHereError,
+    SealUnsettledError,
     SendUncertainError,
     SignerFailedError,
     TransactionDroppedError,
@@ -57,6 +61,7 @@ from bilateral.errors.documents import (
 
 __all__ = [
     "AgentUnsettledError",
+    "AlreadySealedError",
     "BatchInterruptedError",
     "BilateralError",
     "CidMismatchError",
@@ -64,6 +69,7 @@ __all__ = [
     "DocumentError",
     "DocumentTimeoutError",
     "DocumentTooLargeError",
+    "EnvelopeMismatchError",
     "FeeLimitError",
     "ForbiddenAddressError",
     "HashMismatchError",
@@ -86,6 +92,8 @@ __all__ = [
     "NotSentError",
     "PaymentSettledHereError",
     "RefusedDocumentError",
+    "SealMismatchError",
+    "SealUnsettledError",
     "SendUncertainError",
     "SignerFailedError",
     "TooManyRedirectsError",

@@ -56,6 +56,55 @@ class MalformedAuthorizationError(BilateralError, ValueError):
         super().__init__(f"invalid feedback authorisation (five words of 32 bytes and a signature): {problem}")
 
 
+class EnvelopeMismatchError(BilateralError, ValueError):
+    """Two envelopes of blind ratings do not belong together.
+
+    Attributes:
+        field: The field in which they differ.
+    """
+
+    reason = "envelope_mismatch"
+
+    def __init__(self, field: str, ours: object, theirs: object) -> None:
+        """Compose the message from the field and both values."""
+        client, server = (value.hex() if isinstance(value, bytes) else value for value in (ours, theirs))
+        super().__init__(
+            f"the client's envelope has {field} {client}, the server's has {server}: "
+            "ask for an envelope of this interaction"
+        )
+        self.field = field
+
+
+class SealMismatchError(BilateralError, ValueError):
+    """An opening does not belong to an envelope.
+
+    Attributes:
+        seal: The seal of the envelope.
+        opening: The hash of the opening.
+    """
+
+    reason = "seal_mismatch"
+
+    def __init__(self, seal: bytes, opening: bytes) -> None:
+        """Compose the message from both hashes."""
+        super().__init__(
+            f"the opening has the hash 0x{opening.hex()}, the envelope's seal is 0x{seal.hex()}: "
+            "open with the salt and the rating that were sealed"
+        )
+        self.seal = seal
+        self.opening = opening
+
+
+class AlreadySealedError(BilateralError, ValueError):
+    """Another rating is already sealed for this interaction. A second one would contradict the first."""
+
+    reason = "already_sealed"
+
+    def __init__(self, interaction: bytes) -> None:
+        """Compose the message from the interaction."""
+        super().__init__(f"another rating is already sealed for interaction 0x{interaction.hex()}: use the sealed one")
+
+
 class InvalidArgumentError(BilateralError, ValueError):
     """An argument is invalid, missing, or contradicts another."""
 

@@ -59,6 +59,19 @@ class AgentUnsettledError(BilateralError, TimeoutError):
         self.confirmations = confirmations
 
 
+class SealUnsettledError(BilateralError, TimeoutError):
+    """A pair of blind ratings has not been sealed for the requested number of blocks. Nothing was opened."""
+
+    reason = "seal_unsettled"
+
+    def __init__(self, client_id: int, server_id: int, confirmations: int, seconds: float) -> None:
+        """Compose the message from both sides, the number of blocks and the wait."""
+        super().__init__(
+            f"the pair of client {client_id} and server {server_id} has not been sealed for {confirmations} blocks "
+            f"after {seconds:g} seconds: seal it first, or wait for more blocks"
+        )
+
+
 class NotAgentOwnerError(BilateralError):
     """A registry accepts this signature from the agent's owner only.
 

@@ -134,6 +134,44 @@ class ValidatorRated(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class RatingsSealed(Event):
+    """A client and a server sealed their ratings of each other (ours).
+
+    Attributes:
+        client_id: The client's agent.
+        server_id: The server.
+        interaction: The id of the interaction.
+    """
+
+    client_id: int
+    server_id: int
+    interaction: bytes
+
+    abi_name: ClassVar = "RatingsSealed"
+
+
+@dataclass(frozen=True, slots=True)
+class RatingsOpened(Event):
+    """Blind ratings were opened (ours): the rating, the feedback, or both.
+
+    Attributes:
+        client_id: The client's agent.
+        server_id: The server.
+        interaction: The id of the interaction.
+        client: The account whose feedback belongs to the pair.
+        feedback_index: The index of the opened feedback, from 1; 0 if only the rating was opened.
+    """
+
+    client_id: int
+    server_id: int
+    interaction: bytes
+    client: str
+    feedback_index: int
+
+    abi_name: ClassVar = "RatingsOpened"
+
+
+@dataclass(frozen=True, slots=True)
 class AuthFeedback(Event):
     """A server authorised a client's feedback (August 2025).
 

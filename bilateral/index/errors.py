@@ -131,6 +131,26 @@ class FinalizedBlockError(BilateralError):
         self.finalized = finalized
 
 
+class MissingLogsError(BilateralError):
+    """A block's filter announces logs of a registry that nobody gives. Nothing was stored of it.
+
+    Attributes:
+        endpoint: The endpoint's host.
+        block: The number of the block.
+    """
+
+    reason = "missing_logs"
+
+    def __init__(self, endpoint: str, block: int) -> None:
+        """Compose the message from the block."""
+        super().__init__(
+            f"{endpoint} gives no log of block {block}, whose header announces logs of a registry, and no complete "
+            "receipts: add another --rpc-url. The index stays before this block"
+        )
+        self.endpoint = endpoint
+        self.block = block
+
+
 class ChainChangedError(BilateralError):
     """The chain changed while blocks were read, as a reorganisation changes it. Nothing was stored; read again.
 

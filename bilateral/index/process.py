@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.chain.follow import ENOUGH_LOGS
+from bilateral.index.errors import FirstBlockAheadError, NoEndpointError
 from bilateral.index.files.worker import FileWorkers
+from bilateral.index.patience import Patience
+from bilateral.index.store.database import is_lost, is_transient, unavailable
 from bilateral.index.worker import Worker
 
 if TYPE_CHECKING:
@@ -16,7 +22,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from bilateral.index.settings import IndexSettings
+    from bilateral.index.settings import ChainSettings, IndexSettings
+
+_LOGGER: Final = logging.getLogger("bilateral.index")
 
 _SIGNAL_SECONDS: Final = 0.2
 """The seconds after which a waiting main thread looks for signals."""
@@ -25,7 +33,7 @@ _GRACE_SECONDS: Final = 5.0
 """Seconds for a step to end after the process was told to. One that takes longer ends with the process, undone."""
 
 
-def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> None:
+def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
     """Follow chains and fetch files until the process is told to stop.
 
     Args:
@@ -35,8 +43,11 @@ def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
             lost. A thread that waits for a node's answer is left behind after some seconds.
         until_head: True to end when every chain is at its head and no file is due.
 
+    Returns:
+        True if it ended at the heads; False if it was told to stop before.
+
     Raises:
-        NoEndpointError: No endpoint of a chain says which chain it is of.
+        NoEndpointError: The head of a chain cannot be reached in time. The other chains are at theirs.
         UnknownDeploymentError: No deployment was given for a chain, and none is packaged.
         WrongChainError: A deployment is of another chain.
         OtherFirstBlockError: The database has a chain from another first block on than the settings name.
@@ -44,10 +55,15 @@ def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
         DatabaseUnavailableError: The database cannot be written.
     """
     process = _Process(engine, settings, stop)
-    process.begin()
-    process.follow(until_head=until_head)
+    is_done = process.follow(until_head=until_head)
     if process.failures:
         raise process.failures[0]
+    return is_done
+
+
+def _report(problem: str) -> None:
+    """Log that a chain waits or ends."""
+    _LOGGER.warning("outcome=waits problem=%r", problem)
 
 
 class _Process:
@@ -68,35 +84,47 @@ class _Process:
         self._engine = engine
         self._settings = settings
         self._stop = stop
-        self._workers: list[Worker] = []
+        self._files: FileWorkers | None = None
+        if settings.files.workers:
+            self._files = FileWorkers(engine, settings.files, stop=stop, fail=self._fail)
 
-    def begin(self) -> None:
-        """Ask the nodes which chains they are of."""
-        self._wait([self._started(self._make_workers)])
-
-    def follow(self, *, until_head: bool) -> None:
-        """Follow the chains and fetch files, unless the process was told to stop."""
-        if self._stop.is_set():
-            return
-        threads = [self._started(partial(worker.run, until_head=until_head)) for worker in self._workers]
-        if not self._settings.files.workers:
-            self._wait(threads)
-            return
-        chain_ids = [worker.chain_id for worker in self._workers]
-        files = FileWorkers(self._engine, chain_ids, self._settings.files, stop=self._stop, fail=self._fail)
-        files.start()
-        self._wait(threads)
-        files.wait_until_done()
+    def follow(self, *, until_head: bool) -> bool:
+        """Follow the chains and fetch files. Return True if nothing told the process to stop before the end."""
+        if self._files is not None:
+            self._files.start()
+        self._wait([self._started(partial(self._follow, chain, until_head)) for chain in self._settings.chains])
+        if self._files is not None:
+            self._files.wait_until_done()
+        is_done = not self._stop.is_set()
         self._stop.set()
-        files.close()
+        if self._files is not None:
+            self._files.close()
+        return is_done
 
-    def _make_workers(self) -> None:
-        """Make a worker for each chain."""
-        chains, poll_seconds = self._settings.chains, self._settings.poll_seconds
-        enough = max(1, ENOUGH_LOGS // (len(chains) + (self._settings.files.workers > 0)))
-        self._workers = [
-            Worker(self._engine, chain, stop=self._stop, poll_seconds=poll_seconds, enough=enough) for chain in chains
-        ]
+    def _follow(self, chain: ChainSettings, until_head: bool) -> None:
+        """Follow one chain, once its endpoints say which it is."""
+        worker = self._made(chain, until_head)
+        if worker is not None:
+            if self._files is not None:
+                self._files.add_chain(worker.chain_id)
+            worker.run(until_head=until_head)
+
+    def _made(self, chain: ChainSettings, until_head: bool) -> Worker | None:
+        """Make the worker of a chain, and wait while it cannot be made. Return None at the end of the process."""
+        settings = self._settings
+        writers = len(settings.chains) + (settings.files.workers > 0)
+        options: dict[str, Any] = {"enough": max(1, ENOUGH_LOGS // writers), "max_wait": settings.max_wait}
+        patience = Patience(self._stop, settings.max_wait if until_head else None, _report)
+        while not self._stop.is_set():
+            try:
+                return Worker(self._engine, chain, stop=self._stop, poll_seconds=settings.poll_seconds, **options)
+            except NoEndpointError as problem:
+                patience.wait(problem)
+            except DBAPIError as problem:
+                if not (is_lost(problem) or is_transient(problem)):
+                    raise unavailable(problem) from None
+                patience.wait(unavailable(problem))
+        return None
 
     def _fail(self, failure: Exception) -> None:
         """End all threads, because an error ended one."""
@@ -109,6 +137,10 @@ class _Process:
         def run() -> None:
             try:
                 work()
+            except (NoEndpointError, FirstBlockAheadError) as failure:  # of one chain: the others go on
+                self.failures.append(failure)
+                if len(self._settings.chains) > 1:
+                    _LOGGER.warning("outcome=ended problem=%r", str(failure))
             except Exception as failure:  # noqa: BLE001  # it is raised when all threads have ended
                 self._fail(failure)
 

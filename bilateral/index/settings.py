@@ -77,12 +77,15 @@ class IndexSettings:
         database: The SQLAlchemy URL of the database; None for the default one.
         poll_seconds: The seconds between two looks for a new block.
         files: The settings of the queue that fetches files.
+        max_wait: The seconds without a success after which a run to the head ends with the failure: a node or a
+            database that restarts takes less.
     """
 
     chains: tuple[ChainSettings, ...]
     database: str | None = None
     poll_seconds: float = 1.0
     files: FileSettings = field(default_factory=FileSettings)
+    max_wait: float = 120.0
 
 
 class _PaymentsTable(BaseModel):

@@ -36,6 +36,7 @@ class ChainStatus:
         reorganizations: The number of reorganisations that removed blocks.
         last_reorganization_at: The time of the last one; None before the first.
         last_reorganization_depth: The number of blocks that it removed.
+        problem: The reason why the worker waits; None while it goes on.
         files_waiting: The number of files that its events name and that were not fetched yet.
         files_loaded: The number of those that are stored and read.
         files_malformed: The number of those that are stored, but are not of their format.
@@ -55,6 +56,7 @@ class ChainStatus:
     reorganizations: int
     last_reorganization_at: datetime | None
     last_reorganization_depth: int | None
+    problem: str | None
     files_waiting: int
     files_loaded: int
     files_malformed: int
@@ -88,6 +90,7 @@ def chain_statuses(engine: Engine) -> list[ChainStatus]:
                 None if row["last_reorganization_at"] is None else moment(row["last_reorganization_at"])
             ),
             last_reorganization_depth=row["last_reorganization_depth"],
+            problem=row["problem"],
             **{f"files_{state}": count for state, count in files[row["chain_id"]].items()},
         )
         for row in rows

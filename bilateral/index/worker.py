@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from bisect import bisect_left
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -21,13 +22,16 @@ from bilateral.index.chain.limits import Limits
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import FirstBlockAheadError, NoEndpointError, OtherFirstBlockError, OtherRegistriesError
+from bilateral.index.patience import Patience
 from bilateral.index.payments.store import PaymentStore
 from bilateral.index.payments.worker import PaymentFollower
+from bilateral.index.settings import IndexSettings
 from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import is_transient, unavailable
+from bilateral.index.store.database import is_lost, is_transient, unavailable
 from bilateral.index.store.rows import rows_of
 from bilateral.index.tables import schema
 from bilateral.origin import Origin
+from bilateral.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 _RETRY_SECONDS: Final = 2.0
+"""Seconds between two looks for a first block that the chain does not have yet."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,7 @@ class Worker:
         poll_seconds: The seconds between two looks for a new block.
         report: Called with the progress after every step that changed something.
         enough: The logs after which a transaction ends; see `Follower`.
+        max_wait: The seconds without a success after which a run to the head ends with the failure.
 
     Attributes:
         chain_id: The chain.
@@ -89,6 +95,7 @@ class Worker:
         poll_seconds: float = 1.0,
         report: Callable[[Progress], None] = lambda _: None,
         enough: int = ENOUGH_LOGS,
+        max_wait: float = IndexSettings.max_wait,
     ) -> None:
         """See the class."""
         endpoints = [Endpoint(url) for url in settings.rpc_urls]
@@ -102,6 +109,7 @@ class Worker:
         if first is None:
             first = min(it.first_block for it in deployments) or first_block_of(self._pool, deployments)
         self._stop = stop
+        self._max_wait = max_wait
         self._poll_seconds = poll_seconds
         self._report = report
         store = ChainStore(engine, self.chain_id)
@@ -128,29 +136,16 @@ class Worker:
 
         Raises:
             DatabaseUnavailableError: The database cannot be written.
-            NoEndpointError: The head cannot be reached, because each endpoint refuses logs for good.
+            NoEndpointError: The head cannot be reached: each endpoint refuses logs for good, or fails for too long.
             FirstBlockAheadError: The first block is after the head at which the worker should end.
         """
         began, indexed = time.monotonic(), 0
         before = self._before
+        patience = Patience(self._stop, self._max_wait if until_head else None, self._report_failure)
         while not self._stop.is_set():
-            try:
-                self._limits.store()  # of a step that failed
-                step = self._follower.step()
-                if step.outcome is Outcome.WAITED and self._payments is not None and self._payments.step():
-                    continue  # the index first, so that it stays near the head
-                self._limits.store()
-                self._record_endpoint(step.endpoint)
-            except NoEndpointError as problem:
-                self._wait_for_endpoint(problem, until_head=until_head)
+            step = self._try_step(patience, until_head=until_head)
+            if step is None:
                 continue
-            except FirstBlockAheadError as problem:
-                self._wait_for_first_block(problem, until_head=until_head)
-                continue
-            except DBAPIError as problem:
-                if is_transient(problem):
-                    continue
-                raise unavailable(problem) from None
             if step.outcome is Outcome.WAITED:
                 if until_head:
                     if self._pool.compare_heads_now():
@@ -169,16 +164,34 @@ class Worker:
                 "?" if left is None and step.block < step.head else f"{left or 0:.0f}s",
             )
 
-    def _wait_for_endpoint(self, problem: NoEndpointError, *, until_head: bool) -> None:
-        """Wait before the endpoints are asked again.
+    def _try_step(self, patience: Patience, *, until_head: bool) -> Step | None:
+        """Take a step, or wait if that is not possible now. See `run` for the errors.
 
-        Raises:
-            NoEndpointError: The worker should end at the head, and each endpoint refuses for good.
+        Returns:
+            The step; None if the chain was not followed.
         """
-        if until_head and problem.is_final:
-            raise problem
-        _LOGGER.warning("chain=%d outcome=no_endpoint problem=%r", self.chain_id, str(problem))
-        self._stop.wait(_RETRY_SECONDS)
+        try:
+            self._limits.store()  # of a step that failed
+            step = self._follower.step()
+            if step.outcome is Outcome.WAITED and self._payments is not None and self._payments.step():
+                return None  # the index first, so that it stays near the head
+            self._limits.store()
+            self._record_endpoint(step.endpoint)
+        except NoEndpointError as problem:
+            if until_head and problem.is_final:
+                raise
+            patience.wait(problem)
+        except FirstBlockAheadError as problem:
+            self._wait_for_first_block(problem, until_head=until_head)
+        except DBAPIError as problem:
+            if is_lost(problem):
+                patience.wait(unavailable(problem))
+            elif not is_transient(problem):
+                raise unavailable(problem) from None
+        else:
+            patience.succeeded()
+            return step
+        return None
 
     def _wait_for_first_block(self, problem: FirstBlockAheadError, *, until_head: bool) -> None:
         """Wait for the chain to grow, or end if that is all of it. An endpoint that lags is benched first.
@@ -196,12 +209,23 @@ class Worker:
         self._stop.wait(_RETRY_SECONDS)
 
     def _record_endpoint(self, endpoint: str) -> None:
-        """Write down which endpoint is in use, if it is another one than before."""
+        """Write down which endpoint is in use, and that no problem stops the chain, unless that is known."""
         if endpoint != self._endpoint:
-            table = schema.chain
-            with self._engine.begin() as connection:
-                connection.execute(update(table).where(table.c.chain_id == self.chain_id).values(endpoint=endpoint))
+            self._note(endpoint=endpoint, problem=None)
             self._endpoint = endpoint
+
+    def _note(self, **values: str | None) -> None:
+        """Store values beside the chain's cursor."""
+        table = schema.chain
+        with self._engine.begin() as connection:
+            connection.execute(update(table).where(table.c.chain_id == self.chain_id).values(**values))
+
+    def _report_failure(self, problem: str) -> None:
+        """Log that the worker waits, and store why: no endpoint is usable, or the database is lost."""
+        _LOGGER.warning("chain=%d outcome=waits problem=%r", self.chain_id, problem)
+        self._endpoint = ""  # the next step notes that the problem is over
+        with suppress(DBAPIError):  # it may be the problem
+            self._note(problem=printable(problem))
 
     def _report_problem(self, endpoint: str, problem: str) -> None:
         """Log that an endpoint was benched."""

@@ -43,12 +43,14 @@ class Verdict:
         blocks: The number of blocks to ask for next, where it is `SPLIT` and the refusal names a number.
         repeats: The number of refusals in a row that get this answer; None for any number of them.
         otherwise: The answer to further ones.
+        limits_blocks: False if the node limits logs, bytes or time: its number fits this stretch of the chain alone.
     """
 
     reaction: Reaction
     blocks: int | None = None
     repeats: int | None = None
     otherwise: Reaction = Reaction.STOP
+    limits_blocks: bool = True
 
 
 _HINT: Final = re.compile(r"\[(0x[0-9a-f]+), ?(0x[0-9a-f]+)\]|range (\d+)-(\d+)", re.IGNORECASE)
@@ -68,9 +70,12 @@ _WAIT: Final = re.compile(
 _OVERLOADED: Final = re.compile(r"no backend is currently healthy", re.IGNORECASE)
 _SIZE: Final = re.compile(
     r"more than [\d,]+ (results|logs)|exceeds? max results|logs matched|response size|"
-    r"response (is )?too (big|large)|allowed number of logs|query timeout|on free(tier| plan)",
+    r"response (is )?too (big|large)|allowed number of logs|query timeout",
     re.IGNORECASE,
 )
+_UNTRUE: Final = re.compile(r"on free(tier| plan)", re.IGNORECASE)
+"""Words beside a number of blocks that is a hundred times the one enforced."""
+
 _NUMBERS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -107,7 +112,8 @@ _BEFORE_HINTS: Final = ((_STOP, Verdict(Reaction.STOP)), (_HEAD, Verdict(Reactio
 _BEFORE_NUMBERS: Final = (
     (_OVERLOADED, Verdict(Reaction.WAIT, repeats=_OVERLOADS, otherwise=Reaction.SPLIT)),
     (_WAIT, Verdict(Reaction.WAIT)),
-    (_SIZE, Verdict(Reaction.SPLIT)),
+    (_SIZE, Verdict(Reaction.SPLIT, limits_blocks=False)),
+    (_UNTRUE, Verdict(Reaction.SPLIT)),
 )
 _AFTER_NUMBERS: Final = (
     (_TOO_WIDE, Verdict(Reaction.SPLIT)),
@@ -128,7 +134,7 @@ def judge(error: NodeError | NodeTimeoutError, first: int, last: int) -> Verdict
         The verdict. A number of blocks is always smaller than the range that was refused.
     """
     if isinstance(error, NodeTimeoutError):
-        return Verdict(Reaction.SPLIT, repeats=_TIMEOUTS)
+        return Verdict(Reaction.SPLIT, repeats=_TIMEOUTS, limits_blocks=False)
     text = _words_of(error)
     verdicts = (
         _by_class(_BEFORE_HINTS, text),
@@ -158,7 +164,7 @@ def _by_hint(text: str, first: int, last: int) -> Verdict | None:
         return None
     start, end = (int(it, 16 if it[:2] in ("0x", "0X") else 10) for it in hint.groups() if it)
     is_useful = first <= start <= end <= last and end - start < last - first
-    return Verdict(Reaction.SPLIT, end - start + 1 if is_useful else None)
+    return Verdict(Reaction.SPLIT, end - start + 1 if is_useful else None, limits_blocks=not _SIZE.search(text))
 
 
 def _by_number(text: str, asked: int) -> Verdict | None:

@@ -82,10 +82,7 @@ class ReputationMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if not self._is_checked:
-            self._adapter.refuse_streaming(asgi_streams(scope.get("app") or self._app))
-            await asyncio.to_thread(self._adapter.check_agents)
-            self._is_checked = True
+        await self._check_start(scope)
         if scope["type"] == "lifespan":
             try:
                 await self._paid(scope, receive, send)
@@ -120,6 +117,10 @@ class ReputationMiddleware:
         token, work = CURRENT.set(exchange), None
         try:
             await self._paid({**scope, _EXCHANGE: (exchange, incoming)}, incoming, outgoing)
+        except asyncio.CancelledError:  # some servers cancel the requests of clients that hang up
+            for abandon in exchange.abandonments:
+                abandon()
+            raise
         finally:
             CURRENT.reset(token)
             self._adapter.count_unsigned(exchange)
@@ -127,6 +128,13 @@ class ReputationMiddleware:
                 work = self._afterwards.submit(exchange)
         if work is not None:
             await asyncio.shield(asyncio.wrap_future(work))
+
+    async def _check_start(self, scope: Scope) -> None:
+        """Check the routes and the agents behind them once, at the first message of a server."""
+        if not self._is_checked:
+            self._adapter.refuse_streaming(asgi_streams(scope.get("app") or self._app))
+            await asyncio.to_thread(self._adapter.check_agents)
+            self._is_checked = True
 
     def _declares(self, scope: Scope) -> bool:
         """Tell whether the request is for a paid route that declares the extension."""

@@ -66,6 +66,7 @@ class Exchange:
         is_on_loop: True if an event loop serves the request, which slow work must not block.
         is_settled: True once the payment is settled.
         afterwards: Work for the time after the answer was sent, if the payment is settled then.
+        abandonments: Marks the payment as used, for a request that was cancelled: nobody knows how it ends.
         closings: Work of a WSGI application for the time after the answer was sent.
     """
 
@@ -81,6 +82,7 @@ class Exchange:
     is_on_loop: bool = False
     is_settled: bool = False
     afterwards: list[Callable[[], object]] = field(default_factory=list)
+    abandonments: list[Callable[[], None]] = field(default_factory=list)
     closings: list[Callable[[], None]] = field(default_factory=list)
 
     @property

@@ -143,6 +143,7 @@ class Reputation8004ResourceServerExtension:
         exchange = None if is_tool_call(context.transport_context) else exchange_of(None, self._limit)
         if exchange is not None:
             exchange.is_paid = True
+            exchange.abandonments.append(lambda: self._settle(context))
         return None
 
     def on_verified_payment_canceled(self, _declaration: Any, context: VerifiedPaymentCanceledContext) -> None:
@@ -301,7 +302,7 @@ class Reputation8004ResourceServerExtension:
         except BilateralError:
             logger.exception("the store of reservations fails: an authorization stays reserved until its time ends")
 
-    def _settle(self, context: SettleResultContext | SettleFailureContext) -> None:
+    def _settle(self, context: VerifyResultContext | SettleResultContext | SettleFailureContext) -> None:
         """Mark the authorization of a request as used. It raises nothing, because the client has paid."""
         try:
             self._reservations.settle(_payment_key(context), context.payment_payload)

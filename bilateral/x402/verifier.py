@@ -18,7 +18,7 @@ from bilateral.node.running import AsyncStepRunner, StepRunner
 from bilateral.node.transport import AsyncProvider, AsyncTransport, Provider, Transport
 from bilateral.text import quoted
 from bilateral.x402.checking import FileCache, Terms, check_before_payment, listed_keys
-from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
+from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError, refused
 from bilateral.x402.examination import Examination, joined
 from bilateral.x402.paid_requests import PaidRequest
 from bilateral.x402.payments import Settlement
@@ -150,13 +150,6 @@ class _Chains:
         return replace(now, is_historical=True, now=now) if is_historical else now
 
 
-def _refused(error: BilateralError) -> PaymentRefusedError:
-    """Return the refusal for a check that was not possible. It fails closed."""
-    if isinstance(error, PaymentRefusedError):
-        return error
-    return PaymentRefusedError("cannot_check", f"the agent cannot be checked: {type(error).__name__}: {error}")
-
-
 class Verifier:
     """Checks servers before a payment and their answers after it. Threads may share it.
 
@@ -241,7 +234,7 @@ class Verifier:
             identity, operation = self._chains.before_payment(declaration, network, pay_to, profile)
             return self._runners[identity].run(operation)
         except BilateralError as error:
-            raise _refused(error) from error
+            raise refused(error) from error
 
     def verify(self, paid: PaidRequest, *, historical: bool = False) -> Verification:
         """Check a paid answer ("Post-Service Signature Verification"). Failures are results, not exceptions.
@@ -274,7 +267,7 @@ class Verifier:
             operation = listed_keys(reader, self._chains.files, reader.known_registration(info))
             return self._runners[identity].run(operation)
         except BilateralError as error:
-            raise _refused(error) from error
+            raise refused(error) from error
 
     def find_settlement(self, payment: Mapping[str, Any], *, seconds: float | None = None) -> Settlement:
         """Look up whether a payment was taken. Failure is returned, not raised.
@@ -311,7 +304,7 @@ class Verifier:
             operation = check_client(self._chains.state(network), claim, payer, server_agent, known_rating)
             return self._runners[network].run(operation)
         except BilateralError as error:
-            raise _refused(error) from error
+            raise refused(error) from error
 
 
 class AsyncVerifier:
@@ -369,7 +362,7 @@ class AsyncVerifier:
             identity, operation = self._chains.before_payment(declaration, network, pay_to, profile)
             return await self._runners[identity].run(operation)
         except BilateralError as error:
-            raise _refused(error) from error
+            raise refused(error) from error
 
     async def verify(self, paid: PaidRequest, *, historical: bool = False) -> Verification:
         """Check a paid answer. See `Verifier.verify`."""
@@ -404,4 +397,4 @@ class AsyncVerifier:
             operation = check_client(self._chains.state(network), claim, payer, server_agent, known_rating)
             return await self._runners[network].run(operation)
         except BilateralError as error:
-            raise _refused(error) from error
+            raise refused(error) from error

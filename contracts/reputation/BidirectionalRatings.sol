@@ -5,6 +5,7 @@ import {IERC721} from "@openzeppelin/contracts/token/ERC721/IERC721.sol";
 import {LowLevelCall} from "@openzeppelin/contracts/utils/LowLevelCall.sol";
 import {IAgentDirectory} from "../interfaces/IAgentDirectory.sol";
 import {IBidirectionalRatings} from "../interfaces/IBidirectionalRatings.sol";
+import {IBlindRatings} from "../interfaces/IBlindRatings.sol";
 import {IdentityBound} from "../base/IdentityBound.sol";
 import {PackedRatings} from "../libraries/PackedRatings.sol";
 
@@ -125,6 +126,32 @@ abstract contract BidirectionalRatings is IdentityBound, IBidirectionalRatings {
         }
     }
 
+    /// @dev Reserves the place of a sealed rating. From then on only `_writeBlind` can fill it.
+    function _reserve(uint256 clientId, uint256 serverId) internal {
+        require(_clientRatings[serverId].reserve(clientId), AlreadyRated(clientId, serverId));
+    }
+
+    /// @dev Stores a blind rating, in its reserved place if it was sealed before.
+    function _writeBlind(uint256 clientId, uint256 serverId, uint8 rating, bool wasSealed) internal {
+        require(_clientRatings[serverId].putBlind(clientId, rating, wasSealed), AlreadyRated(clientId, serverId));
+        emit ClientRated(clientId, serverId, rating);
+    }
+
+    /// @dev Returns the primary agent of an account; 0 without one.
+    function _agentOf(address account) internal view returns (uint256 agentId) {
+        return IAgentDirectory(IDENTITY_REGISTRY).agentOf(account);
+    }
+
+    /// @dev Returns the state of a server's rating of a client.
+    function _stateOf(uint256 clientId, uint256 serverId) internal view returns (IBlindRatings.RatingState state) {
+        return _clientRatings[serverId].stateOf(clientId);
+    }
+
+    /// @dev Reverts if a rating is above the scale.
+    function _requireOnScale(uint8 rating) internal pure {
+        require(rating <= MAX_RATING, RatingTooHigh(rating, MAX_RATING));
+    }
+
     /// @dev Checks and stores one rating by the caller's primary agent.
     function _rate(
         mapping(uint256 serverId => PackedRatings ratings) storage given,
@@ -176,15 +203,14 @@ abstract contract BidirectionalRatings is IdentityBound, IBidirectionalRatings {
     ) private view returns (uint256 serverId, uint256 lastAgentId) {
         require(subjectIds.length != 0, EmptyBatch());
         require(subjectIds.length == ratings.length, UnequalBatch(subjectIds.length, ratings.length));
-        IAgentDirectory directory = IAgentDirectory(IDENTITY_REGISTRY);
-        serverId = directory.agentOf(msg.sender);
+        serverId = _agentOf(msg.sender);
         require(serverId != 0, RaterNotRegistered(msg.sender));
-        lastAgentId = directory.getAgentCount();
+        lastAgentId = IAgentDirectory(IDENTITY_REGISTRY).getAgentCount();
     }
 
     /// @dev Reverts unless the caller's primary agent is the expected one.
     function _requireRater(uint256 expected) private view {
-        uint256 found = IAgentDirectory(IDENTITY_REGISTRY).agentOf(msg.sender);
+        uint256 found = _agentOf(msg.sender);
         require(found == expected, UnexpectedRater(expected, found));
     }
 

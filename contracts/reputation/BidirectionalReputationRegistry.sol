@@ -6,18 +6,22 @@ import {LibBitmap} from "solady/src/utils/LibBitmap.sol";
 import {IAgentDirectory} from "../interfaces/IAgentDirectory.sol";
 import {IBidirectionalRatings} from "../interfaces/IBidirectionalRatings.sol";
 import {IBidirectionalReputationRegistry} from "../interfaces/IBidirectionalReputationRegistry.sol";
+import {IBlindRatings} from "../interfaces/IBlindRatings.sol";
 import {IIdentityRegistry} from "../interfaces/IIdentityRegistry.sol";
-import {BidirectionalRatings} from "./BidirectionalRatings.sol";
+import {BlindRatings} from "./BlindRatings.sol";
 import {ReputationRegistry} from "./ReputationRegistry.sol";
 
 /// @title Reputation registry of ERC-8004 (January 2026) with EIP-8004a's ratings of clients and validators
 /// @notice A superset of `ReputationRegistry`, whose storage keeps its slots. The manuals are `IReputationRegistry`,
-/// `IBidirectionalRatings` and `IBidirectionalReputationRegistry`.
-contract BidirectionalReputationRegistry is ReputationRegistry, BidirectionalRatings, IBidirectionalReputationRegistry {
+/// `IBidirectionalRatings`, `IBlindRatings` and `IBidirectionalReputationRegistry`.
+contract BidirectionalReputationRegistry is BlindRatings, IBidirectionalReputationRegistry {
     using LibBitmap for LibBitmap.Bitmap;
 
     /// @dev The clients that each server authorised, one bit each. 256 neighbouring ids share a word.
     mapping(uint256 serverId => LibBitmap.Bitmap clients) private _authorizedClients;
+
+    /// @dev The sealed pairs, after the older variables, which keep their slots. `BlindRatings` draws a word.
+    mapping(uint256 serverId => mapping(uint256 clientId => uint256 word)) private _sealedPairs;
 
     /// @param identityRegistry The identity registry of the agents.
     constructor(address identityRegistry) ReputationRegistry(identityRegistry) {}
@@ -63,8 +67,19 @@ contract BidirectionalReputationRegistry is ReputationRegistry, BidirectionalRat
     function supportsInterface(bytes4 interfaceId) public view override returns (bool supported) {
         return
             interfaceId == type(IBidirectionalRatings).interfaceId ||
+            interfaceId == type(IBlindRatings).interfaceId ||
             interfaceId == type(IBidirectionalReputationRegistry).interfaceId ||
             super.supportsInterface(interfaceId);
+    }
+
+    /// @inheritdoc BlindRatings
+    function _pairs()
+        internal
+        view
+        override
+        returns (mapping(uint256 serverId => mapping(uint256 clientId => uint256 word)) storage pairs)
+    {
+        return _sealedPairs;
     }
 
     /// @dev Returns the id of a pair's only authorisation.

@@ -39,8 +39,7 @@ contract ReputationRegistry is IdentityBound, EIP712, ERC165, FeedbackStore, IRe
         string calldata feedbackURI,
         bytes32 feedbackHash
     ) external {
-        _requireAcceptable(agentId, msg.sender, value, valueDecimals);
-        uint64 index = _store(agentId, msg.sender, value, valueDecimals, tag1, tag2);
+        uint64 index = _accept(agentId, msg.sender, value, valueDecimals, tag1, tag2);
         emit NewFeedback(
             agentId,
             msg.sender,
@@ -71,9 +70,8 @@ contract ReputationRegistry is IdentityBound, EIP712, ERC165, FeedbackStore, IRe
         require(params.feedbackIndex == expected, UnexpectedFeedbackIndex(params.feedbackIndex, expected));
         bytes32 digest = _hashTypedData(_hashFeedback(clientAddress, params, deadline));
         require(Signatures.isSignedBy(clientAddress, digest, signature), InvalidSignature(clientAddress));
-        _requireAcceptable(params.agentId, clientAddress, params.value, params.valueDecimals);
 
-        _store(params.agentId, clientAddress, params.value, params.valueDecimals, params.tag1, params.tag2);
+        _accept(params.agentId, clientAddress, params.value, params.valueDecimals, params.tag1, params.tag2);
         emit NewFeedback(
             params.agentId,
             clientAddress,
@@ -226,19 +224,28 @@ contract ReputationRegistry is IdentityBound, EIP712, ERC165, FeedbackStore, IRe
         return interfaceId == type(IReputationRegistry).interfaceId || super.supportsInterface(interfaceId);
     }
 
-    /// @inheritdoc EIP712
-    function _domainNameAndVersion() internal pure override returns (string memory, string memory) {
-        return ("ERC8004ReputationRegistry", "1");
-    }
-
-    /// @dev Reverts if the value is out of range, the agent is unknown, or the client may act for it.
-    function _requireAcceptable(uint256 agentId, address client, int128 value, uint8 valueDecimals) private view {
+    /// @dev Stores a feedback and returns its index. Reverts if the value is out of range, the agent is unknown, or the
+    /// client may act for it.
+    function _accept(
+        uint256 agentId,
+        address client,
+        int128 value,
+        uint8 valueDecimals,
+        string calldata tag1,
+        string calldata tag2
+    ) internal returns (uint64 index) {
         require(valueDecimals <= MAX_DECIMALS, RevertReasons.TOO_MANY_DECIMALS);
         require(value >= -MAX_ABS_VALUE && value <= MAX_ABS_VALUE, RevertReasons.VALUE_TOO_LARGE);
         require(
             !IIdentityRegistry(IDENTITY_REGISTRY).isAuthorizedOrOwner(client, agentId),
             RevertReasons.SELF_FEEDBACK
         );
+        return _store(agentId, client, value, valueDecimals, tag1, tag2);
+    }
+
+    /// @inheritdoc EIP712
+    function _domainNameAndVersion() internal pure override returns (string memory, string memory) {
+        return ("ERC8004ReputationRegistry", "1");
     }
 
     function _hashFeedback(

@@ -32,6 +32,14 @@ def test_message_is_one_line_and_keeps_what_can_be_read():
     assert SafeFormatter().format(plain) == "C:\\path 'ü'"
 
 
+def test_time_is_of_utc_and_says_so():
+    stream = io.StringIO()
+    record = logging.LogRecord("x", logging.INFO, "", 1, "text", (), None)
+    record.created, record.msecs = 1_795_478_257.25, 250.0
+    safe_handler(stream).handle(record)
+    assert stream.getvalue() == "time=2026-11-23T23:57:37.250Z level=INFO text\n"
+
+
 def test_lines_of_a_traceback_and_of_a_stack_are_indented():
     try:
         raise ValueError(HOSTILE)  # noqa: TRY301  # to have a traceback

@@ -100,23 +100,26 @@ def test_several_processes_serve_one_database_and_count_together(api_sqlite):
 
 def test_an_index_that_fails_for_good_ends_the_service(record, tmp_path):
     database = f"sqlite:///{tmp_path / 'index.sqlite'}"
-    arguments = ["--rpc-url", "http://127.0.0.1:9", "--deployment", record, "--database", database]
-    ran = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=PATIENCE)  # noqa: S603
-    assert ran.returncode == 5
-    assert "error: no endpoint is usable: 127.0.0.1:9: the node cannot be reached" in ran.stderr
+    with HttpServer() as node:
+        node.routes["/"] = b'{"jsonrpc": "2.0", "id": 1, "result": "0x539"}'  # another chain
+        arguments = ["--rpc-url", f"{node.url}/", "--deployment", record, "--database", database]
+        ran = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=PATIENCE)  # noqa: S603
+    assert ran.returncode == 8
+    assert "the node serves chain 1337" in ran.stderr
 
 
-def test_words_of_a_hostile_node_are_safe_in_the_log(record, tmp_path):
+def test_words_of_a_hostile_node_are_safe_in_the_log_of_a_service_that_goes_on(record, tmp_path):
     words = "down\r\ntime=1 level=ERROR forged\x1b[2J\u202e"
     answer = json.dumps({"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": words}}).encode()
     with HttpServer() as node:
         node.routes["/"] = answer
         database = f"sqlite:///{tmp_path / 'index.sqlite'}"
-        arguments = ["--rpc-url", f"{node.url}/", "--deployment", record, "--database", database]
-        ran = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=PATIENCE)  # noqa: S603
-    assert "forged" in ran.stderr
-    assert all(line.isprintable() for line in ran.stderr.split("\n"))
-    assert not re.search("^time=1 ", ran.stderr, re.MULTILINE)
+        with serving("--rpc-url", f"{node.url}/", "--deployment", record, "--database", database) as (process, client):
+            assert client.get("/healthz").status_code == 200
+            process.send_signal(signal.SIGTERM)
+            told = process.communicate(timeout=PATIENCE)[1]
+    assert all(line.isprintable() for line in told.split("\n"))
+    assert not re.search("^time=1 ", told, re.MULTILINE)
 
 
 def test_request_under_way_is_answered_before_the_service_ends(api_sqlite):

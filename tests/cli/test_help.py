@@ -86,8 +86,13 @@ SDK_NAMES = {
 WITHOUT_METHODS = ("check", "index", "solana", "trust", "x402")
 """Groups whose commands call no methods of the client."""
 
+WITH_PAIRS = [("blind", "open"), ("blind", "exchange")]
+"""Commands that read the client's argument, a pair, from two files."""
+
 WITH_SEVERAL_ARGUMENTS = [
-    (group, name) for group, name in COMMANDS if group not in WITHOUT_METHODS and len(positional(group, name)) > 1
+    (group, name)
+    for group, name in COMMANDS
+    if group not in WITHOUT_METHODS and (group, name) not in WITH_PAIRS and len(positional(group, name)) > 1
 ]
 
 

@@ -95,6 +95,9 @@ def checks_of(output, sentence):
 
 def test_demo_succeeds_and_stops_its_chain(run):
     assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout.startswith(
+        "The story starts a chain and deploys the registries. It usually takes half a minute.\n"
+    )
     assert run.stdout.rstrip().endswith("Every step did what it says.")
     assert "✗" not in run.stdout
     assert all(line.startswith("compile: ") for line in run.stderr.splitlines())

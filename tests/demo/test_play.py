@@ -6,15 +6,48 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
 
 from scripts._build import ROOT
+from scripts._demo import playing
 
 PLAY = [ROOT / ".venv" / "bin" / "ape", "run", "play", "--pause", "0.1"]
+POOR_ECONOMY = """
+import logging, time
+from contextlib import ExitStack
+from ape.logging import logger
+from rich.console import Console
+from scripts._demo import living, playing
+from scripts._demo.stage import Stage
+
+logger.set_level(logging.CRITICAL)
+with ExitStack() as stack:
+    begin = str(int(time.time()) - living.DAYS * 86_400)
+    stage = stack.enter_context(Stage.opened(Console(quiet=True), "--timestamp", begin))
+    living._PAYMENTS = 3  # so that another buyer comes within these rounds
+    economy = playing._economy(stack, stage)
+    economy.begin()
+    token, served = economy._market.token, []
+    for _ in range(4):
+        for account in {*economy._clients, *economy._ring, *(it.owner for it in economy._members.values())}:
+            stage.ask("anvil_setBalance", account, "0x1")
+        if economy._buyer:
+            buyer = stage.account(economy._buyer)
+            token.transfer(stage.account("deployer"), token.balanceOf(buyer), sender=buyer)
+        before = token.balanceOf(stage.account("forecaster"))
+        for _ in range(10):
+            economy.live()
+        served.append(token.balanceOf(stage.account("forecaster")) - before)
+    print(economy.events, served, len({key for key, server in economy._rated if server == "forecaster"}))
+"""
+"""An economy in which everybody has spent all before each round of events."""
+
 PATIENCE = 180
 """The seconds to wait for a change of the page."""
 
@@ -59,6 +92,21 @@ def play():
     yield process
     process.kill()
     process.communicate()
+
+
+def test_the_economy_goes_on_after_everybody_has_spent_all():
+    command = [sys.executable, "-c", POOR_ECONOMY]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout == "40 [2000, 2000, 2000, 2000] 3\n"
+
+
+@pytest.mark.parametrize(("events", "seconds"), [(600, 0.5), (601, 2.5)])
+def test_the_economy_slows_down_after_its_first_minutes(monkeypatch, events, seconds):
+    paused, happened = [], []
+    monkeypatch.setattr(time, "sleep", paused.append)
+    playing._live(SimpleNamespace(events=events, live=lambda: happened.append(1)), 0.5)
+    assert (happened, paused) == ([1], [seconds])
 
 
 def test_the_page_of_the_living_demo_changes_and_an_interruption_ends_all_of_it(play):

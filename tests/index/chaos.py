@@ -26,8 +26,9 @@ from bilateral.index.chain.follow import Follower, Outcome
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import NoEndpointError
-from bilateral.index.store.chain_store import JOURNAL_BLOCKS, ChainStore, event_writes
-from bilateral.index.store.chain_store import background_writes as behind
+from bilateral.index.store import background_writes as behind
+from bilateral.index.store import event_writes
+from bilateral.index.store.chain_store import JOURNAL_BLOCKS, ChainStore
 from bilateral.index.tables import schema
 from scripts._anvil import running_anvil
 from tests.index.comparison import assert_equals_model, derived_rows, open_with_registries

@@ -21,8 +21,8 @@ from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.derive.activity import ActivityTable
 from bilateral.index.derive.summaries import SummaryTables
+from bilateral.index.store import background_writes as behind
 from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.chain_store import background_writes as behind
 from bilateral.index.store.database import connect_engine
 from bilateral.index.store.rows import PostgresRows, Rows
 from bilateral.index.store.writer_thread import Writer

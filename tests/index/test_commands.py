@@ -108,7 +108,7 @@ def test_a_signal_ends_a_run_cleanly(grown, record, database, number):
     with subprocess.Popen([*COMMAND, *arguments], **pipes) as process:  # noqa: S603  # ours
         assert "outcome=advanced" in process.stderr.readline()
         process.send_signal(number)
-        assert process.wait(timeout=120) == 0
+        assert process.wait(timeout=120) == 128 + number
 
 
 @pytest.mark.parametrize("method", ["eth_chainId", "eth_getLogs"])
@@ -125,7 +125,7 @@ def test_a_signal_ends_a_run_whose_node_does_not_answer(grown, record, database,
         with subprocess.Popen([*COMMAND, *arguments], stderr=subprocess.PIPE, text=True) as process:  # noqa: S603  # ours
             assert asked.wait(120)
             process.send_signal(signal.SIGTERM)
-            assert process.wait(timeout=300) == 0
+            assert process.wait(timeout=300) == 143
         assert len(node.asked(method)) == 1
         end.set()
 
@@ -224,10 +224,10 @@ def test_an_unknown_setting_is_named(grown, tmp_path):
     assert "chain.0.rpc_urls: Field required" in told
 
 
-@pytest.mark.parametrize("command", ["run", "verify"])
+@pytest.mark.parametrize("command", [("run", "--until-head", "--max-wait", "0"), ("verify",)], ids=["run", "verify"])
 def test_an_unreachable_node_is_named(record, database, command):
     open_database(database).dispose()
-    arguments = (command, "--rpc-url", "http://127.0.0.1:9", "--deployment", record, "--database", database)
+    arguments = (*command, "--rpc-url", "http://127.0.0.1:9", "--deployment", record, "--database", database)
     code, _, told = bilateral(*arguments)
     assert code == 5
     assert "127.0.0.1:9: the node cannot be reached" in told

@@ -14,8 +14,9 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from bilateral.index.chain import follow
 from bilateral.index.chain.follow import Outcome
 from bilateral.index.derive.activity import ActivityTable
-from bilateral.index.store.chain_store import ChainStore, event_writes
-from bilateral.index.store.chain_store import background_writes as behind
+from bilateral.index.store import background_writes as behind
+from bilateral.index.store import event_writes
+from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.database import connect_engine
 from bilateral.index.tables import schema
 from bilateral.index.tables.batches import Block

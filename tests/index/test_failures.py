@@ -33,7 +33,8 @@ def run(event_chain, record, database):  # noqa: F811  # fixtures
     """
 
     def run_command(*options, url=event_chain.url, path=record, into=database, **settings):
-        arguments = ["run", "--rpc-url", url, "--deployment", path, "--database", into, "--until-head", "--no-files"]
+        arguments = ["run", "--rpc-url", url, "--deployment", path, "--database", into]
+        arguments += ["--until-head", "--no-files", "--max-wait", "0"]
         if settings:
             command = [*COMMAND, *map(str, (*arguments, *options))]
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, **settings)  # noqa: S603  # ours
@@ -224,6 +225,14 @@ def test_a_folder_in_the_place_of_the_file_is_named(run, tmp_path):
     assert code == 11
     assert "the database file cannot be opened" in told
     assert "name another --database" in told
+
+
+def test_a_database_whose_log_cannot_be_written_beside_it_is_named(run, database):  # noqa: F811  # a fixture
+    assert run()[0] == 0
+    path = database.removeprefix("sqlite:///")
+    code, told = run(into=f"sqlite:///file:{path}?readonly_shm=1&uri=true")  # as on a file system that may only be read
+    assert code == 11
+    assert "its folder may only be read, and SQLite writes its log beside the file" in told
 
 
 def test_a_database_server_that_does_not_answer_is_named(run):

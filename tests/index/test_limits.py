@@ -6,12 +6,13 @@ import json
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import pytest
 
-from bench.index.generator import ADDRESSES, Log
+from bench.index.chain import OPTIONS, EventChain
+from bench.index.generator import ADDRESSES, Generator, Log
 from bilateral.contracts import Registry
 from bilateral.errors import NodeError, NodeTimeoutError
 from bilateral.index.chain.endpoint import Endpoint
@@ -21,9 +22,10 @@ from bilateral.index.chain.ranges import RangeSize
 from bilateral.index.chain.source import FIRST_BLOCKS, Source
 from bilateral.index.errors import NoEndpointError
 from bilateral.node.ranges import Reaction, judge
+from scripts._anvil import running_anvil
 from tests.index.comparison import chain_keys, stored_keys
 from tests.index.conftest import CHAIN_ID, REGISTRIES
-from tests.index.proxy import Answer, first_times, range_of, refusal
+from tests.index.proxy import Answer, Proxy, first_times, range_of, refusal
 
 
 @dataclass(frozen=True)
@@ -231,6 +233,35 @@ def test_every_event_is_indexed_within_twice_the_least_calls(settled_chain, engi
     indexed(first_block)
     assert stored_keys(engine) == chain_keys(settled_chain, first_block)
     assert len(proxy.asked("eth_getLogs")) <= 2 * least_calls(limit, settled_chain, first_block)
+
+
+@pytest.fixture(scope="module")
+def dense_chain(emitter_code):
+    """A chain of 5,100 blocks: the first hundred are full of logs, the others hardly hold any."""
+    with running_anvil(*OPTIONS) as url:
+        chain, events = EventChain(url, emitter_code), Generator(seed=3)
+        for _ in range(100):
+            chain.mine(events.logs(4)[:4])
+        for _ in range(5):
+            chain.rpc("anvil_mine", hex(999))
+            chain.mine(events.logs(4)[:4])
+        chain.head = int(chain.rpc("eth_blockNumber"), 16)
+        chain.logs = chain.rpc("eth_getLogs", {"fromBlock": "0x0", "address": list(REGISTRIES)})
+        yield chain
+
+
+@pytest.mark.parametrize("who", [who for who, limit in LIMITS.items() if limit.of_logs])
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_limit_that_is_not_on_blocks_sets_no_ceiling_behind_a_dense_stretch(dense_chain, engine, store, who):
+    limit = replace(LIMITS[who], most=32)
+    with Proxy(dense_chain.url, {"eth_getLogs": enforcing(limit)}) as proxy:
+        source = Source(Endpoint(proxy.url), list(REGISTRIES), wait=lambda _: True)
+        follower = Follower(store, Pool(CHAIN_ID, [source]), REGISTRIES, 0)
+        while follower.step().outcome is not Outcome.WAITED:
+            pass
+        assert source.size.ceiling is None
+        assert len(proxy.asked("eth_getLogs")) <= 2 * least_calls(limit, dense_chain, 0)
+    assert stored_keys(engine) == chain_keys(dense_chain)
 
 
 @pytest.mark.parametrize("who", WAITS)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -15,10 +18,13 @@ from bilateral.index.files.queue import FileQueue
 from bilateral.index.files.references import ReferenceScan
 from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
-from bilateral.index.worker import Worker
+from bilateral.index.store.database import open_database
+from bilateral.index.worker import Worker, registries_of
 from scripts._anvil import running_anvil
-from tests.index.proxy import range_of, refusal
+from tests.index.comparison import stored_keys
+from tests.index.proxy import Answer, Proxy, first_times, range_of, refusal
 from tests.index.test_commands import COMMAND, bilateral, database  # noqa: F401  # a fixture
+from tests.postgres import running_server, server_folder, with_driver
 
 CHAINS = (31337, 31338)
 
@@ -77,15 +83,35 @@ def test_a_process_for_each_chain_writes_into_one_database(chains, records, data
     assert blocks(shown) == {31337: (10, 0), 31338: (11, 0)}
 
 
-def test_one_chain_that_fails_ends_the_process_and_is_named(chains, records, database, tmp_path):  # noqa: F811  # a fixture
+def test_one_dead_chain_does_not_keep_the_others_from_their_heads(chains, records, database, tmp_path):  # noqa: F811  # a fixture
     path = tmp_path / "index.toml"
     path.write_text(
-        f'database = "{database}"\n[[chain]]\nrpc_urls = ["{chains[31337].url}"]\ndeployments = ["31337.json"]\n'
-        '[[chain]]\nrpc_urls = ["http://127.0.0.1:9"]\ndeployments = ["31338.json"]\n'
+        f'database = "{database}"\n[[chain]]\nrpc_urls = ["http://127.0.0.1:9"]\ndeployments = ["31338.json"]\n'
+        f'[[chain]]\nrpc_urls = ["{chains[31337].url}"]\ndeployments = ["31337.json"]\n'
     )
-    code, _, told = bilateral("run", "--settings", path, "--until-head", "--no-files")
+    code, _, told = bilateral("run", "--settings", path, "--until-head", "--no-files", "--max-wait", "3")
     assert code == 5
     assert "127.0.0.1:9: the node cannot be reached" in told
+    assert blocks(bilateral("status", "--database", database, "--json")[1]) == {31337: (10, 0)}
+
+
+@pytest.mark.parametrize("status", [429, 504])
+def test_a_chain_whose_endpoint_refuses_its_first_calls_is_followed(chains, records, database, status):  # noqa: F811  # a fixture
+    with Proxy(chains[31337].url) as proxy:
+        proxy.rules["eth_chainId"] = first_times(3, lambda *_: Answer(status, b"try again"))
+        arguments = ["run", "--rpc-url", proxy.url, "--deployment", records[31337], "--database", database]
+        code, shown, told = bilateral(*arguments, "--until-head", "--no-files", "--json")
+    assert (code, blocks(shown)) == (0, {31337: (10, 0)}), told
+
+
+def test_a_run_to_the_head_gives_up_after_its_longest_wait_and_tells_one_problem_once(chains, records, database):  # noqa: F811  # a fixture
+    with Proxy(chains[31337].url) as proxy:
+        proxy.rules["eth_getLogs"] = lambda _, logs: [log | {"blockHash": "0x" + "77" * 32} for log in logs]
+        arguments = ["run", "--rpc-url", proxy.url, "--deployment", records[31337], "--database", database]
+        code, _, told = bilateral(*arguments, "--until-head", "--no-files", "--max-wait", "8")
+    assert code == 5
+    assert told.count("outcome=waits") == 1
+    assert "Traceback" not in told
 
 
 def test_a_chain_that_meets_an_unknown_error_ends_the_run_with_it(settled_chain, engine, monkeypatch):
@@ -149,3 +175,57 @@ def test_progress_has_a_rate_and_the_time_left(settled_chain, proxy, engine):
     assert told[-1].seconds_left is None
     for it in told[:-1]:
         assert it.seconds_left == pytest.approx((it.step.head - it.step.block) / it.rate)
+
+
+def test_signal_before_the_head_is_told_by_the_exit_code(chains, records, database):  # noqa: F811  # a fixture
+    asked = threading.Event()
+
+    def fail(*_):
+        asked.set()
+        return Answer(502, b"bad gateway")
+
+    with Proxy(chains[31337].url, {"eth_getLogs": fail}) as proxy:
+        arguments = ["run", "--rpc-url", proxy.url, "--deployment", records[31337], "--database", database]
+        command = [*COMMAND, *map(str, arguments), "--until-head", "--no-files"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603  # ours
+            assert asked.wait(120)
+            process.send_signal(signal.SIGTERM)
+            _, told = process.communicate(timeout=120)
+    assert process.returncode == 143
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize("seconds", [number * 0.2 for number in range(8)])
+def test_signal_at_any_moment_of_the_start_shows_no_traceback(chains, records, database, seconds):  # noqa: F811  # a fixture
+    arguments = ["run", "--rpc-url", chains[31337].url, "--deployment", records[31337], "--database", database]
+    command = [*COMMAND, *map(str, arguments), "--no-files"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603  # ours
+        time.sleep(seconds)
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=120)
+    assert process.returncode in (143, -signal.SIGTERM)  # Python itself ends so before the program begins
+    assert "Traceback" not in told
+
+
+def test_worker_goes_on_when_its_postgresql_is_back(settled_chain, proxy):
+    deployment = Deployment(31337, ADDRESSES[Registry.IDENTITY], ADDRESSES[Registry.BIDIRECTIONAL], first_block=1)
+    with server_folder() as folder, running_server(folder / "data") as server:
+        engine, stop = open_database(with_driver(server.get_uri())), threading.Event()
+        downs = []
+
+        def go_down(_, result):
+            if len(downs) < 2:  # while rows wait for their transaction
+                os.kill(server.get_postmaster_info().pid, signal.SIGINT)
+                server.get_postmaster_info().process.wait(60)
+                downs.append(threading.Timer(1.0, server.ensure_postgres_running))
+                downs[-1].start()
+            return result
+
+        proxy.rules["eth_getLogs"] = go_down
+        chain = ChainSettings((proxy.url,), (deployment,))
+        settings = IndexSettings((chain,), files=FileSettings(workers=1))
+        assert follow_chains(engine, settings, stop=stop, until_head=True)
+        assert len(downs) == 2
+        addresses = {address.lower() for address in registries_of([deployment])}
+        assert len(stored_keys(engine)) == sum(log["address"] in addresses for log in settled_chain.logs)
+        engine.dispose()

@@ -10,8 +10,8 @@ from unittest.mock import Mock
 import pytest
 
 from bilateral.index.errors import CursorMovedError
-from bilateral.index.store.chain_store import background_writes as behind
-from bilateral.index.store.chain_store import event_writes
+from bilateral.index.store import background_writes as behind
+from bilateral.index.store import event_writes
 from bilateral.index.tables.batches import Batch, Block
 from tests.index.chaos import MANY_LOGS, ROWS_AT_ONCE, SPAWN, Round, work
 from tests.index.comparison import assert_exact

@@ -18,6 +18,7 @@ IMPORTED = {
     "cli": ["bilateral.cli"],
     "index": ["bilateral.index"],
     "ipfs": ["bilateral.documents"],
+    "solana": ["bilateral.solana"],
     "trust": ["bilateral.trust"],
     "x402": ["bilateral.x402"],
     "all": ["bilateral"],

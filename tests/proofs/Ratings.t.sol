@@ -11,20 +11,23 @@ import {Proof} from "./Proof.sol";
 /// registry. Each proof covers one function. The proofs of functions that rate or authorise also show that the call
 /// stores the caller's values and nothing else. Batches have two elements.
 contract RatingsProof is Proof {
-    /// @dev A word of each kind, of one server.
+    /// @dev A word of each kind, of one server. The number of a page also serves as the id of a client.
     /// @param clientRatings The ratings of 32 clients.
     /// @param validatorRatings The ratings of 32 validators.
     /// @param authorizedClients The authorisations of 256 clients.
+    /// @param sealedPair The sealed pair of one client.
     struct Words {
         bytes32 clientRatings;
         bytes32 validatorRatings;
         bytes32 authorizedClients;
+        bytes32 sealedPair;
     }
 
     /// @dev The slots of the registry's variables.
     uint256 private constant CLIENT_RATINGS_SLOT = 5;
     uint256 private constant VALIDATOR_RATINGS_SLOT = 6;
     uint256 private constant AUTHORIZED_CLIENTS_SLOT = 7;
+    uint256 private constant SEALED_PAIRS_SLOT = 8;
 
     BidirectionalReputationRegistry private _registry;
     UnpredictableIdentity private _identity;
@@ -39,6 +42,7 @@ contract RatingsProof is Proof {
         uint256 formerOther = _packedRating(otherSlot, subjectId, serverId);
         uint256 bucket = SVM.createUint(256, "bucket");
         bytes32 authorized = _word(AUTHORIZED_CLIENTS_SLOT, bucket, serverId);
+        bytes32 sealedPair = _word(SEALED_PAIRS_SLOT, subjectId, serverId);
         uint256 raterId = _identity.agentOf(caller);
         VM.prank(caller);
         _;
@@ -51,6 +55,7 @@ contract RatingsProof is Proof {
         _prove(former != 0 || (packed == given && given <= 101));
         _prove(_packedRating(otherSlot, subjectId, serverId) == formerOther);
         _prove(_word(AUTHORIZED_CLIENTS_SLOT, bucket, serverId) == authorized);
+        _prove(_word(SEALED_PAIRS_SLOT, subjectId, serverId) == sealedPair);
     }
 
     /// @dev Runs a call of `caller` that authorises a client for a server. Asserts that the call sets one bit, and
@@ -219,7 +224,8 @@ contract RatingsProof is Proof {
     function check_ratingsAreWhereTheProofsLook(uint256 subjectId, uint256 serverId) external view reachesItsEnd {
         uint8 packed = _packedRating(CLIENT_RATINGS_SLOT, subjectId, serverId);
         (bool has, uint8 rating) = _registry.getClientRating(subjectId, serverId);
-        _prove(has == (packed != 0) && (!has || rating == packed - 1));
+        // A sealed rating is read as none, and a blind one without its highest bit.
+        _prove(has == (packed & 127 != 0) && (!has || rating == (packed & 127) - 1));
         packed = _packedRating(VALIDATOR_RATINGS_SLOT, subjectId, serverId);
         (has, rating) = _registry.getValidatorRating(subjectId, serverId);
         _prove(has == (packed != 0) && (!has || rating == packed - 1));
@@ -240,6 +246,7 @@ contract RatingsProof is Proof {
         _prove(now_.clientRatings == words.clientRatings);
         _prove(now_.validatorRatings == words.validatorRatings);
         _prove(now_.authorizedClients == words.authorizedClients);
+        _prove(now_.sealedPair == words.sealedPair);
     }
 
     /// @dev Returns the words at the same key of each mapping.
@@ -248,7 +255,8 @@ contract RatingsProof is Proof {
             Words(
                 _word(CLIENT_RATINGS_SLOT, page, serverId),
                 _word(VALIDATOR_RATINGS_SLOT, page, serverId),
-                _word(AUTHORIZED_CLIENTS_SLOT, page, serverId)
+                _word(AUTHORIZED_CLIENTS_SLOT, page, serverId),
+                _word(SEALED_PAIRS_SLOT, page, serverId)
             );
     }
 

@@ -45,6 +45,7 @@ def test_extension_starts_where_the_base_ends(layouts):
         (5, 0, "_clientRatings"),
         (6, 0, "_validatorRatings"),
         (7, 0, "_authorizedClients"),
+        (8, 0, "_sealedPairs"),
     ]
 
 
@@ -55,7 +56,8 @@ def test_flagship_has_all_that_the_base_has(project):
 
 
 @pytest.mark.parametrize(
-    "interface", ["IReputationRegistry", "IBidirectionalRatings", "IBidirectionalReputationRegistry"]
+    "interface",
+    ["IReputationRegistry", "IBidirectionalRatings", "IBidirectionalReputationRegistry", "IBlindRatings"],
 )
 def test_interfaces_are_those_of_their_functions(project, registry, interface):
     abi = getattr(project, interface).contract_type

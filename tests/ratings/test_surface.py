@@ -45,6 +45,25 @@ OWN_FUNCTIONS = {
     "getClientRatings(uint256[],uint256)": "view returns (bool[],uint8[])",
 }
 
+_PAIR = "(bytes32,uint256,address,uint256,address,bytes32,uint256,bytes32,uint256)"
+_FEEDBACK = "(int128,uint8,string,string,string,string,bytes32)"
+
+BLIND_FUNCTIONS = {
+    f"seal({_PAIR},bytes,bytes)": "nonpayable",
+    f"open({_PAIR},{_FEEDBACK},bytes32,uint8,bytes32)": "nonpayable",
+    f"openFeedback({_PAIR},{_FEEDBACK},bytes32)": "nonpayable",
+    f"openRating({_PAIR},uint8,bytes32)": "nonpayable",
+    f"exchange({_PAIR},bytes,bytes,{_FEEDBACK},bytes32,uint8,bytes32)": "nonpayable",
+    "ratingStateOf(uint256,uint256)": "view returns (uint8)",
+    "getSealedPair(uint256,uint256)": "view returns (uint256,bool)",
+}
+
+BLIND_EVENTS = {
+    "RatingsSealed(uint256 indexed clientId, uint256 indexed serverId, bytes32 indexed interaction)",
+    "RatingsOpened(uint256 indexed clientId, uint256 indexed serverId, bytes32 indexed interaction, "
+    "address client, uint64 feedbackIndex)",
+}
+
 
 def test_functions_and_events_of_the_eip_are_there(registry):
     assert functions(registry).items() >= EIP_8004A_FUNCTIONS.items()
@@ -63,10 +82,15 @@ def test_functions_and_events_of_january_2026_are_there(registry):
 
 
 def test_there_are_no_other_functions_and_events(registry):
-    known = EIP_8004A_FUNCTIONS | AUGUST_2025_FUNCTIONS | january_2026.FUNCTIONS | OWN_FUNCTIONS
+    known = EIP_8004A_FUNCTIONS | AUGUST_2025_FUNCTIONS | january_2026.FUNCTIONS | OWN_FUNCTIONS | BLIND_FUNCTIONS
     assert functions(registry).keys() == known.keys()
-    assert events(registry) == EIP_8004A_EVENTS | AUGUST_2025_EVENTS | january_2026.EVENTS
+    assert events(registry) == EIP_8004A_EVENTS | AUGUST_2025_EVENTS | january_2026.EVENTS | BLIND_EVENTS
 
 
 def test_batches_are_called_as_documented(registry):
     assert functions(registry).items() >= OWN_FUNCTIONS.items()
+
+
+def test_blind_ratings_are_called_as_documented(registry):
+    assert functions(registry).items() >= BLIND_FUNCTIONS.items()
+    assert events(registry) >= BLIND_EVENTS

@@ -51,6 +51,16 @@ def test_s35_agent_is_shown_and_changed_by_commands(bilateral, agent, owner, str
     assert (code, answer["reason"], answer["arguments"]["code"]) == (4, "solana_write", "not_the_owner")
 
 
+def test_seller_on_solana_is_checked_from_outside(bilateral, rpc, shop, sell, selling_agent, stranger):
+    def check(url):
+        code, out, _ = run_here("x402", "check", url, "--method", "POST", "--solana-node", rpc, "--json")
+        return code, [(finding["check"], finding["code"]) for finding in json.loads(out)]
+
+    assert check(shop[0]) == (0, [("wallet", ""), ("keys", "")])
+    with sell(selling_agent, str(stranger.pubkey())) as (url, _):
+        assert check(url) == (13, [("wallet", "payment_address_mismatch"), ("keys", "")])
+
+
 def test_node_of_another_cluster_and_malformed_key_files_are_told(bilateral, agent, key_file):
     code, answer = bilateral("show", agent, "--cluster", "devnet")
     assert (code, answer["reason"]) == (5, "wrong_node")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import asyncio
+from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
 import httpx
@@ -44,12 +45,14 @@ def open_shop(facilitator, token, seller, agent, deployment):
     """Opens a shop with reservations, whose payments are settled after or before the application runs."""
 
     @contextmanager
-    def make(reservations, **extra):
+    def make(reservations, around=None, **extra):
         shop = Shop(reservations)
         extension = Reputation8004ResourceServerExtension(SIGNING_KEY, reservations=reservations)
         server = resource_server(x402ResourceServer, facilitator, extension)
         routes = {"* /*": route(token.address, seller.address, declare_8004_reputation(agent, deployment), **extra)}
         shop.app.add_middleware(ReputationMiddleware, routes=routes, server=server)
+        if around is not None:
+            shop.app.add_middleware(around, shop=shop)
         with serving(shop.app) as shop.url:
             yield shop
 
@@ -88,6 +91,36 @@ def test_payment_over_the_limit_is_refused_by_an_error_of_its_own_and_can_be_use
         assert (response.status_code, refusal(response)) == (402, "too_many_payments")
         assert [it.status_code for it in answers] == [200]
         assert shop.ask(second).status_code == 200
+
+
+class Cancels:
+    """Cancels the first request that reaches the application, as some servers do if the client hangs up."""
+
+    def __init__(self, app, shop):
+        self.app, self.shop, self.is_done = app, shop, False
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] != "http" or self.is_done or b"payment-signature" not in dict(scope["headers"]):
+            await self.app(scope, receive, send)
+            return
+        self.is_done = True
+        running = asyncio.create_task(self.app(scope, receive, send))
+        await asyncio.to_thread(self.shop.entered.wait, SECONDS)
+        running.cancel()
+        self.shop.hold.set()
+        with suppress(asyncio.CancelledError):
+            await running
+        await send({"type": "http.response.start", "status": 499, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def test_cancelled_request_does_not_count_for_the_limit(open_shop, one_place, buyer):
+    with open_shop(one_place, around=Cancels) as shop:
+        first, second = (payment_for(shop.url + "/weather", buyer) for _ in range(2))
+        shop.hold = Event()
+        assert shop.ask(first).status_code == 499
+        assert shop.ask(second).status_code == 200
+        assert refusal(shop.ask(first)) == "payment_in_progress"
 
 
 @pytest.mark.parametrize("extra", [{}, {"paymentFlow": "upfront"}], ids=["settled after", "settled before"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bilateral.arguments import checked
 from bilateral.client.aio.agents import AsyncAgentMethods
 from bilateral.client.aio.batch import AsyncWriteBatch
+from bilateral.client.aio.blind import AsyncBlindMethods
 from bilateral.client.aio.buyers import AsyncBuyerMethods
 from bilateral.client.aio.feedback import AsyncFeedbackMethods
 from bilateral.client.aio.ratings import AsyncRatingMethods
@@ -24,6 +25,7 @@ class AsyncClient(
     AsyncFeedbackMethods,
     AsyncSignedMethods,
     AsyncRatingMethods,
+    AsyncBlindMethods,
     AsyncValidationMethods,
     AsyncBuyerMethods,
     AsyncWatchingMethods,

@@ -9,6 +9,7 @@ from bilateral.arguments import checked
 from bilateral.client.operations import replacements
 from bilateral.client.sync.agents import AgentMethods
 from bilateral.client.sync.batch import WriteBatch
+from bilateral.client.sync.blind import BlindMethods
 from bilateral.client.sync.buyers import BuyerMethods
 from bilateral.client.sync.feedback import FeedbackMethods
 from bilateral.client.sync.ratings import RatingMethods
@@ -25,6 +26,7 @@ class Client(
     FeedbackMethods,
     SignedMethods,
     RatingMethods,
+    BlindMethods,
     ValidationMethods,
     BuyerMethods,
     WatchingMethods,

@@ -10,7 +10,7 @@ from eth_utils.crypto import keccak
 from bilateral.contracts import Registry, selectors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from bilateral.index.chain.logs import BlockLogs
 
@@ -31,6 +31,19 @@ def _mask(item: bytes) -> int:
     for at in (0, 2, 4):
         mask |= 1 << (int.from_bytes(digest[at : at + 2]) & _BITS)
     return mask
+
+
+def bloom_of(items: Iterable[bytes]) -> bytes:
+    """Return the filter that announces some addresses and topics, and nothing else."""
+    bits = 0
+    for item in items:
+        bits |= _mask(item)
+    return bits.to_bytes(BLOOM_BYTES)
+
+
+def is_sparse(bloom: bytes | None) -> bool:
+    """Return True if a filter announces little by chance."""
+    return bloom is not None and int.from_bytes(bloom).bit_count() <= _SPARSE_BITS
 
 
 class Announcements:
@@ -79,3 +92,19 @@ class Announcements:
             if asks_topics and any(bits & of == of and topic not in given for topic, of in topics):
                 return True
         return False
+
+    def are_proven(self, bloom: bytes | None, logs: BlockLogs | None) -> bool:
+        """Check whether a filter announces a registry of which no log came, together with one of its events.
+
+        In a sparse filter that happens by chance in one of 10,000 blocks at most. Other filters prove nothing.
+
+        Args:
+            bloom: See `are_missing`.
+            logs: See `are_missing`.
+        """
+        bits = int.from_bytes(bloom) if bloom is not None and is_sparse(bloom) else 0
+        addresses = logs.addresses() if logs else ()
+        return any(
+            bits & mask == mask and address not in addresses and any(bits & of == of for _, of in topics)
+            for address, mask, topics in self._items
+        )

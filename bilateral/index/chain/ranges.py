@@ -31,6 +31,8 @@ class RangeSize:
 
     _GROW_AFTER: Final = 8
     _EXACT_ENOUGH: Final = 8
+    _FASTEST_GROWTH: Final = 16
+    """The largest step of growth behind a dense stretch: three steps lead from a few blocks to ten thousand."""
 
     def __init__(self, most: int, ceiling: int | None = None, first: int | None = None) -> None:
         """See the class."""
@@ -42,6 +44,8 @@ class RangeSize:
         self._accepted = 0
         self._refused: int | None = None
         self._answers = 0
+        self._fitting: int | None = None
+        self._last = 0
 
     def accepted(self, asked: int, logs: int) -> None:
         """Take note of an answer.
@@ -60,9 +64,11 @@ class RangeSize:
             self._is_first = False
             self._ask_for(max(asked, asked * _GOOD_LOGS // max(logs, 1)))
             return
-        self._accepted = asked
+        self._accepted, self._last = asked, logs
         self._answers += 1
         if 2 * logs >= _MANY_LOGS:
+            return
+        if self._fitting is not None and self._is_sparse(asked, logs):
             return
         if self._refused is not None and self._refused - asked > max(1, asked // self._EXACT_ENOUGH):
             self._ask_for((asked + self._refused) // 2)
@@ -70,16 +76,29 @@ class RangeSize:
             self._answers, self._refused = 0, None
             self._ask_for(asked + max(1, asked // 4))
 
-    def refused(self, asked: int, named: int | None) -> None:
+    def _is_sparse(self, asked: int, logs: int) -> bool:
+        """Ask for many more blocks after an answer with far fewer logs than the endpoint gives at once."""
+        self._fitting = max(self._fitting or 0, logs)
+        if 2 * logs > self._fitting or self._fitting == 0:
+            return False
+        self._answers, self._refused = 0, None
+        self._ask_for(asked * min(self._fitting // max(logs, 1), self._FASTEST_GROWTH))
+        return True
+
+    def refused(self, asked: int, named: int | None, *, limits_blocks: bool = True) -> None:
         """Take note of a refusal.
 
         Args:
             asked: The number of blocks that were asked for; more than 1.
             named: The number of blocks that the refusal names; None if it names no number.
+            limits_blocks: False if it limits logs, bytes or time. Then a number sets a size, not a ceiling.
         """
+        if not limits_blocks:
+            self._fitting = self._last  # an earlier answer may have had more by chance
         self._answers, self._is_first, self.was_refused = 0, False, True
         if named is not None and named < asked:
-            self.ceiling = self.blocks = max(1, named)
+            self.blocks = max(1, named)
+            self.ceiling = self.blocks if limits_blocks else self.ceiling
             self._refused = None
             return
         self._refused = asked

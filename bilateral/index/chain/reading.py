@@ -14,10 +14,17 @@ from typing import TYPE_CHECKING, Final
 
 from bilateral.errors import MalformedNodeAnswerError
 from bilateral.errors.client import NODE_FAILURES
-from bilateral.index.chain.bloom import Announcements
+from bilateral.index.chain.bloom import Announcements, is_sparse
 from bilateral.index.chain.extraction import Extraction
 from bilateral.index.chain.prefetch import Ahead
-from bilateral.index.errors import ChainChangedError, EndpointLiesError, EndpointRefusesError, FinalizedBlockError
+from bilateral.index.chain.receipts import logs_by_receipts
+from bilateral.index.errors import (
+    ChainChangedError,
+    EndpointLiesError,
+    EndpointRefusesError,
+    FinalizedBlockError,
+    MissingLogsError,
+)
 from bilateral.index.store.chain_store import JOURNAL_BLOCKS
 from bilateral.index.tables.batches import Batch, Block
 
@@ -29,7 +36,13 @@ if TYPE_CHECKING:
     from bilateral.index.chain.pool import Pool
     from bilateral.index.chain.source import Header, Source
 
-ENDPOINT_FAILURES: Final = (*NODE_FAILURES, EndpointRefusesError, EndpointLiesError, FinalizedBlockError)
+ENDPOINT_FAILURES: Final = (
+    *NODE_FAILURES,
+    EndpointRefusesError,
+    EndpointLiesError,
+    FinalizedBlockError,
+    MissingLogsError,
+)
 """Errors after which another endpoint may do better."""
 
 _SAMPLE: Final = 4
@@ -61,9 +74,14 @@ class _Range:
 
     logs: Sequence[BlockLogs]
     end: int
-    parts: Sequence[tuple[Sequence[BlockLogs], int]]
+    parts: Sequence[tuple[list[BlockLogs], int]]
     later: Block | None = None
     headers: Sequence[Header] = ()
+
+    def replace(self, block: BlockLogs) -> None:
+        """Replace what the endpoint gave of one block."""
+        part = next(logs for logs, last in self.parts if block.number <= last)
+        part[:] = sorted([*(known for known in part if known.number != block.number), block], key=lambda of: of.number)
 
 
 class Reader:
@@ -78,6 +96,7 @@ class Reader:
         """See the class."""
         self._pool = pool
         self._extraction = Extraction(pool.chain_id, registries)
+        self._registries = registries
         self._announcements = Announcements(registries)
         self._ranges = 0
         self._ahead: Ahead[_Range] = Ahead()
@@ -153,12 +172,15 @@ class Reader:
             if headers[block.number].block.hash != block.hash:
                 raise ChainChangedError(source.name, f"block {block.number} was replaced")
         for number in sample:
-            self._check_block(source, headers[number], by_number.get(number))
+            self._check_block(source, headers[number], by_number.get(number), found)
+        if source.loses_logs and self._pool.second(source) is source:  # nobody else tells
+            for header in source.headers_of([at for at in range(first, found.end + 1) if at not in sample]):
+                self._check_block(source, header, by_number.get(header.block.number), found)
         if source.loses_logs or self._is_sampled(source):
             self._look_twice(source, found.logs, first, found.end)
         return {number: headers[number].block for number in ends}
 
-    def _parts(self, source: Source, logs: Sequence[BlockLogs], end: int) -> list[tuple[Sequence[BlockLogs], int]]:
+    def _parts(self, source: Source, logs: Sequence[BlockLogs], end: int) -> list[tuple[list[BlockLogs], int]]:
         """Return logs in parts, with the last block of each, and with the times of their blocks."""
         without = {block.number: block for block in logs if block.time is None}
         for header in source.headers_of(sorted(without)):
@@ -188,17 +210,38 @@ class Reader:
         by_number = {block.number: block for block in found.logs}
         is_thorough = len(headers) <= _FEW_BLOCKS
         for header in headers:
-            self._check_block(source, header, by_number.get(header.block.number), is_thorough=is_thorough)
+            logs = by_number.get(header.block.number)
+            self._check_block(source, header, logs, found, is_thorough=is_thorough)
         return {header.block.number: header.block for header in headers}
 
     def _check_block(
-        self, source: Source, header: Header, logs: BlockLogs | None, *, is_thorough: bool = False
+        self, source: Source, header: Header, logs: BlockLogs | None, found: _Range, *, is_thorough: bool = False
     ) -> None:
         """Check the logs of one block against its header; look again where they seem to lack something."""
         if logs is not None:
             _require_of_block(source, header.block, logs)
         if self._announcements.are_missing(header.bloom, logs, is_thorough=is_thorough):
             self._look_twice(source, [logs] if logs else [], header.block.number, header.block.number)
+            if is_sparse(header.bloom):
+                self._ask_receipts(source, header, logs, found)
+
+    def _ask_receipts(self, source: Source, header: Header, logs: BlockLogs | None, found: _Range) -> None:
+        """Take the logs of a block from its receipts, if the endpoint left out some.
+
+        Raises:
+            MissingLogsError: No endpoint gives complete receipts, and the filter hardly can announce by chance.
+        """
+        number = header.block.number
+        witnesses = dict.fromkeys((source, self._pool.second(source, number)))
+        complete = (logs_by_receipts(witness, header, self._registries) for witness in witnesses)
+        whole = next((block for block in complete if block is not None), None)
+        if whole is None:
+            if self._announcements.are_proven(header.bloom, logs):
+                raise MissingLogsError(source.name, number)
+            return
+        if set(whole.contents()) != set(logs.contents() if logs else ()):
+            source.lost_logs_at = int(time.time())
+            found.replace(whole)
 
     def _is_sampled(self, source: Source) -> bool:
         """Choose the ranges deep in the chain that are read twice, if there is a second endpoint."""
@@ -257,7 +300,7 @@ def _sample(numbers: Sequence[int], first: int, last: int) -> set[int]:
     return {*random.sample(numbers, count), *(random.randint(first, last) for _ in range(_SAMPLE))}  # noqa: S311
 
 
-def _split(logs: Sequence[BlockLogs], end: int) -> Iterator[tuple[Sequence[BlockLogs], int]]:
+def _split(logs: Sequence[BlockLogs], end: int) -> Iterator[tuple[list[BlockLogs], int]]:
     """Split a range so that one batch does not hold too many logs.
 
     Args:
@@ -270,10 +313,10 @@ def _split(logs: Sequence[BlockLogs], end: int) -> Iterator[tuple[Sequence[Block
     start = size = 0
     for at, block in enumerate(logs):
         if size and size + len(block.entries) > _MAX_LOGS:
-            yield logs[start:at], logs[at - 1].number
+            yield list(logs[start:at]), logs[at - 1].number
             start, size = at, 0
         size += len(block.entries)
-    yield logs[start:], end
+    yield list(logs[start:]), end
 
 
 def _size(logs: Sequence[BlockLogs]) -> int:

@@ -207,7 +207,7 @@ class Source:
         if verdict.repeats is not None and refusals >= verdict.repeats:
             reaction = verdict.otherwise
         if reaction is Reaction.SPLIT and asked > 1:
-            self.size.refused(asked, verdict.blocks)
+            self.size.refused(asked, verdict.blocks, limits_blocks=verdict.limits_blocks)
             return None
         if reaction is Reaction.HEAD and refusals < len(_WAITS) and first <= (head := self.head()):
             return head

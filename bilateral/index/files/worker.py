@@ -16,11 +16,12 @@ from bilateral.documents import Limits, Loader, Network
 from bilateral.index.files.loading import Failed, Loaded, Outcome, load_file
 from bilateral.index.files.queue import FileQueue, Lease
 from bilateral.index.files.references import ReferenceScan, collect
-from bilateral.index.store.database import is_transient, unavailable
+from bilateral.index.patience import Patience
+from bilateral.index.store.database import is_lost, is_transient, unavailable
 from bilateral.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from sqlalchemy import Engine
 
@@ -47,7 +48,6 @@ class FileWorkers:
 
     Args:
         engine: The database.
-        chain_ids: The chains whose events name files.
         settings: The settings.
         stop: Set to make the threads end.
         fail: Called with an error that ends a thread.
@@ -56,7 +56,6 @@ class FileWorkers:
     def __init__(
         self,
         engine: Engine,
-        chain_ids: Sequence[int],
         settings: FileSettings,
         *,
         stop: threading.Event,
@@ -66,7 +65,7 @@ class FileWorkers:
         self._engine = engine
         self._loader = loader_of(settings)
         self._queue = FileQueue(engine, lease_seconds=max(60.0, 3 * settings.seconds))
-        self._scans = [ReferenceScan(engine, chain_id, self._loader) for chain_id in dict.fromkeys(chain_ids)]
+        self._scans: dict[int, ReferenceScan] = {}
         self._stop = stop
         self._fail = fail
         self._leases: dict[bytes, Lease] = {}
@@ -78,6 +77,10 @@ class FileWorkers:
             threading.Thread(target=self._run, args=(self._fetch,), daemon=True) for _ in range(settings.workers)
         ]
 
+    def add_chain(self, chain_id: int) -> None:
+        """Find the files of one more chain."""
+        self._scans.setdefault(chain_id, ReferenceScan(self._engine, chain_id, self._loader))
+
     def start(self) -> None:
         """Start the threads."""
         for thread in self._threads:
@@ -87,10 +90,19 @@ class FileWorkers:
         """Wait until every event is scanned and no file is due, or until the threads are told to stop."""
         next_look = self._looks + 1
         while not self._stop.is_set():
-            left = self._queue.seconds_to_next()
-            if self._last_idle_look >= next_look and not self._busy and (left is None or left > 0):
+            if self._last_idle_look >= next_look and not self._busy and self._is_nothing_due():
                 return
             self._stop.wait(0.05)
+
+    def _is_nothing_due(self) -> bool:
+        """Check that no file is due. While the database does not answer, nobody knows."""
+        try:
+            left = self._queue.seconds_to_next()
+        except DBAPIError as problem:
+            if not is_lost(problem):
+                raise
+            return False
+        return left is None or left > 0
 
     def close(self) -> None:
         """End the threads, and return the leases of fetches that are under way. Call it after `stop` is set."""
@@ -104,12 +116,16 @@ class FileWorkers:
             _LOGGER.warning("files=unreleased problem=%r", str(unavailable(problem)))
 
     def _run(self, work: Callable[[], None]) -> None:
-        """Work until the threads are told to stop."""
+        """Work until the threads are told to stop, and wait while the database does not answer."""
+        patience = Patience(self._stop, None, lambda problem: _LOGGER.warning("files=waiting problem=%r", problem))
         while not self._stop.is_set():
             try:
                 work()
+                patience.succeeded()
             except DBAPIError as problem:
-                if not is_transient(problem):
+                if is_lost(problem):
+                    patience.wait(unavailable(problem))
+                elif not is_transient(problem):
                     self._fail(unavailable(problem))
                     return
             except Exception as problem:  # noqa: BLE001  # without this thread, files would wait and nobody would know
@@ -121,8 +137,9 @@ class FileWorkers:
         collected = float("-inf")
         while not self._stop.is_set():
             self._looks += 1
-            counts = [scan.step() for scan in self._scans]
-            for scan, count in zip(self._scans, counts, strict=True):
+            scans = tuple(self._scans.values())  # a chain may be added meanwhile
+            counts = [scan.step() for scan in scans]
+            for scan, count in zip(scans, counts, strict=True):
                 if count:
                     _LOGGER.info("chain=%d outcome=scanned files=%d", scan.chain_id, count)
             if any(count is not None for count in counts):

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 import platformdirs
 from sqlalchemy import create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.errors import DatabaseUnavailableError
@@ -27,6 +27,9 @@ _BUSY_SECONDS: Final = 30
 _TRANSIENT: Final = ("40001", "40P01")
 """PostgreSQL's codes for a failure to serialise, and for a deadlock."""
 
+_LOST: Final = ("53300", "57P01", "57P02", "57P03")
+"""PostgreSQL's codes for too many connections, and for a server that stops, crashed or starts."""
+
 _PROBLEMS: Final = {
     ("database is locked", "lock timeout", "canceling statement due to lock"): "another program has locked the "
     "database for too long: end it, or name another --database. Nothing is lost; the index goes on where it was.",
@@ -41,8 +44,10 @@ _PROBLEMS: Final = {
     "of the file or the user, or name another --database.",
     ("no such table", "no such column", "does not exist"): "the database lacks a table of the index: name the "
     "database of an index, or make a new one.",
-    ("unable to open",): "the database file cannot be opened, as a folder cannot: change its permissions, or name "
-    "another --database.",
+    (
+        "unable to open",
+    ): "the database file cannot be opened: it is a folder, or its folder may only be read, and SQLite "
+    "writes its log beside the file. Change the permissions, copy the file elsewhere, or name another --database.",
     ("not a database", "malformed"): "the database file is damaged, or of another program: restore it, or name "
     "another --database.",
     ("connection", "server closed", "terminating"): "the server of the database does not answer: start it, or correct "
@@ -205,6 +210,13 @@ def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:
 def is_transient(problem: DBAPIError) -> bool:
     """Return True if PostgreSQL undid a transaction only because of another one at the same time: try again."""
     return getattr(problem.orig, "sqlstate", None) in _TRANSIENT
+
+
+def is_lost(problem: DBAPIError) -> bool:
+    """Return True if PostgreSQL does not answer, or ended the connection: try again later, with a new one."""
+    state = getattr(problem.orig, "sqlstate", "")  # SQLite's errors have no codes; None stands for no answer
+    has_no_answer = state is None and isinstance(problem, OperationalError)
+    return problem.connection_invalidated or has_no_answer or str(state).startswith("08") or state in _LOST
 
 
 @contextmanager

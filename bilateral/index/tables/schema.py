@@ -37,6 +37,8 @@ from bilateral.events import (
     NewFeedback,
     PaymentAttested,
     PaymentSettled,
+    RatingsOpened,
+    RatingsSealed,
     ResponseAppended,
     ReviewsAttested,
     ValidationRequest,
@@ -147,6 +149,7 @@ chain: Final = Table(
     Column("reorganizations", BigInteger, nullable=False, default=0),
     Column("last_reorganization_at", BigInteger),
     Column("last_reorganization_depth", BigInteger),
+    Column("problem", Text),
 )
 
 block: Final = Table(
@@ -296,6 +299,8 @@ for _event, _columns in {
     ResponseAppended: ("agent_id", "client_address", "feedback_index", "block_number", "log_index"),
     ClientRated: ("client_id", "server_id"),
     ValidatorRated: ("validator_id", "server_id"),
+    RatingsSealed: ("client_id", "server_id"),
+    RatingsOpened: ("client_id", "server_id"),
     NewAuthorizedFeedback: ("agent_id", "client_address"),
     ValidationRequest: ("request_hash",),
     ValidationResponse: ("request_hash",),

@@ -40,7 +40,7 @@ def test_every_way_to_check_a_client_uses_the_record(buyers, buyers_database):
 
     asked = check(buyers, SAMPLE)
     posted = buyers.post("/v1/checks/client", json={"client": SAMPLE.address, "chain": 31337}).json()
-    told = json.loads(asyncio.run(ask()).content[0].text)["data"]
+    told = json.loads(asyncio.run(ask()).content[0].text)["check"]
     command = [COMMAND, "check", "client", SAMPLE.address, "--database", buyers_database, "--json"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603  # ours
     for found in (asked, posted, told, json.loads(ran.stdout)):

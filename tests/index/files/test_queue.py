@@ -140,7 +140,9 @@ def work(url, port):
     engine = open_database(url)
     settings = FileSettings(workers=3, allow_private=True)
     stop = threading.Event()
-    FileWorkers(engine, [CHAIN_ID], settings, stop=stop, fail=lambda _: None).start()
+    workers = FileWorkers(engine, settings, stop=stop, fail=lambda _: None)
+    workers.add_chain(CHAIN_ID)
+    workers.start()
     stop.wait()
 
 
@@ -173,9 +175,8 @@ def test_files_of_a_killed_process_are_fetched_by_the_next_one(story, server, da
 def running(engine):
     """Start threads that fetch files, and end them."""
     stop, failures = threading.Event(), []
-    workers = FileWorkers(
-        engine, [CHAIN_ID], FileSettings(workers=3, allow_private=True), stop=stop, fail=failures.append
-    )
+    workers = FileWorkers(engine, FileSettings(workers=3, allow_private=True), stop=stop, fail=failures.append)
+    workers.add_chain(CHAIN_ID)
     yield workers, stop
     stop.set()
     workers.close()

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 import pytest
 from eth_account import Account
 
+from bilateral.blind_messages import RatingOpening, SignedEnvelope
+from bilateral.blind_ratings import Pair, SealedRating
 from bilateral.buyer_terms import (
     AttestedPayment,
     BuyerFeedback,
@@ -20,6 +22,7 @@ from bilateral.buyer_terms import (
     TierCredential,
 )
 from bilateral.client import AsyncClient, Client, FeedbackAuthorization, ResponseLink, Signal, SignedFeedback, week_of
+from bilateral.client.blind_vault import BlindVault
 from bilateral.documents import Limits
 from bilateral.errors import BilateralError, InvalidArgumentError
 from bilateral.signatures import Feedback
@@ -28,6 +31,8 @@ from tests.sdk.client.helpers import Awaited
 ADDRESS = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
 WORD = b"\x11" * 32
 KEY = "0x" + "ab" * 32
+
+ENVELOPE = SignedEnvelope(SealedRating(1, ADDRESS, 2, ADDRESS, WORD, WORD, 1), b"")
 
 WRONG = {"None": None, "bool": True, "float": 1.5, "bytes": b"x", "Sequence": [], "object": object()}
 """Values, each by the word that allows it in an annotation."""
@@ -77,6 +82,15 @@ NEEDED = {
     "buyer_state": BuyerState(ADDRESS, 1, 1, BuyerTier.NEW, *[0] * 9, WORD, 0),
     "proof": [WORD],
     "credential": TierCredential(ADDRESS, 1, 1, WORD, BuyerTier.NEW, WORD, WORD),
+    "vault": BlindVault("never-made.sqlite"),
+    "client": ADDRESS,
+    "interaction": WORD,
+    "offer": ENVELOPE,
+    "envelope": ENVELOPE,
+    "other": ENVELOPE,
+    "envelopes": [ENVELOPE, ENVELOPE],
+    "pair": Pair(WORD, 1, ADDRESS, 2, ADDRESS, WORD, 1, WORD, 1),
+    "openings": [RatingOpening(1, WORD)],
 }
 """An argument for each parameter without a default."""
 

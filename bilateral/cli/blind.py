@@ -1,0 +1,250 @@
+"""`bilateral blind …`: ratings that stay sealed until both sides have rated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.options import command, make_group
+from bilateral.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bilateral.blind_messages import Opening, SignedEnvelope
+    from bilateral.client import Client
+    from bilateral.client.blind_vault import BlindVault, Sealed
+    from bilateral.documents import FeedbackFile
+    from bilateral.values import FeedbackValue
+
+app = make_group("blind")
+
+Vault = Annotated[
+    Path | None,
+    typer.Option(
+        "--vault",
+        envvar="BILATERAL_VAULT",
+        metavar="FILE",
+        help="The file of your sealed ratings and their salts; ~/.bilateral/blind.sqlite if left out.",
+    ),
+]
+EnvelopeFile = Annotated[
+    Path,
+    typer.Argument(metavar="ENVELOPE", help="The envelope of one side; - is the standard input.", show_default=False),
+]
+OtherFile = Annotated[Path, typer.Argument(metavar="OTHER", help="The envelope of the other side.", show_default=False)]
+Openings = Annotated[
+    list[Path] | None,
+    typer.Option("--opening", metavar="FILE", help="An opening that is not in the vault; may be repeated."),
+]
+Blocks = Annotated[
+    int,
+    typer.Option("--confirmations", metavar="N", min=1, help="Wait until the pair has been sealed for N blocks."),
+]
+
+
+Offer = Annotated[
+    Path | None,
+    typer.Option("--blind", metavar="FILE", help="Seal the feedback for the server's envelope in this file."),
+]
+
+
+def vault_at(path: Path | None) -> BlindVault:
+    """Return the vault that the option names, or the usual one."""
+    from bilateral.client.blind_vault import BlindVault  # noqa: PLC0415  # slow to import
+
+    return BlindVault(path or Path.home() / ".bilateral" / "blind.sqlite")
+
+
+def seal_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
+    invocation: Invocation,
+    agent: str,
+    given: tuple[str | bool | FeedbackValue, str, str, str, FeedbackFile | None],
+    link: tuple[str, str | None],
+    offer: Path,
+    vault: Path | None,
+) -> None:
+    """Seal feedback for the server's envelope, and write the client's envelope.
+
+    Args:
+        invocation: The run of the command.
+        agent: The rated agent, which must be the server of the envelope.
+        given: The value, both tags, the endpoint and the file.
+        link: The URI and the hash of a file that is kept elsewhere.
+        offer: The file of the server's envelope.
+        vault: The file of sealed ratings.
+    """
+    (theirs,) = _read(invocation, [offer])
+    uri, file_hash = link
+    options: dict[str, Any] = {"agent_id": agent, "feedback_uri": uri, "feedback_hash": file_hash}
+    with invocation.signing() as client:
+        signed = client.seal_feedback(vault_at(vault), theirs, *given, **options)
+    invocation.output.raw(signed.to_json())
+
+
+@command(app, "list", "bilateral blind list", "bilateral blind list --json")
+def list_(invocation: Invocation, vault: Vault = None) -> None:
+    """List your sealed ratings: until when they can be sealed on chain, and what is missing."""
+    with invocation.reading() as client:
+        chain_id = client.get_deployment().chain_id
+        rows = [_row(client, each) for each in vault_at(vault).all() if each.chain_id == chain_id]
+    columns = ("as", "client", "server", "sealed", "until", "state", "missing", "interaction")
+    views: dict[str, Callable[[dict[str, Any]], Any]] = {name: _field(name) for name in columns}
+    invocation.output.results(rows, views)
+
+
+@command(app, "verify", "bilateral blind verify server.json")
+def verify(invocation: Invocation, envelope: EnvelopeFile) -> None:
+    """Check an envelope: its deadline, its signature, and the agents of both accounts."""
+    (signed,) = _read(invocation, [envelope])
+    with invocation.reading() as client:
+        client.verify_envelope(signed)
+    invocation.output.raw(signed.to_json())
+
+
+@command(app, "seal", "bilateral blind seal client.json server.json --account relay", writes=True)
+def seal(invocation: Invocation, envelope: EnvelopeFile, other: OtherFile) -> None:
+    """Store both envelopes on chain, so that neither rating can change. Nothing is shown."""
+    envelopes = _envelopes(invocation, envelope, other)
+    invocation.write("Ratings sealed", lambda client: client.seal_ratings(*envelopes))
+
+
+@command(
+    app,
+    "open",
+    "bilateral blind open client.json server.json --confirmations 3 --account alice",
+    "bilateral blind open client.json server.json --opening theirs.json --account relay",
+    writes=True,
+)
+def open_(  # noqa: PLR0913, PLR0917  # as many as the user has options
+    invocation: Invocation,
+    envelope: EnvelopeFile,
+    other: OtherFile,
+    openings: Openings = None,
+    confirmations: Blocks = 1,
+    vault: Vault = None,
+) -> None:
+    """Open a sealed pair: your side from the vault, and the sides of --opening."""
+    from bilateral.client.operations.blind import pair_of  # noqa: PLC0415  # slow to import
+
+    envelopes = _envelopes(invocation, envelope, other)
+    pair, _ = pair_of(*envelopes)
+    opened = _openings(invocation, envelopes, openings, vault)
+    invocation.write(
+        "Ratings opened",
+        lambda client: client.open_ratings(
+            pair, opened, confirmations=confirmations, timeout=invocation.settings.timeout
+        ),
+    )
+
+
+@command(
+    app,
+    "exchange",
+    "bilateral blind exchange client.json server.json --opening theirs.json --account relay",
+    writes=True,
+)
+def exchange(  # noqa: PLR0913, PLR0917  # as many as the user has options
+    invocation: Invocation,
+    envelope: EnvelopeFile,
+    other: OtherFile,
+    openings: Openings = None,
+    public_mempool: Annotated[
+        bool, typer.Option("--public-mempool", help="Send it though others may see both ratings first.")
+    ] = False,
+    vault: Vault = None,
+) -> None:
+    """Seal and open both ratings in one transaction."""
+    envelopes = _envelopes(invocation, envelope, other)
+    opened = _openings(invocation, envelopes, openings, vault)
+    invocation.write(
+        "Ratings exchanged",
+        lambda client: client.exchange(envelopes, opened, accept_public_mempool=public_mempool),
+    )
+
+
+@command(app, "opening", "bilateral blind opening mine.json > opening.json")
+def opening(invocation: Invocation, envelope: EnvelopeFile, vault: Vault = None) -> None:
+    """Write the opening of your envelope as JSON. Hand it over only after you trust the receiver, or after the seal."""
+    (signed,) = _read(invocation, [envelope])
+    found = _kept(vault_at(vault), signed)
+    if found is None:
+        raise InvalidArgumentError("envelope: the vault has no opening of it: name its file with --vault")
+    invocation.output.raw(found.to_json())
+
+
+def _envelopes(invocation: Invocation, envelope: Path, other: Path) -> list[SignedEnvelope]:
+    return _read(invocation, [envelope, other])
+
+
+def _read(invocation: Invocation, paths: Sequence[Path]) -> list[SignedEnvelope]:
+    from bilateral.blind_messages import SignedEnvelope  # noqa: PLC0415  # slow to import
+
+    return [SignedEnvelope.from_json(invocation.read_file(path)) for path in paths]
+
+
+def _openings(
+    invocation: Invocation, envelopes: Sequence[SignedEnvelope], paths: Sequence[Path] | None, vault: Path | None
+) -> list[Opening]:
+    """Return the openings of the files, and those that the vault has of the other envelopes."""
+    from bilateral.blind_messages import read_opening  # noqa: PLC0415  # slow to import
+
+    named = [read_opening(invocation.read_file(path)) for path in paths or ()]
+    kept = [_kept(vault_at(vault), signed) for signed in envelopes]
+    kinds = {type(opening) for opening in named}
+    return [*named, *(opening for opening in kept if opening is not None and type(opening) not in kinds)]
+
+
+def _kept(vault: BlindVault, signed: SignedEnvelope) -> Opening | None:
+    """Return the opening of an envelope from the vault."""
+    matches = [
+        each.opening
+        for each in vault.all()
+        if each.signed is not None
+        and type(each.signed.envelope) is type(signed.envelope)
+        and each.signed.envelope.common == signed.envelope.common
+        and each.opening.seal_for(signed.envelope) == signed.envelope.seal
+    ]
+    return matches[0] if matches else None
+
+
+def _row(client: Client, sealed: Sealed) -> dict[str, Any]:
+    """Describe a sealed rating, with the state of its pair on chain."""
+    from bilateral.blind_messages import FeedbackOpening  # noqa: PLC0415  # slow to import
+    from bilateral.times import moment  # noqa: PLC0415
+
+    opening_, signed = sealed.opening, sealed.signed
+    is_feedback = isinstance(opening_, FeedbackOpening)
+    row: dict[str, Any] = {"as": "client" if is_feedback else "server", "client": None, "server": None}
+    row["sealed"] = opening_.feedback.value if isinstance(opening_, FeedbackOpening) else opening_.rating
+    if signed is None:
+        return row | {"until": None, "state": "not signed", "missing": "your signature", "interaction": None}
+    envelope = signed.envelope
+    status = client.get_blind_status(envelope.client_id, envelope.server_id)
+    state, missing = _STATES[status.state.name]
+    if status.state.name == "SEALED":
+        missing = "the server's opening" if status.is_feedback_open else "the client's opening"
+    return row | {
+        "client": envelope.client_id,
+        "server": envelope.server_id,
+        "until": moment(envelope.deadline).isoformat(),
+        "state": state,
+        "missing": missing,
+        "interaction": "0x" + envelope.interaction.hex(),
+    }
+
+
+_STATES = {
+    "NONE": ("not sealed", "the other envelope, and its seal on chain"),
+    "OPEN": ("rated openly", None),
+    "SEALED": ("sealed, not opened", None),
+    "BLIND": ("opened", None),
+}
+"""The text of each state on chain, and what is missing."""
+
+
+def _field(name: str) -> Callable[[dict[str, Any]], Any]:
+    return lambda row: row[name]

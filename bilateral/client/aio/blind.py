@@ -1,0 +1,184 @@
+"""Blind ratings: a client and a server rate each other before either one sees the other's rating."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bilateral.arguments import checked_class
+from bilateral.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope
+from bilateral.blind_ratings import MAX_CLIENT_LIFETIME, MAX_SERVER_LIFETIME, Pair
+from bilateral.client.aio.runner import AsyncRunner
+from bilateral.client.blind_vault import BlindVault
+from bilateral.client.handle import TIMEOUT
+from bilateral.client.inputs import AgentLike
+from bilateral.client.operations import blind, feedback
+from bilateral.documents import FeedbackFile
+from bilateral.values import FeedbackValue, HumanValue
+
+if TYPE_CHECKING:
+    from bilateral.client.aio.handle import AsyncHandle
+    from bilateral.client.results.blind import BlindStatus, OpenedRatings, SealedRatings
+
+
+@checked_class
+class AsyncBlindMethods(AsyncRunner):
+    """Blind ratings: a client and a server rate each other before either one sees the other's rating."""
+
+    async def seal_rating(  # noqa: PLR0913  # a rating, its sides and its interaction
+        self,
+        vault: BlindVault,
+        client_id: AgentLike,
+        rating: int,
+        *,
+        client: str,
+        interaction: bytes,
+        lifetime: int = MAX_SERVER_LIFETIME,
+    ) -> SignedEnvelope:
+        """Seal a rating of a client, as the signer's primary agent. Nothing is sent.
+
+        The vault stores the salt before anything is signed. The same call after a crash signs the same seal again.
+
+        Args:
+            vault: The file of openings.
+            client_id: The client, an agent.
+            rating: 0 to 100.
+            client: The account of the client, which will give the feedback.
+            interaction: The id of the interaction, 32 bytes; see `bilateral.blind_ratings.payment_interaction`.
+            lifetime: Seconds until the envelope expires; at most 14 days.
+
+        Returns:
+            The server's envelope, to hand to the client.
+
+        Raises:
+            InvalidArgumentError: An argument is out of range, or the client's account does not speak as the client.
+            AlreadySealedError: The vault has a different rating for this interaction.
+        """
+        sides = (client_id, client)
+        return await self._run(blind.seal_rating(self._state, vault, sides, rating, interaction, lifetime))
+
+    async def seal_feedback(  # noqa: PLR0913, PLR0917  # as give_feedback
+        self,
+        vault: BlindVault,
+        offer: SignedEnvelope,
+        value: HumanValue | FeedbackValue,
+        tag1: str = "",
+        tag2: str = "",
+        endpoint: str = "",
+        feedback_file: FeedbackFile | None = None,
+        *,
+        feedback_uri: str = "",
+        feedback_hash: bytes | str | None = None,
+        agent_id: AgentLike | None = None,
+        lifetime: int = MAX_CLIENT_LIFETIME,
+    ) -> SignedEnvelope:
+        """Seal feedback about the server that made an offer, as its client. Nothing is sent.
+
+        Args:
+            vault: The file of openings, which stores the salt before anything is signed.
+            offer: The server's envelope. It is verified first.
+            value: As `give_feedback`.
+            tag1: As `give_feedback`.
+            tag2: As `give_feedback`.
+            endpoint: As `give_feedback`.
+            feedback_file: As `give_feedback`. The client's store must be a `DataUriStore`: any other one would show
+                the feedback before it is sealed.
+            feedback_uri: As `give_feedback`.
+            feedback_hash: As `give_feedback`.
+            agent_id: The agent that you mean to rate; an offer of another one is refused.
+            lifetime: Seconds until the envelope expires; at most one hour.
+
+        Returns:
+            The client's envelope, to hand to a relayer, or to seal with `seal_ratings`.
+
+        Raises:
+            InvalidArgumentError: The offer is invalid, expired or for another client, or an argument is out of range.
+            UnrepresentableValueError: The value has no exact form, or means nothing under its tag.
+            AlreadySealedError: The vault has different feedback for this interaction.
+            ContractRevertError: The registry would refuse the feedback: `self_feedback`, `erc721_nonexistent_token`.
+        """
+        draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
+        return await self._run(blind.seal_feedback(self._state, vault, offer, draft, agent_id, lifetime))
+
+    async def verify_envelope(self, envelope: SignedEnvelope) -> None:
+        """Check an envelope: its deadline, its signature, and that both accounts speak as their agents.
+
+        Args:
+            envelope: The envelope of either side.
+
+        Raises:
+            InvalidArgumentError: The envelope is invalid; the message names the field.
+        """
+        await self._run(blind.verify(self._state, envelope))
+
+    async def seal_ratings(self, envelope: SignedEnvelope, other: SignedEnvelope) -> AsyncHandle[SealedRatings]:
+        """Store both envelopes on chain (`seal`). The server can then no longer rate the client openly.
+
+        Args:
+            envelope: The envelope of either side.
+            other: The envelope of the other side.
+
+        Raises:
+            EnvelopeMismatchError: The envelopes do not belong together.
+            ContractRevertError: The registry refuses: `envelope_expired`, `unexpected_rater`, `unexpected_client`,
+                `invalid_signature`, `already_rated`.
+        """
+        return await self._write(blind.seal(self._state, envelope, other))
+
+    async def open_ratings(
+        self,
+        pair: Pair,
+        openings: Sequence[FeedbackOpening | RatingOpening],
+        *,
+        confirmations: int = 1,
+        timeout: float = TIMEOUT,
+    ) -> AsyncHandle[OpenedRatings]:
+        """Open one side or both sides of a sealed pair (`open`, `openFeedback`, `openRating`).
+
+        Args:
+            pair: The sealed pair.
+            openings: The openings of one side, or of both. The server's alone is refused while the client's feedback
+                is sealed, until 14 days after the client's deadline.
+            confirmations: The number of blocks for which the pair must have been sealed, the latest included. A
+                reorganisation that removes the seal would let the server answer the opening.
+            timeout: Seconds to wait for these blocks.
+
+        Raises:
+            SealMismatchError: An opening does not belong to the pair.
+            SealUnsettledError: The pair was not sealed for so many blocks in time. Nothing was sent.
+            InvalidArgumentError: No opening is given, `confirmations` is 0 or less, or it is the client's turn.
+            ContractRevertError: The registry refuses: `unknown_pair`, `already_rated`, `self_feedback`.
+        """
+        return await self._write(blind.open_(self._state, pair, openings, confirmations, timeout))
+
+    async def exchange(
+        self,
+        envelopes: Sequence[SignedEnvelope],
+        openings: Sequence[FeedbackOpening | RatingOpening],
+        *,
+        accept_public_mempool: bool = False,
+    ) -> AsyncHandle[OpenedRatings]:
+        """Seal and open both ratings in one transaction (`exchange`).
+
+        Args:
+            envelopes: The envelopes of both sides.
+            openings: The openings of both sides.
+            accept_public_mempool: True to send it though a public mempool may show both ratings first.
+
+        Raises:
+            InvalidArgumentError: The chain may have a public mempool, or one side is missing.
+            EnvelopeMismatchError: The envelopes do not belong together.
+            SealMismatchError: An opening does not belong to its envelope.
+            ContractRevertError: The registry refuses, as for `seal_ratings` and `open_ratings`.
+        """
+        operation = blind.exchange(self._state, envelopes, openings, accept_public_mempool=accept_public_mempool)
+        return await self._write(operation)
+
+    async def get_blind_status(self, client_id: AgentLike, server_id: AgentLike) -> BlindStatus:
+        """Return the state of a server's rating of a client: none, open, sealed or blind (`ratingStateOf`).
+
+        Args:
+            client_id: The client.
+            server_id: The server.
+        """
+        return await self._run(blind.status(self._state, client_id, server_id))

@@ -1,0 +1,156 @@
+"""The vault of salts and sealed ratings, stored before anything is signed.
+
+A lost salt is a lost rating, and two envelopes with different ratings for one interaction contradict each other. The
+vault therefore keeps the first rating for each interaction, on disk, and returns it to whoever asks again.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bilateral.arguments import checked_class
+from bilateral.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope, read_opening
+from bilateral.blind_ratings import SealedFeedback, SealedRating
+from bilateral.errors import AlreadySealedError
+from bilateral.signatures import Domain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bilateral.blind_messages import Opening
+
+_TIMEOUT: Final = 30.0
+"""Seconds to wait for another program that writes into the vault: it writes for milliseconds."""
+
+_TABLE: Final = """
+    CREATE TABLE IF NOT EXISTS sealed (
+        chain_id INTEGER NOT NULL,
+        registry TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        client_id TEXT NOT NULL,
+        client TEXT NOT NULL,
+        server_id TEXT NOT NULL,
+        server TEXT NOT NULL,
+        interaction TEXT NOT NULL,
+        opening TEXT NOT NULL,
+        envelope TEXT,
+        PRIMARY KEY (chain_id, registry, kind, client_id, client, server_id, server, interaction)
+    )
+"""
+
+_KEY: Final = "chain_id, registry, kind, client_id, client, server_id, server, interaction"
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """A rating in the vault.
+
+    Attributes:
+        chain_id: EIP-155 id of the chain.
+        registry: The registry.
+        opening: The opening of the seal.
+        signed: The envelope that was signed last; None if the program ended before it signed.
+    """
+
+    chain_id: int
+    registry: str
+    opening: FeedbackOpening | RatingOpening
+    signed: SignedEnvelope | None
+
+
+@checked_class
+class BlindVault:
+    """A file of openings. Programs may share it, and a crash loses no opening of a signed envelope."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Name the file; it is made on first use, readable for its owner alone.
+
+        Args:
+            path: The file, an SQLite database.
+        """
+        self.path = Path(path)
+
+    def keep(
+        self, domain: Domain, envelope: SealedFeedback | SealedRating, opening: FeedbackOpening | RatingOpening
+    ) -> Opening:
+        """Store an opening, unless one of these sides and this interaction is stored.
+
+        Args:
+            domain: The registry's domain.
+            envelope: The envelope to be signed. Its seal and deadline do not matter.
+            opening: The opening, with a new salt.
+
+        Returns:
+            The stored opening: the first one for this interaction, of the same rating.
+
+        Raises:
+            InvalidArgumentError: The rating is out of range.
+            AlreadySealedError: A different rating is stored for this interaction.
+        """
+        opening.seal_for(envelope)  # refuses a rating that could never be opened, before it is stored
+        key = _key(domain, envelope)
+        marks = ", ".join("?" * len(key))
+        with closing(self._connect()) as database, database:
+            statement = f"INSERT OR IGNORE INTO sealed ({_KEY}, opening) VALUES ({marks}, ?)"  # noqa: S608  # fixed text
+            database.execute(statement, (*key, opening.to_json()))
+            statement = f"SELECT opening FROM sealed WHERE ({_KEY}) = ({marks})"  # noqa: S608  # fixed text
+            ((text,),) = database.execute(statement, key).fetchall()
+        kept = read_opening(text)
+        if _content(kept) != _content(opening):
+            raise AlreadySealedError(envelope.interaction)
+        return kept
+
+    def note(self, domain: Domain, signed: SignedEnvelope) -> None:
+        """Store an envelope that was signed, beside its opening."""
+        key = _key(domain, signed.envelope)
+        marks = ", ".join("?" * len(key))
+        with closing(self._connect()) as database, database:
+            statement = f"UPDATE sealed SET envelope = ? WHERE ({_KEY}) = ({marks})"  # noqa: S608  # fixed text
+            database.execute(statement, (signed.to_json(), *key))
+
+    def opening_of(self, domain: Domain, envelope: SealedFeedback | SealedRating) -> Opening | None:
+        """Return the opening of an envelope; None if the vault has none."""
+        key = _key(domain, envelope)
+        marks = ", ".join("?" * len(key))
+        with closing(self._connect()) as database:
+            statement = f"SELECT opening FROM sealed WHERE ({_KEY}) = ({marks})"  # noqa: S608  # fixed text
+            rows = database.execute(statement, key).fetchall()
+        return read_opening(rows[0][0]) if rows else None
+
+    def all(self) -> list[Sealed]:
+        """Return all ratings in the vault, in the order in which they were stored."""
+        return list(self._read())
+
+    def _read(self) -> Iterator[Sealed]:
+        with closing(self._connect()) as database:
+            query = "SELECT chain_id, registry, opening, envelope FROM sealed ORDER BY rowid"
+            rows = database.execute(query).fetchall()
+        for chain_id, registry, opening, envelope in rows:
+            signed = None if envelope is None else SignedEnvelope.from_json(envelope)
+            yield Sealed(chain_id, registry, read_opening(opening), signed)
+
+    def _connect(self) -> sqlite3.Connection:
+        """Open the file. SQLite writes a transaction to the disk before it returns."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+        database = sqlite3.connect(self.path, timeout=_TIMEOUT)
+        database.execute("PRAGMA synchronous = FULL")
+        database.execute(_TABLE)
+        return database
+
+
+def _key(domain: Domain, envelope: SealedFeedback | SealedRating) -> tuple[int | str, ...]:
+    """Return the key of an interaction. Ids are texts: SQLite's integers have 63 bits."""
+    client_id, client, server_id, server, interaction = envelope.common
+    sides = (str(client_id), client, str(server_id), server, interaction.hex())
+    return domain.chain_id, str(domain.verifying_contract), type(envelope).__name__, *sides
+
+
+def _content(opening: FeedbackOpening | RatingOpening) -> object:
+    """Return what was rated, without the salt."""
+    return opening.feedback if isinstance(opening, FeedbackOpening) else opening.rating

@@ -1,0 +1,314 @@
+"""Blind ratings: both envelopes, their seal on chain, and their openings."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from bilateral.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope, require_fit
+from bilateral.blind_ratings import (
+    HASH_BYTES,
+    MAX_CLIENT_LIFETIME,
+    MAX_SERVER_LIFETIME,
+    PATIENCE,
+    BlindFeedback,
+    Pair,
+    RatingState,
+    SealedFeedback,
+    SealedRating,
+)
+from bilateral.client.operations import documents, feedback, registries, signing, transactions
+from bilateral.client.results.blind import BlindStatus, OpenedRatings, SealedRatings
+from bilateral.contracts import Registry
+from bilateral.errors import InvalidArgumentError, SealUnsettledError
+from bilateral.events import ClientRated, RatingsOpened, RatingsSealed
+from bilateral.identifiers import AgentId, FeedbackId, checksummed
+from bilateral.node.steps import Blocking, Pause, together
+from bilateral.signatures import Domain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bilateral.blind_messages import Opening
+    from bilateral.client.blind_vault import BlindVault
+    from bilateral.client.inputs import AgentLike
+    from bilateral.client.operations.feedback import Draft
+    from bilateral.client.operations.transactions import Sent
+    from bilateral.client.state import ClientState
+    from bilateral.events import Event
+    from bilateral.node.steps import Operation
+
+PRIVATE_MEMPOOLS: Final = frozenset({10, 8453, 42161, 84532})
+"""Chains whose single sequencer shows no transaction before it is included: OP Mainnet, Base, Arbitrum One, and Base
+Sepolia. Elsewhere `exchange` shows both ratings before anything is stored."""
+
+_SIDES: Final = ("client", "server")
+
+
+def seal_rating(  # noqa: PLR0913, PLR0917  # the method's own parameters
+    state: ClientState,
+    vault: BlindVault,
+    client: tuple[AgentLike, str],
+    rating: int,
+    interaction: bytes,
+    lifetime: int,
+) -> Operation[SignedEnvelope]:
+    """See `Client.seal_rating`."""
+    deployment = yield from registries.connect(state)
+    client_id, account = registries.agent_of(deployment, client[0]).token_id, checksummed(client[1])
+    server = checksummed(registries.require_signer(state).address)
+    server_id = yield from _speaks_as(state, server)
+    yield from _require_agent(state, "client", account, client_id)
+    opening = RatingOpening(rating, secrets.token_bytes(HASH_BYTES))
+    sides = (client_id, account, server_id, server, interaction)
+    deadline = yield from _deadline(lifetime, MAX_SERVER_LIFETIME)
+    envelope = SealedRating(*sides, bytes(HASH_BYTES), deadline)
+    return (yield from _sign(state, vault, envelope, opening))
+
+
+def seal_feedback(  # noqa: PLR0913, PLR0917  # the method's own parameters
+    state: ClientState,
+    vault: BlindVault,
+    offer: SignedEnvelope,
+    draft: Draft,
+    agent_id: AgentLike | None,
+    lifetime: int,
+) -> Operation[SignedEnvelope]:
+    """See `Client.seal_feedback`."""
+    theirs = offer.envelope
+    if not isinstance(theirs, SealedRating):
+        raise InvalidArgumentError("offer: expected the server's envelope, a SealedRating")
+    client = checksummed(registries.require_signer(state).address)
+    if theirs.client != client:
+        raise InvalidArgumentError(f"offer: it is for the client {theirs.client}, and the signer is {client}")
+    deployment = yield from registries.connect(state)
+    agent = AgentId(theirs.server_id, deployment.chain_id)
+    if agent_id is not None and registries.agent_of(deployment, agent_id) != agent:
+        raise InvalidArgumentError(f"offer: it is of the server {agent}, not of {agent_id}")
+    yield from verify(state, offer)
+    arguments = yield from feedback.arguments_of(state, agent, draft)
+    if documents.are_published(state, arguments):
+        raise InvalidArgumentError(
+            "feedback_file: storing it would show the feedback before it is sealed: use a DataUriStore, or feedback_uri"
+        )
+    settled = yield from documents.settled(state, arguments)
+    registry = yield from registries.require_registry(state, Registry.BIDIRECTIONAL)
+    # The registry checks blind and open feedback alike, so simulate an open one.
+    data = registries.calldata(Registry.REPUTATION, feedback.GIVE, settled)
+    yield from registries.simulate({"from": client, "to": registry, "data": "0x" + data.hex()})
+    opening = FeedbackOpening(BlindFeedback(*settled[1:]), secrets.token_bytes(HASH_BYTES))
+    deadline = yield from _deadline(lifetime, MAX_CLIENT_LIFETIME)
+    envelope = SealedFeedback(*theirs.common, bytes(HASH_BYTES), deadline)
+    return (yield from _sign(state, vault, envelope, opening))
+
+
+def verify(state: ClientState, signed: SignedEnvelope) -> Operation[None]:
+    """See `Client.verify_envelope`."""
+    envelope = signed.envelope
+    now = int((yield from registries.block_time()).timestamp())
+    if envelope.deadline < now:
+        raise InvalidArgumentError(f"deadline: {envelope.deadline} has passed, the chain's time is {now}")
+    yield from _require_agent(state, "server", envelope.server, envelope.server_id)
+    yield from _require_agent(state, "client", envelope.client, envelope.client_id)
+    domain = yield from _domain(state)
+    digest = envelope.digest(domain)
+    verifier = str(domain.verifying_contract)
+    if not (yield from signing.is_valid(state, envelope.signer, digest, signed.signature, verifier)):
+        raise InvalidArgumentError(f"signature: {envelope.signer} did not sign the envelope for this registry")
+
+
+def status(state: ClientState, client_id: AgentLike, server_id: AgentLike) -> Operation[BlindStatus]:
+    """See `Client.get_blind_status`."""
+    deployment = yield from registries.connect(state)
+    client, server = registries.agent_of(deployment, client_id), registries.agent_of(deployment, server_id)
+    ids = client.token_id, server.token_id
+    (number,), (pair_hash, is_open) = yield from together(
+        [registries.call(state, Registry.BIDIRECTIONAL, name, *ids) for name in ("ratingStateOf", "getSealedPair")]
+    )
+    return BlindStatus(client, server, RatingState(number), pair_hash, is_open)
+
+
+def seal(state: ClientState, theirs: SignedEnvelope, ours: SignedEnvelope) -> Operation[Sent[SealedRatings]]:
+    """See `Client.seal_ratings`."""
+    pair, signatures = pair_of(theirs, ours)
+    chain_id = (yield from registries.connect(state)).chain_id
+
+    def decode(events: Sequence[Event]) -> SealedRatings:
+        ids = {"client_id": pair.client_id, "server_id": pair.server_id, "interaction": pair.interaction}
+        event = transactions.require_event(events, RatingsSealed, **ids)
+        sides = AgentId(event.client_id, chain_id), AgentId(event.server_id, chain_id)
+        return SealedRatings(*sides, event.interaction)
+
+    arguments = (pair.arguments, *signatures)
+    return (yield from transactions.send(state, Registry.BIDIRECTIONAL, "seal", arguments, decode))
+
+
+def exchange(
+    state: ClientState,
+    envelopes: Sequence[SignedEnvelope],
+    openings: Sequence[Opening],
+    *,
+    accept_public_mempool: bool,
+) -> Operation[Sent[OpenedRatings]]:
+    """See `Client.exchange`."""
+    if len(envelopes) != len(_SIDES):
+        raise InvalidArgumentError(f"envelopes: expected {len(_SIDES)}, one of each side, not {len(envelopes)}")
+    pair, signatures = pair_of(*envelopes)
+    client, server = _openings_of(pair, openings)
+    if client is None or server is None:
+        raise InvalidArgumentError("openings: exchange needs the openings of both sides")
+    chain_id = (yield from registries.connect(state)).chain_id
+    if chain_id not in PRIVATE_MEMPOOLS and not accept_public_mempool:
+        raise InvalidArgumentError(
+            f"chain {chain_id} may have a public mempool, which would show both ratings before they are stored: "
+            "use seal_ratings and then open_ratings, or say accept_public_mempool"
+        )
+    arguments = (pair.arguments, *signatures, *client.arguments, *server.arguments)
+    decode = partial(_opened, pair, chain_id)
+    return (yield from transactions.send(state, Registry.BIDIRECTIONAL, "exchange", arguments, decode))
+
+
+def open_(
+    state: ClientState, pair: Pair, openings: Sequence[Opening], confirmations: int, timeout: float
+) -> Operation[Sent[OpenedRatings]]:
+    """See `Client.open_ratings`."""
+    client, server = _openings_of(pair, openings)
+    chain_id = (yield from registries.connect(state)).chain_id
+    yield from _await_seal(state, pair, confirmations, timeout)
+    if client is None:
+        yield from _require_turn(state, pair)
+    functions = {
+        (True, True): "open",
+        (True, False): "openFeedback",
+        (False, True): "openRating",
+    }
+    function = functions[client is not None, server is not None]
+    given = [opening.arguments for opening in (client, server) if opening is not None]
+    arguments = (pair.arguments, *(value for each in given for value in each))
+    decode = partial(_opened, pair, chain_id)
+    return (yield from transactions.send(state, Registry.BIDIRECTIONAL, function, arguments, decode))
+
+
+def pair_of(one: SignedEnvelope, other: SignedEnvelope) -> tuple[Pair, tuple[bytes, bytes]]:
+    """Put both envelopes together, in either order.
+
+    Returns:
+        The pair, and the signatures of the client and of the server.
+
+    Raises:
+        InvalidArgumentError: Both are of the same side.
+        EnvelopeMismatchError: They name different sides, or different interactions.
+    """
+    client, server = (one, other) if isinstance(one.envelope, SealedFeedback) else (other, one)
+    if not (isinstance(client.envelope, SealedFeedback) and isinstance(server.envelope, SealedRating)):
+        raise InvalidArgumentError("envelopes: expected one of the client and one of the server")
+    return Pair.of(client.envelope, server.envelope), (client.signature, server.signature)
+
+
+def _sign(
+    state: ClientState, vault: BlindVault, draft: SealedFeedback | SealedRating, opening: Opening
+) -> Operation[SignedEnvelope]:
+    """Store an opening, and then sign its envelope. Repeating this after a crash signs the stored one again."""
+    domain = yield from _domain(state)
+    kept: Opening = yield Blocking(partial(vault.keep, domain, draft, opening))
+    envelope = type(draft)(*draft.common, kept.seal_for(draft), draft.deadline)
+    signer = registries.require_signer(state)
+    signed = SignedEnvelope(envelope, (yield from signing.sign_message(signer, envelope.signable(domain))))
+    yield Blocking(partial(vault.note, domain, signed))
+    return signed
+
+
+def _domain(state: ClientState) -> Operation[Domain]:
+    deployment = yield from registries.connect(state)
+    deployment.require_function(Registry.BIDIRECTIONAL, "exchange")
+    registry = yield from registries.require_registry(state, Registry.BIDIRECTIONAL)
+    return Domain(deployment.chain_id, registry)  # type: ignore[arg-type]  # it is checksummed
+
+
+def _deadline(lifetime: int, longest: int) -> Operation[int]:
+    """Return the end of a lifetime that begins at the chain's time."""
+    if not 0 < lifetime <= longest:
+        raise InvalidArgumentError(f"lifetime {lifetime} is out of range 1..{longest} seconds")
+    return int((yield from registries.block_time()).timestamp()) + lifetime
+
+
+def _speaks_as(state: ClientState, account: str) -> Operation[int]:
+    """Return the primary agent of an account; 0 without one."""
+    registry = (yield from registries.connect(state)).directory_registry
+    (agent_id,) = yield from registries.call(state, registry, "agentOf", account)
+    return int(agent_id)
+
+
+def _require_agent(state: ClientState, side: str, account: str, expected: int) -> Operation[None]:
+    """Refuse an account that does not speak as the expected agent. The registry would refuse the envelope."""
+    agent_id = yield from _speaks_as(state, account)
+    if agent_id != expected:
+        raise InvalidArgumentError(
+            f"{side}: the primary agent of {account} is {agent_id}, not {expected}: choose it by set_primary_agent"
+        )
+
+
+def _openings_of(pair: Pair, openings: Sequence[Opening]) -> tuple[FeedbackOpening | None, RatingOpening | None]:
+    """Return the client's opening and the server's, after a check that they fit their envelopes."""
+    client, server = None, None
+    for opening in openings:
+        if isinstance(opening, FeedbackOpening):
+            require_fit(pair.feedback_envelope, opening)
+            client = opening
+        else:
+            require_fit(pair.rating_envelope, opening)
+            server = opening
+    if client is None and server is None:
+        raise InvalidArgumentError("openings: give the opening of one side, or of both")
+    return client, server
+
+
+def _await_seal(state: ClientState, pair: Pair, confirmations: int, timeout: float) -> Operation[None]:
+    """Wait until the seal of a pair has so many blocks, its own included.
+
+    Raises:
+        InvalidArgumentError: The number of blocks is 0 or less.
+        SealUnsettledError: It has not, in time. Nothing was opened.
+    """
+    if confirmations < 1:
+        raise InvalidArgumentError(f"confirmations is 1 or more, not {confirmations}")
+    end = time.monotonic() + timeout
+    ids = pair.client_id, pair.server_id
+    while True:
+        last = yield from registries.latest_block()
+        block = hex(max(last - confirmations + 1, 0))
+        pair_hash, _ = yield from registries.call(state, Registry.BIDIRECTIONAL, "getSealedPair", *ids, block=block)
+        if pair_hash == pair.hash:
+            return
+        if time.monotonic() >= end:
+            raise SealUnsettledError(pair.client_id, pair.server_id, confirmations, timeout)
+        yield Pause(min(state.poll_interval, max(end - time.monotonic(), 0)))
+
+
+def _require_turn(state: ClientState, pair: Pair) -> Operation[None]:
+    """Refuse to open a rating before the client's feedback: the client would see it first.
+
+    Raises:
+        InvalidArgumentError: The feedback is sealed, and the client has been silent for less than the patience.
+    """
+    now = int((yield from registries.block_time()).timestamp())
+    ids = pair.client_id, pair.server_id
+    _, is_open = yield from registries.call(state, Registry.BIDIRECTIONAL, "getSealedPair", *ids)
+    patient_until = pair.client_deadline + PATIENCE
+    if not is_open and now < patient_until:
+        raise InvalidArgumentError(
+            f"openings: the client's feedback is sealed: wait for its opening, or until {patient_until} in Unix time"
+        )
+
+
+def _opened(pair: Pair, chain_id: int, events: Sequence[Event]) -> OpenedRatings:
+    """Read what was opened."""
+    ids = {"client_id": pair.client_id, "server_id": pair.server_id}
+    event = transactions.require_event(events, RatingsOpened, **ids, interaction=pair.interaction)
+    client, server = AgentId(pair.client_id, chain_id), AgentId(pair.server_id, chain_id)
+    ratings = [each.rating for each in events if isinstance(each, ClientRated) and each.client_id == pair.client_id]
+    index = event.feedback_index
+    given = FeedbackId(server, event.client, index) if index else None
+    return OpenedRatings(client, server, event.interaction, ratings[0] if ratings else None, given)

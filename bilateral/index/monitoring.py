@@ -1,0 +1,156 @@
+"""Health and figures of a process that indexes, over HTTP, for monitors."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from contextlib import contextmanager
+from http import HTTPStatus
+from socketserver import ThreadingMixIn
+from typing import TYPE_CHECKING, Any, Final
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+from sqlalchemy.exc import DBAPIError
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.index.status import chain_statuses
+from bilateral.index.store.database import unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from sqlalchemy import Engine
+
+    from bilateral.index.status import ChainStatus
+
+_MAX_SILENCE: Final = 120.0
+"""Seconds without a look at a chain after which it is not healthy: workers look every second, or wait ten at most."""
+
+_REQUEST_SECONDS: Final = 10.0
+"""Seconds for a monitor to send its request: a connection that says nothing must not hold a thread."""
+
+
+@contextmanager
+def monitored(engine: Engine, host: str, port: int) -> Iterator[int]:
+    """Answer monitors meanwhile, at `/healthz`, `/readyz` and `/metrics`.
+
+    Args:
+        engine: The database.
+        host: The address to listen on.
+        port: The port; 0 for a free one.
+
+    Yields:
+        The port.
+
+    Raises:
+        InvalidArgumentError: The address or the port cannot be used.
+    """
+    registry = CollectorRegistry()
+    registry.register(_Figures(engine))
+    figures: Any = make_wsgi_app(registry)
+
+    def answer(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        path = environ["PATH_INFO"]
+        if path == "/metrics":
+            text: Iterable[bytes] = figures(environ, start_response)
+            return text
+        status, content = _state(engine, path)
+        headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
+        start_response(f"{status.value} {status.phrase}", headers)
+        return [json.dumps(content).encode()]
+
+    try:
+        server = make_server(host, port, answer, _Server, _QuietHandler)
+    except (OSError, OverflowError) as problem:
+        raise InvalidArgumentError(f"monitors cannot be answered at {host}, port {port}: {problem}") from None
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _state(engine: Engine, path: str) -> tuple[HTTPStatus, dict[str, Any]]:
+    """Return the answer to a question about the state of the process."""
+    if path == "/healthz":
+        return HTTPStatus.OK, {"status": "ok"}
+    if path != "/readyz":
+        return HTTPStatus.NOT_FOUND, {"detail": "ask /healthz, /readyz or /metrics"}
+    try:
+        problems = _problems(chain_statuses(engine))
+    except DBAPIError as problem:
+        problems = [str(unavailable(problem))]
+    status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
+    return status, {"ready": not problems, "problems": problems}
+
+
+def _problems(chains: list[ChainStatus]) -> list[str]:
+    """Return the reasons why the index does not go on."""
+    problems = [] if chains else ["no chain is indexed yet"]
+    for chain in chains:
+        if chain.problem is not None:
+            problems.append(f"chain {chain.chain_id}: {chain.problem}")
+        elif (seconds := _silence(chain)) > _MAX_SILENCE:
+            problems.append(f"chain {chain.chain_id} was last looked at {seconds:.0f} seconds ago")
+    return problems
+
+
+def _silence(chain: ChainStatus) -> float:
+    """Return the seconds since the last look at a chain."""
+    return max(0.0, time.time() - chain.updated_at.timestamp())
+
+
+_FIGURES: Final[tuple[tuple[str, str, Callable[[ChainStatus], float]], ...]] = (
+    ("bilateral_chain_block", "The last indexed block.", lambda chain: chain.block),
+    ("bilateral_chain_head", "The head of the chain.", lambda chain: chain.head),
+    ("bilateral_chain_lag_blocks", "The blocks between the two.", lambda chain: chain.lag),
+    ("bilateral_chain_silence_seconds", "Seconds since the last look.", _silence),
+    ("bilateral_chain_events", "The stored events.", lambda chain: chain.event_rows),
+    ("bilateral_chain_reorganizations", "Reorganisations that removed blocks.", lambda chain: chain.reorganizations),
+    ("bilateral_chain_waits", "1 while a problem stops the chain.", lambda chain: chain.problem is not None),
+    ("bilateral_chain_files_waiting", "Files that were not fetched yet.", lambda chain: chain.files_waiting),
+)
+
+
+class _Figures(Collector):
+    """The figures of each chain, read when somebody asks."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def describe(self) -> Iterable[Any]:
+        """Return nothing: the database is not asked when the figures are registered."""
+        return ()
+
+    def collect(self) -> Iterable[Any]:
+        """Read the figures. Without the database there are none, as a monitor may see by itself."""
+        try:
+            chains = chain_statuses(self._engine)
+        except DBAPIError:
+            chains = []
+        for name, text, value in _FIGURES:
+            family = GaugeMetricFamily(name, text, labels=["chain_id"])
+            for chain in chains:
+                family.add_metric([str(chain.chain_id)], float(value(chain)))
+            yield family
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    """A server with a thread a request."""
+
+    daemon_threads = True
+
+
+class _QuietHandler(WSGIRequestHandler):
+    """Answers without a line in the log for each question."""
+
+    timeout = _REQUEST_SECONDS
+
+    def log_message(self, *_: Any) -> None:
+        """Log nothing."""

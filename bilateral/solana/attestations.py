@@ -1,0 +1,260 @@
+"""SATI's feedback as bytes: its data, what agent and counterparty sign, and attestations decoded strictly.
+
+Nothing here writes to Solana. SATI's client submits feedback through Light's programs, and Photon returns attestations.
+The layouts are those of SATI's program 1.0.0.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+from eth_utils.crypto import keccak
+
+from bilateral.caip import base58_text
+from bilateral.errors import InvalidArgumentError
+from bilateral.solana.addresses import address_bytes, address_text
+from bilateral.solana.fields import Fields
+
+if TYPE_CHECKING:
+    from typing import Self
+
+MAX_CONTENT: Final = 512
+MAX_PUBLIC_CONTENT: Final = 100
+"""The bytes of content that fit for public feedback, because a transaction has it twice."""
+
+_VERSION: Final = 1
+_INTERACTION: Final = b"SATI:interaction:v1"
+_MAX_CONTENT_TYPE: Final = 15
+_HASH_BYTES: Final = 32
+_SIGNATURE_BYTES: Final = 64
+_SIGNATURES: Final = 2
+
+
+class Outcome(IntEnum):
+    """The outcomes that feedback may have."""
+
+    NEGATIVE = 0
+    NEUTRAL = 1
+    POSITIVE = 2
+
+
+class ContentType(IntEnum):
+    """The types of content. SATI keeps 6 to 15 for later."""
+
+    NONE = 0
+    JSON = 1
+    TEXT = 2
+    IPFS = 3
+    ARWEAVE = 4
+    ENCRYPTED = 5
+
+
+@dataclass(frozen=True)
+class FeedbackData:
+    """The data of an attestation.
+
+    Attributes:
+        task_ref: The hash that names the task, see `task_ref_of`.
+        agent: The agent's mint.
+        counterparty: The account that gives the feedback.
+        outcome: The outcome.
+        data_hash: The hash of request and response that the agent signs.
+        content_type: The type of the content.
+        content: The content.
+
+    Raises:
+        InvalidArgumentError: A field is outside of its limits, or the agent is its own counterparty.
+    """
+
+    task_ref: bytes
+    agent: str
+    counterparty: str
+    outcome: Outcome
+    data_hash: bytes
+    content_type: int = ContentType.NONE
+    content: bytes = b""
+
+    def __post_init__(self) -> None:
+        """Refuse data that SATI's program would refuse."""
+        if self.outcome not in tuple(Outcome):
+            raise InvalidArgumentError(f"outcome {self.outcome} is not one of 0 (negative), 1 (neutral), 2 (positive)")
+        for name, value in (("task_ref", self.task_ref), ("data_hash", self.data_hash)):
+            if len(value) != _HASH_BYTES:
+                raise InvalidArgumentError(f"{name} has {len(value)} bytes, and {_HASH_BYTES} are expected")
+        if not 0 <= self.content_type <= _MAX_CONTENT_TYPE:
+            raise InvalidArgumentError(f"content type {self.content_type} is not within 0 to {_MAX_CONTENT_TYPE}")
+        if len(self.content) > MAX_CONTENT:
+            raise InvalidArgumentError(
+                f"the content has {len(self.content)} bytes, and at most {MAX_CONTENT} are possible"
+            )
+        if address_bytes(self.agent) == address_bytes(self.counterparty):
+            raise InvalidArgumentError(f"the agent {self.agent} cannot give feedback about itself")
+
+    @classmethod
+    def of(cls, content: bytes) -> Self:
+        """Read the data of an attestation.
+
+        Raises:
+            MalformedAccountError: The bytes have another version or layout.
+        """
+        fields = Fields(content, "an attestation's data")
+        version = fields.number(1)
+        if version != _VERSION:
+            raise fields.malformed(f"its version {version} is unknown")
+        task_ref, agent, counterparty = fields.take(32), address_text(fields.take(32)), address_text(fields.take(32))
+        outcome, data_hash, content_type = fields.number(1), fields.take(32), fields.number(1)
+        if outcome not in tuple(Outcome):
+            raise fields.malformed(f"its outcome {outcome} is unknown")
+        try:
+            return cls(
+                task_ref, agent, counterparty, Outcome(outcome), data_hash, content_type, fields.take(fields.left)
+            )
+        except InvalidArgumentError as error:
+            raise fields.malformed(str(error)) from None
+
+    def to_bytes(self) -> bytes:
+        """Return the bytes of the data."""
+        return b"".join(
+            (
+                bytes([_VERSION]),
+                self.task_ref,
+                address_bytes(self.agent),
+                address_bytes(self.counterparty),
+                bytes([self.outcome]),
+                self.data_hash,
+                bytes([self.content_type]),
+                self.content,
+            )
+        )
+
+    def require_public(self) -> None:
+        """Check that the content fits into public feedback.
+
+        Raises:
+            InvalidArgumentError: It does not.
+        """
+        if len(self.content) > MAX_PUBLIC_CONTENT:
+            problem = f"at most {MAX_PUBLIC_CONTENT} fit into public feedback: store the rest and write its IPFS CID"
+            raise InvalidArgumentError(f"the content has {len(self.content)} bytes, and {problem}")
+
+    def interaction_hash(self, schema: str) -> bytes:
+        """Return the 32 bytes that the agent's holder signs with ed25519, blind to the outcome.
+
+        Args:
+            schema: The address of the schema.
+        """
+        return keccak(_INTERACTION + address_bytes(schema) + self.task_ref + self.data_hash)
+
+    def message(self, schema_name: str) -> bytes:
+        """Return the text that the counterparty signs with ed25519, as wallets show it.
+
+        Args:
+            schema_name: The name of the schema, such as `Feedback`.
+        """
+        lines = (
+            f"SATI {schema_name}",
+            "",
+            f"Agent: {self.agent}",
+            f"Task: {base58_text(self.task_ref)}",
+            f"Outcome: {self.outcome.name.capitalize()}",
+            f"Details: {self._details()}",
+            "",
+            "Sign to create this attestation.",
+        )
+        return "\n".join(lines).encode()
+
+    def nonce(self, schema: str) -> bytes:
+        """Return the nonce that makes one feedback of each task, schema, agent and counterparty."""
+        parts = self.task_ref, address_bytes(schema), address_bytes(self.agent), address_bytes(self.counterparty)
+        return keccak(b"".join(parts))
+
+    def _details(self) -> str:
+        """Return the content as SATI's program shows it in the text."""
+        size = f"({len(self.content)} bytes)"
+        if not self.content or self.content_type == ContentType.NONE:
+            return "(none)"
+        if self.content_type in {ContentType.JSON, ContentType.TEXT}:
+            try:
+                return self.content.decode()
+            except UnicodeDecodeError:
+                return size
+        stored = base58_text(self.content)
+        known = {
+            ContentType.IPFS: f"ipfs://{stored}",
+            ContentType.ARWEAVE: f"ar://{stored}",
+            ContentType.ENCRYPTED: "(encrypted)",
+        }
+        return {int(kind): text for kind, text in known.items()}.get(self.content_type, size)
+
+
+@dataclass(frozen=True)
+class Attestation:
+    """A compressed attestation, as Photon returns it.
+
+    Attributes:
+        schema: The address of the schema.
+        data: The data.
+        signatures: One or two signatures.
+    """
+
+    schema: str
+    data: FeedbackData
+    signatures: tuple[bytes, ...]
+
+    @classmethod
+    def of(cls, content: bytes) -> Self:
+        """Read an attestation.
+
+        Raises:
+            MalformedAccountError: The bytes have another layout, or name two different agents.
+        """
+        fields = Fields(content, "an attestation")
+        schema, mint = address_text(fields.take(32)), address_text(fields.take(32))
+        data = FeedbackData.of(fields.take(fields.number(4)))
+        count = fields.number(1)
+        signatures = fields.take(_SIGNATURE_BYTES), fields.take(_SIGNATURE_BYTES)
+        fields.end()
+        if mint != data.agent:
+            raise fields.malformed(f"it is about {mint}, and its data are about {data.agent}")
+        if not 1 <= count <= _SIGNATURES:
+            raise fields.malformed(f"it has {count} signatures")
+        if count == 1 and any(signatures[1]):
+            raise fields.malformed("its second signature does not count, and is not empty")
+        return cls(schema, data, signatures[:count])
+
+    def to_bytes(self) -> bytes:
+        """Return the bytes of the attestation."""
+        data = self.data.to_bytes()
+        filled = b"".join(self.signatures).ljust(_SIGNATURES * _SIGNATURE_BYTES, b"\0")
+        head = address_bytes(self.schema) + address_bytes(self.data.agent)
+        return head + len(data).to_bytes(4, "little") + data + bytes([len(self.signatures)]) + filled
+
+
+def task_ref_of(signature: bytes) -> bytes:
+    """Return the hash that names a payment as a task.
+
+    Args:
+        signature: The 64 bytes of the payment's transaction id.
+
+    Raises:
+        InvalidArgumentError: It has another length.
+    """
+    if len(signature) != _SIGNATURE_BYTES:
+        raise InvalidArgumentError(f"a signature has {_SIGNATURE_BYTES} bytes, this one has {len(signature)}")
+    return keccak(signature)
+
+
+def feedback_content(value: int, decimals: int, tag1: str = "", tag2: str = "") -> bytes:
+    """Return a value and two tags as JSON, with the names that SATI's own client writes.
+
+    Args:
+        value: The value.
+        decimals: Its decimals.
+        tag1: The main tag.
+        tag2: The second tag.
+    """
+    fields = {"value": value, "valueDecimals": decimals, "tag1": tag1, "tag2": tag2}
+    return json.dumps({name: it for name, it in fields.items() if it != ""}, separators=(",", ":")).encode()

@@ -1,0 +1,1 @@
+"""Blind ratings of the bidirectional registry."""
