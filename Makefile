@@ -27,7 +27,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play setup compile clean test lint format test-interop prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-explorer bench-speed evaluate packages dist lock pictures deployed-registries
+.PHONY: help demo play setup compile clean test lint format test-interop prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-explorer bench-speed bench-retaliation evaluate packages dist lock pictures deployed-registries
 
 ##@ Try it
 
@@ -149,6 +149,9 @@ bench-speed: compile ## Measure writes and reads of the SDK, the index beside a 
 	@$(BIN)/python -m bench.x402
 	@$(BIN)/python -m bench.buyers_service
 	@$(BIN)/python -m bench.buyers_anchors
+
+bench-retaliation: setup ## Measure in a market how many bad experiences open and blind ratings report, and write docs/blind-ratings.md.
+	@$(BIN)/python -m bench.retaliation
 
 evaluate: setup ## Measure the trust analysis on worlds and on the data in DATA, and write docs/trust-figures.md.
 	@$(BIN)/python -m bench.trust $(DATA)

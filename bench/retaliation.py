@@ -131,7 +131,8 @@ def interval(values: list[float]) -> tuple[float, float, float]:
 
 
 def _cell(values: list[float], scale: float, unit: str) -> str:
-    mean, low, high = (scale * value for value in interval(values))
+    # Adding 0.0 turns -0.0, which rounding may leave, into 0.0.
+    mean, low, high = (round(scale * value, 1) + 0.0 for value in interval(values))
     return f"{mean:.1f}{unit} [{low:.1f}, {high:.1f}]"
 
 

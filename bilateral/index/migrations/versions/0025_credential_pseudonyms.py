@@ -6,8 +6,8 @@ from alembic import op
 
 from bilateral.index.tables import payments
 
-revision = "0023"
-down_revision = "0022"
+revision = "0025"
+down_revision = "0024"
 
 
 def upgrade() -> None:
