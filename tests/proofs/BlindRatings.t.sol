@@ -20,7 +20,6 @@ contract BlindRatingsProof is Proof {
     }
 
     /// @dev The slots of the registry's variables.
-    uint256 private constant REPUTATIONS_SLOT = 0;
     uint256 private constant CLIENT_RATINGS_SLOT = 5;
     uint256 private constant VALIDATOR_RATINGS_SLOT = 6;
     uint256 private constant AUTHORIZED_CLIENTS_SLOT = 7;
@@ -37,8 +36,6 @@ contract BlindRatingsProof is Proof {
     /// to blind. A stored pair still has a byte that is not free.
     modifier changesOnlyThePair(IBlindRatings.Pair memory pair) {
         (uint256 clientId, uint256 serverId) = (SVM.createUint(256, "clientId"), SVM.createUint(256, "serverId"));
-        _assumeNoCollision(pair.serverId, serverId);
-        _assumeNoCollision(pair.serverId, pair.serverId);
         State memory former = _reachable(clientId, serverId);
         bytes32 validators = _word(VALIDATOR_RATINGS_SLOT, clientId, serverId);
         bytes32 authorized = _word(AUTHORIZED_CLIENTS_SLOT, clientId, serverId);
@@ -158,15 +155,6 @@ contract BlindRatingsProof is Proof {
         bytes32 r = SVM.createBytes32(string.concat(side, " r"));
         bytes32 s = SVM.createBytes32(string.concat(side, " s"));
         return abi.encodePacked(r, s, uint8(SVM.createUint(8, string.concat(side, " v"))));
-    }
-
-    /// @dev Excludes a collision of keccak256, which the prover allows where a slot is the sum of a hash and a number.
-    /// The histories of an agent's feedback are in the slot after that of its reputation.
-    function _assumeNoCollision(uint256 agentId, uint256 serverId) private pure {
-        bytes32 histories = bytes32(uint256(keccak256(abi.encode(agentId, REPUTATIONS_SLOT))) + 1);
-        for (uint256 slot = CLIENT_RATINGS_SLOT; slot <= SEALED_PAIRS_SLOT; ++slot) {
-            VM.assume(keccak256(abi.encode(serverId, slot)) != histories);
-        }
     }
 
     function _feedback() private pure returns (IBlindRatings.BlindFeedback memory feedback) {
