@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,6 +47,7 @@ def add_commands(app: typer.Typer) -> None:
         app: The group.
     """
     published = f"bilateral buyer publish audit --price 0.05 --incentives policy.json --seller '{_SELLER}' {_TO}"
+    wished = f"bilateral buyer request-credential {_BUYER} --gate {_BUYER} --chain-id 8453 {_TO}"
     for function, name, example in (
         (publish, "publish", f"{published} --account seller"),
         (send_review, "send-review", f"bilateral buyer send-review 90 --payee {_BUYER} {_PAID} --account buyer"),
@@ -56,6 +58,7 @@ def add_commands(app: typer.Typer) -> None:
             "reply",
             f"bilateral buyer reply 5c1f… --text thanks --seller '{_SELLER}' {_TO} --account buyer",
         ),
+        (request_credential, "request-credential", f"{wished} --account buyer > credential.json"),
     ):
         command(app, name, example, is_local=True, signs=True)(function)
 
@@ -157,6 +160,39 @@ def reply(  # one a field of the message
     publishing = _publishing()
     taken = publishing.send_reply(service, publishing.MessageReply(message, seller, text), invocation.signer)
     invocation.output.result(dict(taken), title="Reply given")
+
+
+def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
+    invocation: Invocation,
+    holder: Annotated[
+        str, typer.Argument(metavar="HOLDER", help="The address that may use it; best a fresh one.", show_default=False)
+    ],
+    service: Service,
+    chain_id: Annotated[int, typer.Option("--chain-id", min=1, help="The chain of the payments.", show_default=False)],
+    gate: Annotated[
+        str | None,
+        typer.Option("--gate", metavar="ADDRESS", help="The contract where it is used, which inherits BuyerTierGated."),
+    ] = None,
+    scope: Annotated[
+        str | None,
+        typer.Option("--scope", metavar="WORD", help="The place of its use, 32 bytes, instead of --gate."),
+    ] = None,
+    policy: Annotated[
+        str, typer.Option("--policy", metavar="NAME", help="The scoring policy that the place asks for.")
+    ] = "brp-1.0",
+) -> None:
+    """Ask a service for a credential of your tier for another address. Write it as credential reads it."""
+    from bilateral.buyers.credential_requests import request_credential as request  # noqa: PLC0415  # slow to import
+    from bilateral.buyers.credentials import gate_scope  # noqa: PLC0415
+    from bilateral.cli.terms import bytes_of, fields_of  # noqa: PLC0415
+
+    if (gate is None) is (scope is None):
+        raise InvalidArgumentError("name the place where the credential is used, by --gate or by --scope")
+    _publishing()  # says which extra is missing
+    place = bytes_of(scope, "--scope") if gate is None else gate_scope(chain_id, gate)
+    made = request(service, holder, invocation.signer, chain_id=chain_id, scope=place, policy=policy)
+    signed = {"credential": fields_of(made.credential), "signature": "0x" + made.signature.hex()}
+    invocation.output.raw(json.dumps(signed))
 
 
 def _payment(buyer: str, seller: str, payee: str, transaction: str, log_index: int | None) -> Any:
