@@ -140,8 +140,8 @@ def _ask_as_a_model(stage: Stage, url: str, agent: dict[str, Any]) -> None:
         step.check("agent", found["data"]["items"][0]["id"], agent["id"])
         step.check("untrusted", found["is_untrusted"], True)
     with stage.step("The server's model asks whether to serve the client, which it rated badly itself.") as step:
-        step.check("verdict", checked["data"]["verdict"], "decline")
-        codes = [it["code"] for it in checked["data"]["reasons"]]
+        step.check("verdict", checked["check"]["verdict"], "decline")
+        codes = [it["code"] for it in checked["check"]["reasons"]]
         step.check(
             "reason", "low_rating_by_us" if "low_rating_by_us" in codes else ", ".join(codes), "low_rating_by_us"
         )
