@@ -141,9 +141,12 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
     (
         ExitCode.INPUT,
         (
+            errors.AlreadySealedError,
+            errors.EnvelopeMismatchError,
             errors.InvalidArgumentError,
             errors.MalformedAuthorizationError,
             errors.MalformedIdentifierError,
+            errors.SealMismatchError,
             errors.UnrepresentableValueError,
         ),
     ),
@@ -214,7 +217,15 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             errors.WrongIdentityRegistryError,
         ),
     ),
-    (ExitCode.UNSETTLED, (errors.TransactionError, errors.BatchInterruptedError, errors.AgentUnsettledError)),
+    (
+        ExitCode.UNSETTLED,
+        (
+            errors.AgentUnsettledError,
+            errors.BatchInterruptedError,
+            errors.SealUnsettledError,
+            errors.TransactionError,
+        ),
+    ),
 )
 """The exit code of each kind of error; the first that fits counts."""
 

@@ -20,7 +20,7 @@ def database(tmp_path):
         "id": DISPUTE,
         "chain_id": 1,
         "transaction_hash": bytes(32),
-        "payment_log_index": 0,
+        "payment_position": 0,
         "buyer": "0x" + "b1" * 20,
         "identity_registry": "0x" + "1d" * 20,
         "agent_id": 1,

@@ -85,7 +85,7 @@ def test_a_signal_ends_a_run_that_waits_for_a_file_and_returns_its_lease(
     with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603  # ours
         assert asked.wait(120)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=120) == 0
+        assert process.wait(timeout=120) == 143
         assert b"Traceback" not in process.stderr.read()
     end.set()
     with open_database(database).connect() as connection:
