@@ -61,7 +61,7 @@ class Payment:
 
 def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     connection: Connection,
-    agent: str | int | AgentId | GlobalAgentId,
+    agent_id: str | int | AgentId | GlobalAgentId,
     *,
     payment: Payment | None = None,
     policy: Policy | None = None,
@@ -76,7 +76,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
 
     Args:
         connection: A connection of `snapshot`.
-        agent: The server, in any published form: `8453:247`, `eip155:8453:0x…#247`, or 247 if the index has one chain.
+        agent_id: The server, in any published form: `8453:247`, `eip155:8453:0x…#247`, or 247 if there is one chain.
         payment: The payment that it asks for; None to leave out what concerns it.
         policy: The policy; the default one if left out.
         for_client: The client that asks, an account or an agent, for a policy with `own_experience`.
@@ -100,7 +100,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     reasons = Reasons(policy or Policy())
     party = find_agent(
         connection,
-        agent,
+        agent_id,
         lambda chain: moment_of(connection, chain, at_block, history=history, files=files, analysis=analysis),
     )
     moment, identity, facts = party.moment, party.identity, party.facts
