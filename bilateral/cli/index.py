@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from bilateral.index.chain.endpoint import Endpoint
-    from bilateral.index.settings import ChainSettings, IndexSettings
+    from bilateral.index.settings import IndexSettings
 
 app = make_group("index")
 
@@ -161,6 +160,7 @@ def status(invocation: Invocation, database: Database = None) -> None:
     "verify",
     "bilateral index verify --rpc-url https://spare.example --deployment 84532.json",
     "bilateral index verify --rpc-url https://base.example --rpc-url https://spare.example --samples 20",
+    "bilateral index verify --rpc-url https://spare.example --owners 100 --derived",
     is_local=True,
 )
 def verify(  # noqa: PLR0913, PLR0917  # one a setting
@@ -172,60 +172,34 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
         int | None, typer.Option("--samples", min=1, help="Compare so many ranges, chosen at random; all if left out.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The seed of the choice.")] = 0,
+    owners: Annotated[
+        int,
+        typer.Option(
+            "--owners",
+            min=0,
+            help="Compare the owners of so many agents, chosen at random, with ownerOf; the node needs that state.",
+        ),
+    ] = 0,
+    derived: Annotated[
+        bool,
+        typer.Option(
+            "--derived", help="Compute the derived tables anew and compare, without a change. Workers wait meanwhile."
+        ),
+    ] = False,
 ) -> None:
     """Read blocks again, from each node in turn, and compare them with the rows."""
     require_extra()
-    from bilateral.index.chain.endpoint import Endpoint  # noqa: PLC0415  # slow to import
-    from bilateral.index.chain.reading import ENDPOINT_FAILURES  # noqa: PLC0415
-    from bilateral.index.errors import NoEndpointError  # noqa: PLC0415
+    from bilateral.cli.index_verification import Choice, verify_index  # noqa: PLC0415  # slow to import
 
     chain = index_settings(rpc_urls, deployments, None, None).chains[0]
-    compared = []
     with open_index(database) as engine:
-        for endpoint in map(Endpoint, chain.rpc_urls):
-            try:
-                compared.append(_compare(invocation, engine, chain, endpoint, samples=samples, seed=seed))
-            except ENDPOINT_FAILURES as problem:
-                raise NoEndpointError(None, f"{endpoint.name}: {problem}") from None
-    is_equal = not any(found["missing"] or found["stale"] for found in compared)
-    invocation.output.result({"is_equal": is_equal, "endpoints": compared}, title="Equal" if is_equal else "Different")
-    if not is_equal:
+        found = verify_index(invocation, engine, chain, Choice(samples, seed, owners, derived))
+    invocation.output.result(found, title="Equal" if found["is_equal"] else "Different")
+    if not found["is_equal"]:
         raise typer.Exit(1)
 
 
-def _compare(  # noqa: PLR0913  # the choice of blocks beside the parts
-    invocation: Invocation,
-    engine: Engine,
-    settings: ChainSettings,
-    endpoint: Endpoint,
-    *,
-    samples: int | None,
-    seed: int,
-) -> dict[str, Any]:
-    """Compare the rows of a chain with the logs of one endpoint, and return what differs."""
-    from bilateral.index.chain.source import Source  # noqa: PLC0415  # slow to import
-    from bilateral.index.status import chain_statuses  # noqa: PLC0415
-    from bilateral.index.verify import Verifier  # noqa: PLC0415
-    from bilateral.index.worker import deployments_of, registries_of  # noqa: PLC0415
-
-    rows = 0
-    missing: list[str] = []
-    stale: list[str] = []
-    chain_id = Source(endpoint, ()).chain_id()
-    known = next((it for it in chain_statuses(engine) if it.chain_id == chain_id), None)
-    if known is None:
-        raise _unknown_chain(chain_id)
-    registries = registries_of(deployments_of(settings, chain_id))
-    verifier = Verifier(engine, Source(endpoint, list(registries)), registries)
-    for found in verifier.compare(known.first_block, known.block, samples=samples, seed=seed):
-        invocation.output.note(f"{endpoint.name}, blocks {found.first} to {found.last}: {found.rows} rows")
-        rows += found.rows
-        missing += found.missing
-        stale += found.stale
-    return {"chain_id": chain_id, "endpoint": endpoint.name, "rows": rows, "missing": missing, "stale": stale}
-
-
-def _unknown_chain(chain_id: int) -> UsageProblemError:
+def unknown_chain(chain_id: int) -> UsageProblemError:
     """Return the error that the database has no rows of a chain."""
     return UsageProblemError(f"the database has no chain {chain_id}; see bilateral index status")
 
@@ -243,7 +217,7 @@ def rebuild(
 
     with open_index(database) as engine:
         if chain_id not in (it.chain_id for it in chain_statuses(engine)):
-            raise _unknown_chain(chain_id)
+            raise unknown_chain(chain_id)
         ChainStore(engine, chain_id).rebuild(lambda block: invocation.output.note(f"block {block}"))
         _show_status(invocation, engine)
 

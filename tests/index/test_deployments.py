@@ -16,13 +16,17 @@ from web3 import HTTPProvider, Web3
 from bilateral.buyer_terms import AttestedPayment
 from bilateral.contracts import Registry
 from bilateral.deployment_records import BOOK
+from bilateral.errors import MalformedNodeAnswerError, NodeError
 from bilateral.events import Registered
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source
+from bilateral.index.derived_check import TABLES
+from bilateral.index.owner_check import compare_owners
 from bilateral.index.store.database import open_database
 from bilateral.index.tables import schema
 from bilateral.index.verify import Verifier
 from bilateral.index.worker import registries_of
+from tests.index.proxy import Proxy, refusal
 from tests.index.test_commands import bilateral
 from tests.sdk.client.helpers import deploy, plain
 from tests.sdk.deployed.world import CANONICAL, CHAIN_ID, CHECKER, OWNER, PAYER, REVIEWER, canonical_chain, put_ours
@@ -260,3 +264,84 @@ def test_other_registries_than_before_are_refused_because_their_events_would_be_
     assert "the database has chain 8453 with other registries: it lacks 0x" in told
     assert f"and it has {min(theirs.identity, theirs.reputation, theirs.validation)}" in told
     assert "name the same --deployment as before, or another --database" in told
+
+
+@pytest.fixture
+def verify(rows, url):
+    """Verify the index by the command with further options, and return exit code and answer."""
+
+    def run(*options):
+        folder = Path(rows.engine.url.database).parent
+        records = ("--deployment", folder / "ours.json", "--deployment", folder / "theirs.json")
+        given = ("--rpc-url", url, *records, "--database", f"sqlite:///{folder / 'index.sqlite'}", "--json")
+        code, shown, told = bilateral("verify", *given, *options)
+        return code, json.loads(shown) if shown else told
+
+    return run
+
+
+@pytest.fixture
+def moved(rows, ours):
+    """Change the owner of an agent in the index alone, until the end of the test."""
+    change = "UPDATE agent SET owner = ? WHERE identity_registry = ? AND agent_id = 2"
+    with rows.engine.begin() as connection:
+        connection.exec_driver_sql(change, (OWNER.address, ours.identity))
+    yield f"{ours.identity} agent 2: {OWNER.address} in the index, {REVIEWER.address} on the chain"
+    with rows.engine.begin() as connection:
+        connection.exec_driver_sql(change, (REVIEWER.address, ours.identity))
+
+
+def test_owners_and_derived_tables_of_an_untouched_index_are_verified_as_equal(rows, verify):
+    before = [rows(f'SELECT * FROM "{table.name}"') for table in TABLES]  # noqa: S608  # ours
+    code, answer = verify("--owners", 100, "--derived")
+    assert (code, answer["is_equal"]) == (0, True)
+    assert (answer["endpoints"][0]["owners_compared"], answer["endpoints"][0]["owners"]) == (5, [])
+    assert {part["table"] for part in answer["derived"]} == {table.name for table in TABLES}
+    assert [rows(f'SELECT * FROM "{table.name}"') for table in TABLES] == before  # noqa: S608  # ours
+
+
+def test_an_owner_that_the_registry_does_not_name_is_told(verify, moved):
+    code, answer = verify("--owners", 100)
+    assert (code, answer["is_equal"], answer["derived"]) == (1, False, [])
+    assert answer["endpoints"][0]["owners"] == [moved]
+    assert verify()[0] == 0, "logs alone do not show it"
+
+
+def test_a_changed_derived_row_is_told(verify, moved, ours):
+    code, answer = verify("--derived")
+    assert (code, answer["is_equal"]) == (1, False)
+    (part,) = [it for it in answer["derived"] if it["places"]]
+    assert (part["table"], part["missing"], part["stale"], part["different"]) == ("agent", 0, 0, 1)
+    assert part["places"] == [f"different identity_registry {ours.identity} agent_id 2"]
+
+
+def test_one_seed_chooses_the_same_agents_again(rows, url):
+    asked = []
+    for seed in (1, 1, 2, 3, 4, 5):
+        with Proxy(url) as node:
+            found = compare_owners(rows.engine, Endpoint(node.url), CHAIN_ID, samples=2, seed=seed)
+            asked.append([str(it) for it in node.asked("eth_call")])
+        assert (found.compared, found.different) == (2, ())
+    assert asked[0] == asked[1]
+    assert any(asked[0] != other for other in asked[2:])
+
+
+def test_an_agent_that_the_registry_does_not_know_has_no_owner(rows, url, theirs):
+    change = "UPDATE agent SET agent_id = ? WHERE identity_registry = ? AND agent_id = ?"
+    with rows.engine.begin() as connection:
+        connection.exec_driver_sql(change, (77, theirs.identity, 1))
+    try:
+        found = compare_owners(rows.engine, Endpoint(url), CHAIN_ID, samples=100)
+    finally:
+        with rows.engine.begin() as connection:
+            connection.exec_driver_sql(change, (1, theirs.identity, 77))
+    assert found.different == (f"{theirs.identity} agent 77: {REVIEWER.address} in the index, no owner on the chain",)
+
+
+def test_a_node_that_lacks_the_state_is_blamed_and_not_the_owners(rows, url):
+    with Proxy(url, {"eth_call": lambda *_: refusal("missing trie node")}) as node:
+        with pytest.raises(NodeError, match="missing trie node"):
+            compare_owners(rows.engine, Endpoint(node.url), CHAIN_ID, samples=1)
+        node.rules["eth_call"] = lambda *_: "0x"
+        with pytest.raises(MalformedNodeAnswerError, match="instead of an address"):
+            compare_owners(rows.engine, Endpoint(node.url), CHAIN_ID, samples=1)

@@ -1,15 +1,17 @@
-"""Blocks are read again and compared with the rows: all of them, or some ranges."""
+"""Blocks are read again and compared with the rows: all of them, or some ranges. Derived tables are computed anew."""
 
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, insert, select, update
 
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source
+from bilateral.index.derived_check import TABLES, compare_derived
 from bilateral.index.tables import schema
+from bilateral.index.tables.search import agent_file, payment_claim
 from bilateral.index.verify import Verifier
-from tests.index.conftest import REGISTRIES
+from tests.index.conftest import CHAIN_ID, REGISTRIES
 
 
 @pytest.fixture
@@ -44,3 +46,53 @@ def test_each_range_names_its_own_missing_rows(engine, compare):
     found = [it for it in compare() if not it.is_equal]
     assert {it.first // 100 for it in found} == {0}
     assert all(it.startswith("registered block ") for each in found for it in each.missing)
+
+
+def stored_rows(engine):
+    """Return all rows of the tables that rebuilding computes anew, and the journal and cursor that it resets."""
+    with engine.connect() as connection:
+        others = (schema.journal, schema.chain, agent_file, payment_claim)
+        return {table.name: sorted(map(repr, connection.execute(select(table)).all())) for table in (*TABLES, *others)}
+
+
+def test_derived_tables_that_follow_from_the_events_are_equal_and_stay_as_they_are(engine, compare):
+    before = stored_rows(engine)
+    found = compare_derived(engine, CHAIN_ID)
+    assert all(table.is_equal for table in found)
+    assert {table.table: table.rows for table in found} == {table.name: len(before[table.name]) for table in TABLES}
+    assert found[0].rows > 0
+    assert stored_rows(engine) == before
+
+
+def test_changed_removed_and_added_rows_of_derived_tables_are_named(engine, compare):
+    agent, summary = schema.agent, schema.summary
+    with engine.begin() as connection:
+        first, second = connection.execute(select(agent).order_by(agent.c.agent_id).limit(2)).all()
+        connection.execute(update(agent).where(agent.c.agent_id == first.agent_id).values(uri="changed"))
+        connection.execute(delete(agent).where(agent.c.agent_id == second.agent_id))
+        connection.execute(insert(agent).values({**second._asdict(), "agent_id": 2**200}))
+        connection.execute(update(summary).values(count=summary.c.count + 1))
+    before = stored_rows(engine)
+    found = {table.table: table for table in compare_derived(engine, CHAIN_ID)}
+    registry = first.identity_registry
+    assert found["agent"].places == (
+        f"missing identity_registry {registry} agent_id {second.agent_id}",
+        f"stale identity_registry {registry} agent_id {2**200}",
+        f"different identity_registry {registry} agent_id {first.agent_id}",
+    )
+    assert (found["agent"].missing, found["agent"].stale, found["agent"].different) == (1, 1, 1)
+    assert found["summary"].different == found["summary"].rows > len(found["summary"].places) > 0
+    assert {name for name, table in found.items() if not table.is_equal} == {"agent", "summary"}
+    assert stored_rows(engine) == before
+
+
+def test_a_verification_that_breaks_off_changes_nothing(engine, compare):
+    before = stored_rows(engine)
+
+    def break_off(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compare_derived(engine, CHAIN_ID, break_off)
+    assert stored_rows(engine) == before
+    assert all(table.is_equal for table in compare_derived(engine, CHAIN_ID))

@@ -259,12 +259,21 @@ class ChainStore:
             return
         with self.engine.begin() as connection:
             self._move(connection, cursor, {"journal_from": cursor.number + 1})
-            rows = rows_of(connection)
-            self._rebuild_agents(connection, rows, progress)
-            self._rebuild_summaries(connection, rows, progress)
-            ActivityTable(self.chain_id, connection, rows).rebuild()
+            self.rebuild_within(connection, progress)
             find_files(connection, self.chain_id)
             find_payments_of_chain(connection, self.chain_id)
+
+    def rebuild_within(self, connection: Connection, progress: Callable[[int], None] = lambda _: None) -> None:
+        """Compute the tables that follow from events alone anew.
+
+        Args:
+            connection: The connection, in a transaction that holds the cursor.
+            progress: Called with the number of a block now and then.
+        """
+        rows = rows_of(connection)
+        self._rebuild_agents(connection, rows, progress)
+        self._rebuild_summaries(connection, rows, progress)
+        ActivityTable(self.chain_id, connection, rows).rebuild()
 
     def _rebuild_agents(self, connection: Connection, rows: Rows, progress: Callable[[int], None]) -> None:
         """Empty the tables of agents, and fill them from the tables of events."""
