@@ -19,10 +19,10 @@ from bilateral.deployment_records import BOOK
 from bilateral.events import Registered
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source
+from bilateral.index.registries import registries_of
 from bilateral.index.store.database import open_database
 from bilateral.index.tables import schema
 from bilateral.index.verify import Verifier
-from bilateral.index.worker import registries_of
 from tests.index.test_commands import bilateral
 from tests.sdk.client.helpers import deploy, plain
 from tests.sdk.deployed.world import CANONICAL, CHAIN_ID, CHECKER, OWNER, PAYER, REVIEWER, canonical_chain, put_ours
