@@ -192,6 +192,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             index_errors.AnalysisOutdatedError,
             index_errors.CursorMovedError,
             index_errors.DatabaseUnavailableError,
+            index_errors.EarlierRegistryError,
             index_errors.NewerSchemaError,
             index_errors.NotIndexedError,
             index_errors.OlderSchemaError,

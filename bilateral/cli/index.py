@@ -119,6 +119,10 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
             "--trust-reorganisation", help="Remove finalized blocks that only one node lacks. Look at the chain first."
         ),
     ] = False,
+    add_registries: Annotated[
+        bool,
+        typer.Option("--add-registries", help="Read blocks again for registries that the database lacks."),
+    ] = False,
 ) -> None:
     """Follow one or more chains, and write their events, and the files that they name, into the database."""
     stop, signals = threading.Event(), list[int]()
@@ -134,7 +138,8 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
 
     settings = index_settings(rpc_urls, deployments, settings_file, from_block)
     count = 0 if no_files else file_workers or settings.files.workers
-    chains = tuple(replace(chain, trusts_reorganisation=trust_reorganisation) for chain in settings.chains)
+    by_hand = {"trusts_reorganisation": trust_reorganisation, "adds_registries": add_registries}
+    chains = tuple(replace(chain, **by_hand) for chain in settings.chains)
     settings = replace(settings, chains=chains, files=replace(settings.files, workers=count))
     if max_wait is not None:
         settings = replace(settings, max_wait=max_wait)

@@ -12,9 +12,10 @@ from bilateral.index.chain.source import Source
 from bilateral.index.derived_check import compare_derived
 from bilateral.index.errors import NoEndpointError
 from bilateral.index.owner_check import compare_owners
+from bilateral.index.registries import registries_of
 from bilateral.index.status import chain_statuses
 from bilateral.index.verify import Verifier
-from bilateral.index.worker import deployments_of, registries_of
+from bilateral.index.worker import deployments_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

@@ -201,13 +201,28 @@ class OtherRegistriesError(BilateralError):
         """Compose the message from the addresses."""
         changes = [f"it lacks {', '.join(added)}"] if added else []
         changes += [f"it has {', '.join(left_out)} too"] if left_out else []
+        way = "" if left_out else "run with --add-registries to read them too, "
         super().__init__(
             f"the database has chain {chain_id} with other registries: {' and '.join(changes)}. Their earlier or later "
-            "events would be missing: name the same --deployment as before, or another --database"
+            f"events would be missing: {way}name the same --deployment as before, or another --database"
         )
         self.chain_id = chain_id
         self.added = added
         self.left_out = left_out
+
+
+class EarlierRegistryError(BilateralError):
+    """A registry to add may have events before the first block that the database has. Its arguments: both blocks."""
+
+    reason = "earlier_registry"
+
+    def __init__(self, chain_id: int, first: int, begun: int) -> None:
+        """Compose the message from both blocks."""
+        super().__init__(
+            f"a registry to add appeared in block {first}, or its block is unknown, and the database has chain "
+            f"{chain_id} from block {begun} on: name --from-block {begun} to leave earlier events out, or another "
+            "--database"
+        )
 
 
 class OtherFirstBlockError(BilateralError):

@@ -31,6 +31,7 @@ class ChainSettings:
         books: Address books, which have a deployment by chain id. Each must have the nodes' chain.
         trusts_reorganisation: True to remove finalized blocks on the word of one endpoint. No file says it, because it
             should not stay on.
+        adds_registries: True to read again what registries that the database lacks may have emitted. No file says it.
     """
 
     rpc_urls: tuple[str, ...]
@@ -39,6 +40,7 @@ class ChainSettings:
     payments: PaymentTerms | None = None
     books: tuple[Mapping[int, Deployment], ...] = ()
     trusts_reorganisation: bool = False
+    adds_registries: bool = False
 
     def __post_init__(self) -> None:
         """Refuse settings that describe no chain."""

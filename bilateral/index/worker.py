@@ -10,10 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import update
 from sqlalchemy.exc import DBAPIError
 
-from bilateral.contracts import Deployment, Registry, packaged_deployment
+from bilateral.contracts import Deployment, packaged_deployment
 from bilateral.errors import DeploymentRecordError, UnexpectedAnswerError, UnknownDeploymentError, WrongChainError
 from bilateral.errors.client import NODE_FAILURES
 from bilateral.index.chain.endpoint import Endpoint
@@ -21,20 +21,20 @@ from bilateral.index.chain.follow import ENOUGH_LOGS, Follower, Outcome, Step
 from bilateral.index.chain.limits import Limits
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
-from bilateral.index.errors import FirstBlockAheadError, NoEndpointError, OtherFirstBlockError, OtherRegistriesError
+from bilateral.index.errors import EarlierRegistryError, FirstBlockAheadError, NoEndpointError
 from bilateral.index.patience import Patience
 from bilateral.index.payments.store import PaymentStore
 from bilateral.index.payments.worker import PaymentFollower
+from bilateral.index.registries import added_registries, begun_block, record_registries, registries_of
 from bilateral.index.settings import IndexSettings
 from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.database import is_lost, is_transient, unavailable
-from bilateral.index.store.rows import rows_of
 from bilateral.index.tables import schema
 from bilateral.origin import Origin
 from bilateral.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from sqlalchemy import Engine
 
@@ -81,7 +81,8 @@ class Worker:
         NoEndpointError: No endpoint says which chain it is of.
         UnknownDeploymentError: No deployment was given, and none is packaged for the chain.
         WrongChainError: A deployment is of another chain.
-        OtherRegistriesError: The database has the chain with other registries.
+        OtherRegistriesError: The database has the chain with other registries, and they are not to be added.
+        EarlierRegistryError: A registry to add appeared before the first block that the database has.
         OtherFirstBlockError: The database has the chain from another first block on than the settings name.
         DeploymentRecordError: An address book does not have the chain.
     """
@@ -100,9 +101,11 @@ class Worker:
         """See the class."""
         endpoints = [Endpoint(url) for url in settings.rpc_urls]
         self.chain_id = _chain_id(endpoints, settings.deployments)
-        _require_first_block(engine, self.chain_id, settings.from_block)
+        begun = begun_block(engine, self.chain_id, settings.from_block)
         deployments = deployments_of(settings, self.chain_id)
         registries = registries_of(deployments)
+        may_add = settings.adds_registries
+        added = set() if begun is None else added_registries(engine, self.chain_id, registries, may_add=may_add)
         sources = [Source(it, list(registries), wait=lambda seconds: not stop.wait(seconds)) for it in endpoints]
         self._pool = Pool(self.chain_id, sources, self._report_problem)
         first = settings.from_block
@@ -113,12 +116,16 @@ class Worker:
         self._poll_seconds = poll_seconds
         self._report = report
         store = ChainStore(engine, self.chain_id)
-        cursor = store.cursor()
-        self._before = first - 1 if cursor is None else cursor.number
         self._engine = engine
         self._limits = Limits(engine, self.chain_id, sources)
         trusts = settings.trusts_reorganisation
-        self._follower = Follower(store, self._pool, registries, first, enough=enough, trusts_reorganisation=trusts)
+        begin = first if begun is None else begun
+        self._follower = Follower(store, self._pool, registries, begin, enough=enough, trusts_reorganisation=trusts)
+        if added:
+            self._go_back(added, deployments, begin, is_cut=settings.from_block is not None)
+        record_registries(engine, self.chain_id, deployments, first)  # last: until then a new start goes back again
+        cursor = store.cursor()
+        self._before = begin - 1 if cursor is None else cursor.number
         self._payments: PaymentFollower | None = None
         if settings.payments is not None:
             rows = PaymentStore(engine, self.chain_id, settings.payments)
@@ -126,7 +133,6 @@ class Worker:
             self._payments = PaymentFollower(rows, self._pool, lambda seconds: not stop.wait(seconds))
         self._endpoint = ""
         self._is_ahead_told = False
-        _record_registries(engine, self.chain_id, deployments, first)
 
     def run(self, *, until_head: bool = False) -> None:
         """Follow the chain until the worker is told to stop.
@@ -163,6 +169,26 @@ class Worker:
                 *(self.chain_id, step.outcome, step.block, step.head, step.events, step.depth, step.endpoint, rate),
                 "?" if left is None and step.block < step.head else f"{left or 0:.0f}s",
             )
+
+    def _go_back(self, added: Collection[str], deployments: Sequence[Deployment], begun: int, *, is_cut: bool) -> None:
+        """Remove the blocks that may have events of registries to add, so that they are read again.
+
+        Args:
+            added: The addresses of those registries.
+            deployments: All deployments.
+            begun: The first block that the database has.
+            is_cut: True if events before that block are to be left out.
+
+        Raises:
+            EarlierRegistryError: Some may have earlier events, which are not to be left out.
+        """
+        theirs = [it for it in deployments if not registries_of([it]).keys().isdisjoint(added)]
+        first = min(it.first_block or first_block_of(self._pool, [it]) for it in theirs)
+        if first < begun and not is_cut:
+            raise EarlierRegistryError(self.chain_id, first, begun)
+        names = ",".join(sorted(added))
+        _LOGGER.info("chain=%d outcome=goes_back block=%d adds=%s", self.chain_id, max(first, begun), names)
+        self._follower.go_back(max(first, begun))
 
     def _try_step(self, patience: Patience, *, until_head: bool) -> Step | None:
         """Take a step, or wait if that is not possible now. See `run` for the errors.
@@ -259,23 +285,6 @@ def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, 
     return deployments
 
 
-def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:
-    """Return the registry at each address of some deployments, in checksum form."""
-    found: dict[str, Registry] = {}
-    for deployment in deployments:
-        places = (
-            (deployment.identity, Registry.IDENTITY),
-            (deployment.reputation, Registry.REPUTATION),
-            (deployment.ratings, Registry.BIDIRECTIONAL),  # it has all events of the one without ratings
-            (deployment.authorized, Registry.AUTHORIZED),
-            (deployment.validation, Registry.VALIDATION),
-            (deployment.directory, Registry.COMPANION),
-            (deployment.buyers, Registry.BUYERS),
-        )
-        found |= {address: registry for address, registry in places if address is not None}
-    return found
-
-
 def first_block_of(pool: Pool, deployments: Sequence[Deployment]) -> int:
     """Find the block in which the first registry appeared, by bisection on its code.
 
@@ -354,40 +363,3 @@ def _chain_id(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]) 
     if others and not problems:
         return next(iter(others.values()))
     raise NoEndpointError(None, "; ".join((*problems, *(f"{name}: chain {it}" for name, it in others.items()))))
-
-
-def _require_first_block(engine: Engine, chain_id: int, wanted: int | None) -> None:
-    """Refuse another first block than the database has.
-
-    Raises:
-        OtherFirstBlockError: The settings name another one.
-    """
-    if wanted is None:
-        return
-    with engine.connect() as connection:
-        query = select(schema.chain.c.first_block).where(schema.chain.c.chain_id == chain_id)
-        begun = connection.execute(query).scalar_one_or_none()
-    if begun is not None and begun != wanted:
-        raise OtherFirstBlockError(chain_id, begun, wanted)
-
-
-def _record_registries(engine: Engine, chain_id: int, deployments: Sequence[Deployment], first_block: int) -> None:
-    """Write down which registries are indexed, and which identity registry each belongs to.
-
-    Raises:
-        OtherRegistriesError: The chain is indexed already, and with other registries.
-    """
-    new: Mapping[str, tuple[object, ...]] = {
-        address: (it.chain_id, address, registry.value, it.identity, it.first_block or first_block)
-        for it in deployments
-        for address, registry in registries_of([it]).items()
-    }
-    table = schema.registry
-    with engine.begin() as connection:
-        begun = select(schema.chain.c.chain_id).where(schema.chain.c.chain_id == chain_id)
-        is_begun = connection.execute(begun).first() is not None
-        known = connection.execute(select(table.c.address).where(table.c.chain_id == chain_id)).scalars().all()
-        if is_begun and set(known) != set(new):
-            raise OtherRegistriesError(chain_id, sorted(set(new) - set(known)), sorted(set(known) - set(new)))
-        connection.execute(delete(table).where(table.c.chain_id == chain_id))
-        rows_of(connection).replace(table, list(new.values()))

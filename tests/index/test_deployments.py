@@ -22,10 +22,10 @@ from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source
 from bilateral.index.derived_check import TABLES
 from bilateral.index.owner_check import compare_owners
+from bilateral.index.registries import registries_of
 from bilateral.index.store.database import open_database
 from bilateral.index.tables import schema
 from bilateral.index.verify import Verifier
-from bilateral.index.worker import registries_of
 from tests.index.proxy import Proxy, refusal
 from tests.index.test_commands import bilateral
 from tests.sdk.client.helpers import deploy, plain

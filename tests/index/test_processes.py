@@ -17,9 +17,10 @@ from bilateral.contracts import Deployment, Registry
 from bilateral.index.files.queue import FileQueue
 from bilateral.index.files.references import ReferenceScan
 from bilateral.index.process import follow_chains
+from bilateral.index.registries import registries_of
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.index.store.database import open_database
-from bilateral.index.worker import Worker, registries_of
+from bilateral.index.worker import Worker
 from scripts._anvil import running_anvil
 from tests.index.comparison import stored_keys
 from tests.index.proxy import Answer, Proxy, first_times, range_of, refusal

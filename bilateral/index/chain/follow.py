@@ -134,6 +134,35 @@ class Follower:
                 self._pool.succeeded(source)
                 return step
 
+    def go_back(self, first: int) -> None:
+        """Remove the blocks from one on, finalized ones too, so that the next steps read them again.
+
+        The cursor goes to a block whose hash the index knows. The next step then notices a reorganisation before it.
+
+        Args:
+            first: The block.
+
+        Raises:
+            NoEndpointError: No endpoint is usable now. Nothing was removed.
+        """
+        while (cursor := self._store.cursor()) is not None and cursor.number >= first:
+            source = self._pool.choose()
+            try:
+                target = self._known_before(source, first)
+                self._store.roll_back(cursor, target, is_reorganization=False)
+            except CursorMovedError:
+                continue  # another worker was faster
+            except ENDPOINT_FAILURES as problem:
+                self._pool.bench(source, problem)
+
+    def _known_before(self, source: Source, first: int) -> Block:
+        """Return the latest block with a known hash before a block; without one, that before the first to index."""
+        known = next(iter(self._store.checkpoints(first)), None)
+        if known is None:
+            return self._before_first(source)
+        header = source.header(known.number) if known.number >= 0 else None
+        return known if header is None or header.block.hash != known.hash else header.block
+
     def _step(self, source: Source) -> Step:
         """Take one step with one endpoint."""
         cursor = self._store.cursor()  # before the head, which another worker may have passed meanwhile

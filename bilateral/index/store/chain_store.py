@@ -189,13 +189,21 @@ class ChainStore:
         with self.engine.connect() as connection:
             return [Block(number, hash_, 0) for number, hash_ in connection.execute(query)]
 
-    def roll_back(self, cursor: Block, target: Block, progress: Callable[[int], None] = lambda _: None) -> None:
+    def roll_back(
+        self,
+        cursor: Block,
+        target: Block,
+        progress: Callable[[int], None] = lambda _: None,
+        *,
+        is_reorganization: bool = True,
+    ) -> None:
         """Remove all blocks after a block, and bring the derived tables to the state after it.
 
         Args:
             cursor: The cursor as the caller knows it.
             target: The block, which becomes the cursor.
             progress: Called with the number of a block now and then, where derived tables must be rebuilt.
+            is_reorganization: True to count it among the reorganisations of the chain.
 
         Raises:
             CursorMovedError: Another worker moved the cursor. Nothing was changed.
@@ -236,11 +244,12 @@ class ChainStore:
                 "finalized_number": None if finalized is None else min(finalized, target.number),
                 "updated_at": now,
                 "event_rows": chain.c.event_rows - removed,
-                "reorganizations": chain.c.reorganizations + 1,
-                "last_reorganization_at": now,
-                "last_reorganization_depth": cursor.number - target.number,
                 "journal_from": floor,
             }
+            if is_reorganization:
+                values["reorganizations"] = chain.c.reorganizations + 1
+                values["last_reorganization_at"] = now
+                values["last_reorganization_depth"] = cursor.number - target.number
             own_cursor(connection, self.chain_id)
             move_sights(connection, self.chain_id, target.number)
             self._move(connection, cursor, values)

@@ -25,7 +25,8 @@ def catch_up_payments(engine, event_chain):
     """Index the chain with its payments to its head."""
 
     def run(terms=TERMS, url=None):
-        chain = ChainSettings((url or event_chain.url,), (DEPLOYMENT,), payments=terms)
+        # Blocks go at any depth here, finalized ones too.
+        chain = ChainSettings((url or event_chain.url,), (DEPLOYMENT,), payments=terms, trusts_reorganisation=True)
         settings = IndexSettings((chain,), files=FileSettings(workers=0))
         follow_chains(engine, settings, stop=threading.Event(), until_head=True)
 
