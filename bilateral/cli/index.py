@@ -139,8 +139,10 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
 
     settings = index_settings(rpc_urls, deployments, settings_file, from_block)
     count = 0 if no_files else file_workers or settings.files.workers
-    by_hand = {"trusts_reorganisation": trust_reorganisation, "adds_registries": add_registries}
-    chains = tuple(replace(chain, **by_hand) for chain in settings.chains)
+    chains = tuple(
+        replace(it, trusts_reorganisation=trust_reorganisation, adds_registries=add_registries)
+        for it in settings.chains
+    )
     settings = replace(settings, chains=chains, files=replace(settings.files, workers=count))
     if max_wait is not None:
         settings = replace(settings, max_wait=max_wait)
