@@ -9,7 +9,7 @@ from scripts._build import ROOT
 
 
 def test_every_target_is_listed_once_in_a_group_and_those_of_maintainers_last():
-    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout  # noqa: S607
+    listed = subprocess.run(["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout  # noqa: S607
     groups = {}
     for paragraph in listed.strip().split("\n\n"):
         title, *lines = paragraph.splitlines()

@@ -5,11 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
+from tempfile import mkdtemp
 
 from eth_abi import encode
 from eth_account import Account
 from eth_utils import keccak
 
+from bilateral.blind_ratings import RatingState
 from bilateral.buyer_terms import (
     AttestedPayment,
     BuyerFeedback,
@@ -23,8 +26,11 @@ from bilateral.buyer_terms import (
 )
 from bilateral.buyers.anchors import leaf_of
 from bilateral.client import Signal
+from bilateral.client.blind_vault import BlindVault
+from bilateral.client.operations.blind import pair_of
 from bilateral.documents import RegistrationFile
 from bilateral.errors import MissingFunctionError, MissingRegistryError
+from bilateral.signatures import Domain
 from tests.sdk.client.helpers import signed_payment
 from tests.sdk.deployed.world import CHAIN_ID, CHECKER, OWNER, REVIEWER
 
@@ -523,6 +529,53 @@ def get_root(world):
 
 
 @scenario
+def seal_rating(world):
+    assert Blind(world).offer().envelope.seal
+
+
+@scenario
+def seal_feedback(world):
+    blind = Blind(world)
+    feedback, offer = blind.envelopes()
+    assert feedback.envelope.interaction == offer.envelope.interaction
+
+
+@scenario
+def verify_envelope(world):
+    blind = Blind(world)
+    blind.client.verify_envelope(blind.offer())
+
+
+@scenario
+def seal_ratings(world):
+    blind = Blind(world)
+    sealed = world.payer.seal_ratings(*blind.envelopes()).wait()
+    assert (sealed.client, sealed.server) == (blind.client_id, blind.server_id)
+
+
+@scenario
+def open_ratings(world):
+    blind = Blind(world)
+    envelopes = blind.envelopes()
+    world.payer.seal_ratings(*envelopes).wait()
+    pair, _ = pair_of(*envelopes)
+    assert world.payer.open_ratings(pair, blind.openings(envelopes)).wait().rating == 20
+
+
+@scenario
+def exchange(world):
+    blind = Blind(world)
+    envelopes = blind.envelopes()
+    assert world.payer.exchange(envelopes, blind.openings(envelopes)).wait().rating == 20
+
+
+@scenario
+def get_blind_status(world):
+    blind = Blind(world)
+    assert world.payer.get_blind_status(blind.client_id, blind.server_id).state is RatingState.NONE
+
+
+@scenario
 def verify_buyer(world):
     state = BuyerState(new_address(), 8453, 0, BuyerTier.NEW, *([0] * 9), policy_hash("brp-1.0"), 7)
     epoch = world.checker.get_next_epoch()
@@ -573,10 +626,41 @@ def proven(world, agents):
     return agents
 
 
-def rater(world):
-    """Return a client that speaks as an agent of its own, if the deployment has a directory."""
+def speaker(world):
+    """Return a client that speaks as an agent of its own, if the deployment has a directory, and the agent."""
     client = world.newcomer()
     agent = client.register_agent().wait().agent
     with suppress(MissingFunctionError):
         client.set_primary_agent(agent).wait()
-    return client
+    return client, agent
+
+
+def rater(world):
+    """Return a client that speaks as an agent of its own, if the deployment has a directory."""
+    return speaker(world)[0]
+
+
+class Blind:
+    """A server and a client that rate each other blind, each with its vault."""
+
+    def __init__(self, world):
+        folder = Path(mkdtemp())
+        self.server, self.server_id = speaker(world)
+        self.client, self.client_id = speaker(world)
+        self.vaults = BlindVault(folder / "client.sqlite"), BlindVault(folder / "server.sqlite")
+
+    def offer(self):
+        """Return the server's envelope."""
+        sides = {"client": self.client.address, "interaction": new_hash()}
+        return self.server.seal_rating(self.vaults[1], self.client_id, 20, **sides)
+
+    def envelopes(self):
+        """Return both envelopes, the client's first."""
+        offer = self.offer()
+        return self.client.seal_feedback(self.vaults[0], offer, 87, "starred"), offer
+
+    def openings(self, envelopes):
+        """Return the openings of both envelopes."""
+        deployment = self.client.get_deployment()
+        domain = Domain(deployment.chain_id, deployment.ratings)
+        return [vault.opening_of(domain, signed.envelope) for vault, signed in zip(self.vaults, envelopes, strict=True)]
