@@ -9,7 +9,8 @@ from scripts._build import ROOT
 
 
 def test_every_target_is_listed_once_in_a_group_and_those_of_maintainers_last():
-    listed = subprocess.run(["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout  # noqa: S607
+    command = ["make", "--no-print-directory", "help"]  # make names its folder if make runs it
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout  # noqa: S603  # ours
     groups = {}
     for paragraph in listed.strip().split("\n\n"):
         title, *lines = paragraph.splitlines()

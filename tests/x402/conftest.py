@@ -200,13 +200,13 @@ def agent(register, seller, publish):
     return agent_id
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def bought(shop, enrich):
-    """A paid answer of the honest server."""
+    """A paid answer of the honest server. The chain keeps the states of 256 blocks, so no answer serves all files."""
     return buy(shop, enrich())
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def bought_before(shop, enrich):
     """An earlier paid answer to another client."""
     return buy(shop, enrich(), content=b"rain in Bergen")
