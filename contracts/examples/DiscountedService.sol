@@ -33,6 +33,7 @@ contract DiscountedService is BuyerTierGated {
         IBuyerCredentials.TierCredential calldata credential,
         bytes calldata signature
     ) external onlyTierHolder(credential, signature, BuyerTier.Trusted) {
-        if (servedHolders[credential.pseudonym]++ == 0) ++pseudonyms;
+        if (servedHolders[credential.pseudonym] == 0) ++pseudonyms;
+        ++servedHolders[credential.pseudonym];
     }
 }

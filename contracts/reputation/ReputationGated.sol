@@ -22,8 +22,8 @@ abstract contract ReputationGated is IReputationGate {
 
     /// @dev Requires that a server rated a client at least `minimum`. Reverts with `ClientDeclined` for a lower rating,
     /// and with `ClientNotRated` without a rating.
-    /// @param clientId The client. Zero means "no agent" and never passes, although deployed registries have an agent 0,
-    /// which somebody may have rated.
+    /// @param clientId The client. Zero means "no agent" and never passes. Deployed registries have an agent 0, which
+    /// somebody may have rated.
     /// @param serverId The server whose rating counts.
     /// @param minimum The lowest rating that passes.
     /// @param trustNewcomers True if a client without a rating passes.
