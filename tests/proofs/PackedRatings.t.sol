@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.34;
 
+import {IBlindRatings} from "../../contracts/interfaces/IBlindRatings.sol";
 import {PackedRatings} from "../../contracts/libraries/PackedRatings.sol";
 import {Proof} from "./Proof.sol";
 
@@ -23,6 +24,13 @@ contract Ratings {
     function get(uint256 agentId) external view returns (bool hasRating, uint8 rating) {
         return _given.get(agentId);
     }
+
+    /// @notice Returns the state of a rating.
+    /// @param agentId The rated agent.
+    /// @return state None, open, sealed or blind.
+    function stateOf(uint256 agentId) external view returns (IBlindRatings.RatingState state) {
+        return _given.stateOf(agentId);
+    }
 }
 
 /// @title A rating stays unchanged for ever, for any other ratings
@@ -37,10 +45,9 @@ contract PackedRatingsProof is Proof {
 
     function check_firstRatingIsKept(uint256 agentId, uint8 rating) external reachesItsEnd {
         VM.assume(rating <= 100);
-        (bool hadRating, ) = _ratings.get(agentId);
-        // A sealed place takes no open rating, although it is read as none. BlindRatings.t.sol has its statements.
-        VM.assume(_ratings.put(agentId, rating));
-        _prove(!hadRating);
+        // A sealed place takes no open rating, although `get` reads it as none.
+        VM.assume(_ratings.stateOf(agentId) == IBlindRatings.RatingState.None);
+        _prove(_ratings.put(agentId, rating));
         (bool hasRating, uint8 kept) = _ratings.get(agentId);
         _prove(hasRating && kept == rating);
     }
