@@ -94,6 +94,14 @@ class _Progress(Collector):
             ("bilateral_chain_head", "The head of the chain.", [it.head for it in found]),
             ("bilateral_chain_lag_blocks", "The blocks between the two.", [it.lag for it in found]),
             ("bilateral_chain_silence_seconds", "Seconds since the last look.", [now - it.updated_at for it in found]),
+            (
+                *("bilateral_standings_age_seconds", "Seconds since standings were made."),
+                [it.standings.age or 0 for it in found],
+            ),
+            (
+                *("bilateral_standings_fail", "1 while the analysis fails."),
+                [float(it.standings.problem is not None) for it in found],
+            ),
         ):
             family = GaugeMetricFamily(name, text, labels=["chain_id"])
             for chain, value in zip(found, values, strict=True):

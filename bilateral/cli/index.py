@@ -72,7 +72,7 @@ SettingsFile = Annotated[
     "run",
     "bilateral index run --rpc-url https://sepolia.base.org --deployment 84532.json",
     "bilateral index run --rpc-url https://base.example --rpc-url https://spare.example --until-head",
-    "bilateral index run --settings index.toml --database postgresql://index@db/bilateral",
+    "bilateral index run --settings index.toml --database postgresql://index@db/bilateral --analyse",
     is_local=True,
 )
 def run(  # noqa: PLR0913, PLR0917  # one a setting
@@ -123,6 +123,9 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
         bool,
         typer.Option("--add-registries", help="Read blocks again for registries that the database lacks."),
     ] = False,
+    analyse_too: Annotated[
+        bool, typer.Option("--analyse", help="Keep standings current by trust analyses, in a process of their own.")
+    ] = False,
 ) -> None:
     """Follow one or more chains, and write their events, and the files that they name, into the database."""
     stop, signals = threading.Event(), list[int]()
@@ -142,7 +145,8 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
         replace(chain, trusts_reorganisation=trust_reorganisation, adds_registries=add_registries)
         for chain in settings.chains
     )
-    settings = replace(settings, chains=chains, files=replace(settings.files, workers=count))
+    files = replace(settings.files, workers=count)
+    settings = replace(settings, chains=chains, files=files, analyses=analyse_too)
     if max_wait is not None:
         settings = replace(settings, max_wait=max_wait)
     log_steps()

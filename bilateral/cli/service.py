@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -54,6 +55,9 @@ def serve(  # noqa: PLR0913, PLR0917  # one a setting
     settings_file: SettingsFile = None,
     database: Database = None,
     no_index: Annotated[bool, typer.Option("--no-index", help="Follow no chain: another process does.")] = False,
+    no_analysis: Annotated[
+        bool, typer.Option("--no-analysis", help="Make no trust analyses: standings stay as they are.")
+    ] = False,
     host: Annotated[
         str | None,
         typer.Option("--host", envvar="BILATERAL_HOST", help="The address to listen at; 127.0.0.1 if left out."),
@@ -96,7 +100,7 @@ def serve(  # noqa: PLR0913, PLR0917  # one a setting
 
     index: IndexSettings | None = None
     if not no_index:
-        index = index_settings(rpc_urls, deployments, settings_file, None)
+        index = replace(index_settings(rpc_urls, deployments, settings_file, None), analyses=not no_analysis)
     settings = read_api_settings(
         settings_file,
         database=database,

@@ -115,6 +115,8 @@ _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainStatus], float]], ...]] = (
     ("bilateral_chain_reorganizations", "Reorganisations that removed blocks.", lambda chain: chain.reorganizations),
     ("bilateral_chain_waits", "1 while a problem stops the chain.", lambda chain: chain.problem is not None),
     ("bilateral_chain_files_waiting", "Files that were not fetched yet.", lambda chain: chain.files_waiting),
+    ("bilateral_standings_age_seconds", "Seconds since standings were made.", lambda chain: chain.standings.age or 0),
+    ("bilateral_standings_fail", "1 while the analysis fails.", lambda chain: chain.standings.problem is not None),
 )
 
 

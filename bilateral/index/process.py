@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy.exc import DBAPIError
 
+from bilateral.index.analysis.background import Background
 from bilateral.index.chain.follow import ENOUGH_LOGS
 from bilateral.index.errors import FirstBlockAheadError, NoEndpointError
 from bilateral.index.files.worker import FileWorkers
@@ -92,14 +93,25 @@ class _Process:
         """Follow the chains and fetch files. Return True if nothing told the process to stop before the end."""
         if self._files is not None:
             self._files.start()
+        background = self._background() if self._settings.analyses else None
+        if background is not None and not until_head:
+            background.start()
         self._wait([self._started(partial(self._follow, chain, until_head)) for chain in self._settings.chains])
         if self._files is not None:
             self._files.wait_until_done()
         is_done = not self._stop.is_set()
         self._stop.set()
+        if background is not None:
+            if until_head and is_done:
+                background.refresh_once()
+            background.end()
         if self._files is not None:
             self._files.close()
         return is_done
+
+    def _background(self) -> Background:
+        """Return the process that keeps standings current."""
+        return Background(self._engine, [chain.rpc_urls for chain in self._settings.chains])
 
     def _follow(self, chain: ChainSettings, until_head: bool) -> None:
         """Follow one chain, once its endpoints say which it is."""

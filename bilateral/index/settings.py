@@ -81,6 +81,7 @@ class IndexSettings:
         files: The settings of the queue that fetches files.
         max_wait: The seconds without a success after which a run to the head ends with the failure: a node or a
             database that restarts takes less.
+        analyses: True to keep standings current by trust analyses in a process of their own.
     """
 
     chains: tuple[ChainSettings, ...]
@@ -88,6 +89,7 @@ class IndexSettings:
     poll_seconds: float = 1.0
     files: FileSettings = field(default_factory=FileSettings)
     max_wait: float = 120.0
+    analyses: bool = False
 
 
 class _PaymentsTable(BaseModel):

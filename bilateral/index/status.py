@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
+from bilateral.index.analysis.notes import StandingsState, standings_states
 from bilateral.index.files.references import count_files
 from bilateral.index.store.database import snapshot
 from bilateral.index.tables import schema
@@ -41,6 +42,7 @@ class ChainStatus:
         files_loaded: The number of those that are stored and read.
         files_malformed: The number of those that are stored, but are not of their format.
         files_failed: The number of those that no fetch could load.
+        standings: The state of its standings: their block, age, ground, and why the last analysis failed.
     """
 
     chain_id: int
@@ -61,6 +63,7 @@ class ChainStatus:
     files_loaded: int
     files_malformed: int
     files_failed: int
+    standings: StandingsState
 
 
 def chain_statuses(engine: Engine) -> list[ChainStatus]:
@@ -72,6 +75,7 @@ def chain_statuses(engine: Engine) -> list[ChainStatus]:
     table = schema.chain
     with snapshot(engine) as connection:
         rows = connection.execute(select(table).order_by(table.c.chain_id)).mappings().all()
+        standings = standings_states(connection)
         files = {row["chain_id"]: count_files(connection, row["chain_id"]) for row in rows}
     return [
         ChainStatus(
@@ -91,6 +95,7 @@ def chain_statuses(engine: Engine) -> list[ChainStatus]:
             ),
             last_reorganization_depth=row["last_reorganization_depth"],
             problem=row["problem"],
+            standings=standings.get(row["chain_id"], StandingsState()),
             **{f"files_{state}": count for state, count in files[row["chain_id"]].items()},
         )
         for row in rows

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
+from bilateral.index.analysis.notes import StandingsState, standings_states
 from bilateral.index.tables import schema
 from bilateral.index.tables.payments import payment_cursor
 
@@ -29,6 +30,7 @@ class ChainProgress:
         finalized: The last finalized block, if the node says.
         updated_at: The time of the last look, Unix seconds.
         reorganizations: The number of reorganisations that removed blocks.
+        standings: The state of its standings: their block, age, ground, and why the last analysis failed.
     """
 
     chain_id: int
@@ -41,6 +43,7 @@ class ChainProgress:
     finalized: int | None
     updated_at: int
     reorganizations: int
+    standings: StandingsState
 
 
 def chains(connection: Connection) -> tuple[ChainProgress, ...]:
@@ -49,7 +52,7 @@ def chains(connection: Connection) -> tuple[ChainProgress, ...]:
     Args:
         connection: The database.
     """
-    table = schema.chain
+    table, standings = schema.chain, standings_states(connection)
     rows = connection.execute(
         select(
             *(table.c[name] for name in ("chain_id", "first_block", "block_number", "block_hash", "block_time")),
@@ -68,6 +71,7 @@ def chains(connection: Connection) -> tuple[ChainProgress, ...]:
             finalized,
             updated,
             reorgs,
+            standings.get(chain_id, StandingsState()),
         )
         for chain_id, first, block, hash_, block_time, head, finalized, updated, reorgs in rows
     )

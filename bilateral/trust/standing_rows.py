@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 import pyarrow as pa
 
+from bilateral.standing import LEAST
 from bilateral.trust.arrays import Flags, Floats, Ints
 from bilateral.trust.evidence import Stayed, costs_of_clients, costs_of_servers
 from bilateral.trust.standing import SCHEMA, Basis, Reason, Side
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from bilateral.trust.engine import Engine
     from bilateral.trust.findings import Finding
     from bilateral.trust.ledger import Ledger
-
-LEAST: Final = 1.5
-"""The effective raters below which a standing is thin: more than one ordinary rater, and less than two."""
 
 _MOST_REASONS: Final = 5
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bilateral.bounds import QUANTILE
+from bilateral.standing import LEAST
 from bilateral.trust.arrays import Floats, Ints, distinct_keys, group_sums, pairs
 from bilateral.trust.context import RECORDED
 from bilateral.trust.evidence import Stayed
@@ -18,7 +19,7 @@ from bilateral.trust.held_back import held_back
 from bilateral.trust.opinions import Kind
 from bilateral.trust.scores import Status as ScoreStatus
 from bilateral.trust.standing import Basis, Status
-from bilateral.trust.standing_rows import LEAST, Evidence, Figures, named_findings, standing_rows
+from bilateral.trust.standing_rows import Evidence, Figures, named_findings, standing_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,6 +11,8 @@ from sqlalchemy.exc import DBAPIError
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.analysis.accounts import accounts_without_funding
+from bilateral.index.analysis.notes import note_problem
+from bilateral.index.analysis.standings import replace_standings
 from bilateral.index.analysis.storage import replace_results
 from bilateral.index.analysis.tables import read_tables
 from bilateral.index.errors import AnalysisOutdatedError
@@ -130,6 +132,7 @@ def _analyse_once(
     engine: Engine, key: AnalysisKey, trust: TrustEngine, reviews: Reviews | None, trusted: Sequence[str]
 ) -> AnalysisSummary | None:
     """Analyse and store; return None, and store nothing, if a reorganisation replaced the analysed block meanwhile."""
+    began = time.monotonic()
     with snapshot(engine) as connection:
         state = _state(connection, key)
         found = read_tables(connection, key.chain_id, key.identity_registry)
@@ -157,11 +160,15 @@ def _analyse_once(
         "reviewed_cases": len(reviews.cases) if reviews is not None else 0,
         "threshold": fitted.threshold,
     }
+    seconds = time.monotonic() - began
     figures = ("agents", "opinions", "left_out", "accounts_without_funding", "trusted_accounts")
     with engine.begin() as connection:
         if not _is_still_indexed(connection, key.chain_id, state):
             return None
-        replace_results(connection, key, head | {it: getattr(summary, it) for it in figures}, results, found.places)
+        told = head | {name: getattr(summary, name) for name in figures}
+        replace_standings(connection, key, results.standings, state.block_number, seconds)
+        note_problem(connection, key, None)
+        replace_results(connection, key, told, results, found.places)
         if not _is_still_indexed(connection, key.chain_id, state):  # a reorganisation during the inserts
             connection.rollback()
             return None

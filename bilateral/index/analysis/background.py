@@ -1,0 +1,155 @@
+"""The process that keeps standings current beside an index. A crash of it leaves the index alone."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy.exc import DBAPIError
+
+from bilateral.errors import MissingExtraError
+from bilateral.errors.client import NODE_FAILURES
+from bilateral.index.analysis.notes import note_problem
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.source import Source
+from bilateral.index.store.database import open_database
+from bilateral.index.tables.analysis import AnalysisKey
+from bilateral.index.tables.schema import registry
+from bilateral.log_lines import log_safely
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from multiprocessing.synchronize import Event
+
+    from sqlalchemy import Engine
+
+_LOGGER: Final = logging.getLogger("bilateral.index")
+
+_RESTART_SECONDS: Final = 10.0
+"""The seconds after which a process that crashed is started again."""
+
+_GRACE_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 0.5
+
+
+class Background:
+    """A process of its own that keeps the standings of a database current, and the thread that looks after it.
+
+    Args:
+        engine: The index's database.
+        rpc_urls: The URLs of each chain's nodes. They are asked for the first funds of accounts.
+    """
+
+    def __init__(self, engine: Engine, rpc_urls: Sequence[Sequence[str]]) -> None:
+        """See the class. Nothing runs yet."""
+        self._engine = engine
+        self._url = engine.url.render_as_string(hide_password=False)
+        self._rpc_urls = tuple(tuple(urls) for urls in rpc_urls)
+        self._context = multiprocessing.get_context("spawn")  # a fork would share the database's connections
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="standings", daemon=True)
+
+    def start(self) -> None:
+        """Begin to keep standings current."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """End the process. What it has not stored is lost, and made again next time."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join(2 * _GRACE_SECONDS)
+
+    def refresh_once(self) -> None:
+        """Make the standings as of now, and wait for them."""
+        process = self._process(self._context.Event(), is_once=True)
+        process.start()
+        process.join()
+        self._note_end(process.exitcode)
+
+    def _process(self, stop: Event, *, is_once: bool) -> Any:
+        arguments = (self._url, self._rpc_urls, stop, os.getpid(), is_once)
+        return self._context.Process(target=_keep_current, args=arguments, daemon=True)
+
+    def _watch(self) -> None:
+        """Start the process, and again after a crash."""
+        while not self._stop.is_set():
+            stop = self._context.Event()
+            process = self._process(stop, is_once=False)
+            process.start()
+            while process.is_alive() and not self._stop.wait(_LOOK_SECONDS):
+                pass
+            if self._stop.is_set():
+                stop.set()
+                process.join(_GRACE_SECONDS)
+                if process.is_alive():
+                    process.kill()
+                return
+            self._note_end(process.exitcode)
+            self._stop.wait(_RESTART_SECONDS)
+
+    def _note_end(self, code: int | None) -> None:
+        """Note that the process ended by itself, unless it noted that."""
+        if code in (0, _NOTED):
+            return
+        _LOGGER.warning("standings=ended code=%s", code)
+        note_everywhere(self._engine, f"the process of the analysis ended with code {code}; it starts again")
+
+
+_NOTED: Final = 3
+"""The exit code of a process that noted its problem itself."""
+
+
+def note_everywhere(engine: Engine, problem: str) -> None:
+    """Note a problem for every identity registry of an index.
+
+    Args:
+        engine: The index's database.
+        problem: The problem.
+    """
+    try:
+        with engine.begin() as connection:
+            columns = registry.c.chain_id, registry.c.identity_registry
+            for row in connection.execute(registry.select().with_only_columns(*columns).distinct()).all():
+                note_problem(connection, AnalysisKey(*row), problem)
+    except DBAPIError as failure:  # it may be the problem
+        _LOGGER.warning("standings=unnoted problem=%r", str(failure.orig))
+
+
+def _keep_current(url: str, rpc_urls: Sequence[Sequence[str]], stop: Event, parent: int, is_once: bool) -> None:
+    """Keep standings current in this process, until the event or the end of the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent ends this process
+    log_safely()
+    engine = open_database(url, creates=False)
+    try:
+        from bilateral.index.analysis.refresh import Refresher  # noqa: PLC0415  # it needs the extra `trust`
+    except MissingExtraError as problem:
+        note_everywhere(engine, str(problem))
+        raise SystemExit(_NOTED) from None
+    refresher = Refresher(engine, _by_chain(rpc_urls))
+    if is_once:
+        refresher.refresh()
+        return
+    ended = threading.Event()
+    work = threading.Thread(target=refresher.run, args=(ended,), daemon=True)
+    work.start()
+    while not stop.wait(_LOOK_SECONDS) and os.getppid() == parent:
+        if not work.is_alive():
+            raise SystemExit(1)
+    ended.set()
+
+
+def _by_chain(rpc_urls: Sequence[Sequence[str]]) -> dict[int, tuple[str, ...]]:
+    """Return the URLs of nodes by the chain that they say they are of. One that does not answer is left out."""
+    found: dict[int, tuple[str, ...]] = {}
+    for urls in rpc_urls:
+        for url in urls:
+            try:
+                chain_id = Source(Endpoint(url), ()).chain_id()
+            except NODE_FAILURES:
+                continue
+            found[chain_id] = (*found.get(chain_id, ()), url)
+    return found

@@ -1,0 +1,164 @@
+"""Keeps the standings of an index current: analyses again whenever rows came, and goes on when an analysis fails."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import func, select
+from sqlalchemy.exc import DBAPIError
+
+from bilateral.index.analysis.funding import FundingCollector
+from bilateral.index.analysis.notes import note_problem
+from bilateral.index.analysis.run import Analyst, identity_registries
+from bilateral.index.analysis.standings import replace_standings
+from bilateral.index.analysis.tables import read_tables
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.source import Source
+from bilateral.index.errors import NoEndpointError
+from bilateral.index.store.database import is_lost, is_transient, snapshot
+from bilateral.index.tables import analysis, payments, schema
+from bilateral.trust.coding import coded
+from bilateral.trust.standings import standings_of_ratings
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sqlalchemy import Connection, Engine
+
+    from bilateral.index.tables.analysis import AnalysisKey
+
+_LOGGER: Final = logging.getLogger("bilateral.index")
+
+PAUSE: Final = 1.0
+"""The seconds between two looks for new rows."""
+
+_SHARE: Final = 0.5
+"""The pause after a refresh, as a share of the time that it took: a large index leaves time for others."""
+
+_RETRY_SECONDS: Final = 30.0
+"""The seconds after which an analysis that failed is tried again if no rows came meanwhile."""
+
+_ACCOUNTS: Final = 200
+"""The accounts whose first funds are looked for in one refresh, so that a slow node does not hold it up for long."""
+
+_COUNTED: Final = (payments.payment, payments.payment_return, analysis.funding)
+
+
+class Refresher:
+    """Keeps the standings of all identity registries of an index current.
+
+    Args:
+        engine: The index's database.
+        urls: The URLs of nodes by chain. They are asked for the first funds of accounts.
+        make: Makes the analyst of a registry.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        urls: Mapping[int, Sequence[str]] | None = None,
+        make: Callable[[Engine, AnalysisKey], Analyst] = Analyst,
+    ) -> None:
+        """See the class."""
+        self._engine = engine
+        self._urls = urls or {}
+        self._make = make
+        self._analysts: dict[AnalysisKey, Analyst] = {}
+        self._marks: dict[AnalysisKey, tuple[int, ...]] = {}
+        self._failed: dict[AnalysisKey, float] = {}
+        self._pools: dict[int, Pool] = {}
+
+    def run(self, stop: threading.Event) -> None:
+        """Refresh until an event is set. A database that fails for a while is waited for.
+
+        Args:
+            stop: The event.
+        """
+        while not stop.is_set():
+            began = time.monotonic()
+            try:
+                is_changed = self.refresh()
+            except DBAPIError as problem:
+                if not (is_lost(problem) or is_transient(problem)):
+                    raise
+                is_changed = False
+                _LOGGER.warning("standings=wait problem=%r", str(problem.orig))
+            stop.wait(max(PAUSE, _SHARE * (time.monotonic() - began)) if is_changed else PAUSE)
+
+    def refresh(self) -> bool:
+        """Refresh the standings of each registry that has new rows. Return True if one had any."""
+        with snapshot(self._engine) as connection:
+            keys = identity_registries(connection)
+            marks = {key: _mark(connection, key) for key in keys}
+        is_changed = False
+        for key, mark in marks.items():
+            waits = time.monotonic() - self._failed.get(key, -_RETRY_SECONDS) < _RETRY_SECONDS
+            if mark == self._marks.get(key) and (waits or key not in self._failed):
+                continue
+            is_changed = True
+            if self._find_funds(key) < _ACCOUNTS:  # else more accounts wait, and the next look goes on with them
+                with snapshot(self._engine) as connection:
+                    self._marks[key] = _mark(connection, key)  # of before the analysis, which may miss later rows
+            self._refresh(key)
+        return is_changed
+
+    def _refresh(self, key: AnalysisKey) -> None:
+        """Analyse a registry. If that fails, make the standings without an analysis, and note why."""
+        began = time.monotonic()
+        analyst = self._analysts.setdefault(key, self._make(self._engine, key))
+        try:
+            analyst.analyse()
+        except DBAPIError:
+            self._marks.pop(key, None)
+            raise
+        except Exception as problem:  # noqa: BLE001  # whatever fails in an analysis must not stop the index
+            self._analysts.pop(key)  # its state may be half of two
+            self._failed[key] = time.monotonic()
+            _LOGGER.warning("chain=%d standings=failed problem=%r", key.chain_id, str(problem))
+            self._without_analysis(key, f"{type(problem).__name__}: {problem}")
+            return
+        self._failed.pop(key, None)
+        _LOGGER.info("chain=%d standings=analysis seconds=%.1f", key.chain_id, time.monotonic() - began)
+
+    def _without_analysis(self, key: AnalysisKey, problem: str) -> None:
+        """Make the standings from paid, distinct raters."""
+        began = time.monotonic()
+        with snapshot(self._engine) as connection:
+            block = select(schema.chain.c.block_number).where(schema.chain.c.chain_id == key.chain_id)
+            number = connection.execute(block).scalar_one()
+            found = read_tables(connection, key.chain_id, key.identity_registry)
+        table = standings_of_ratings(coded(found.tables))
+        with self._engine.begin() as connection:
+            replace_standings(connection, key, table, number, time.monotonic() - began)
+            note_problem(connection, key, problem)
+
+    def _find_funds(self, key: AnalysisKey) -> int:
+        """Look for the first funds of new accounts, and return their number.
+
+        Nodes without old states do not know them, and nothing waits for that.
+        """
+        urls = self._urls.get(key.chain_id)
+        if not urls:
+            return 0
+        if key.chain_id not in self._pools:
+            self._pools[key.chain_id] = Pool(key.chain_id, [Source(Endpoint(url), ()) for url in urls])
+        try:
+            return FundingCollector(self._engine, key, self._pools[key.chain_id]).collect(_ACCOUNTS)
+        except NoEndpointError as problem:
+            _LOGGER.info("chain=%d funds=unknown problem=%r", key.chain_id, str(problem))
+            return 0
+
+
+def _mark(connection: Connection, key: AnalysisKey) -> tuple[int, ...]:
+    """Return figures that change with the rows that standings rest on."""
+    chain = schema.chain
+    query = select(chain.c.event_rows, chain.c.reorganizations).where(chain.c.chain_id == key.chain_id)
+    counts = [
+        connection.execute(select(func.count()).select_from(table).where(table.c.chain_id == key.chain_id)).scalar_one()
+        for table in _COUNTED
+    ]
+    return (*connection.execute(query).one(), *counts)

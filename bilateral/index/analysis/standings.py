@@ -1,0 +1,66 @@
+"""Writes the standings of an identity registry's agents, and notes when and on what ground."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import delete, insert, select
+
+from bilateral.index.analysis.notes import note
+from bilateral.index.tables.standings import standing
+from bilateral.standing import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+    from sqlalchemy import Connection
+
+    from bilateral.index.tables.analysis import AnalysisKey
+
+_AT_ONCE: Final = 5_000
+_RENAMED: Final = {"lower": "lower_bound", "upper": "upper_bound"}
+
+
+def replace_standings(connection: Connection, key: AnalysisKey, table: pa.Table, block: int, seconds: float) -> None:
+    """Replace the standings of a registry's agents, in the connection's transaction.
+
+    Args:
+        connection: The index's database.
+        key: The identity registry.
+        table: The standings, with the columns of `bilateral.trust.standing.SCHEMA`.
+        block: The last block that they rest on.
+        seconds: The time that it took to make them.
+    """
+    connection.execute(delete(standing).where(key.of(standing)))
+    for batch in table.to_batches(max_chunksize=_AT_ONCE):
+        rows = [key.columns | row for row in _rows(batch)]
+        if rows:
+            connection.execute(insert(standing), rows)
+    basis = table["basis"][0].as_py() if table.num_rows else None
+    made = {"block_number": block, "made_at": int(time.time()), "basis": basis, "seconds": round(seconds, 3)}
+    note(connection, key, made)
+
+
+def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the table from standings."""
+    for row in batch.to_pylist():
+        columns = {_RENAMED.get(name, name): value for name, value in row.items()}
+        yield columns | {"rank": None if row["status"] == Status.HELD_BACK else row["lower"]}
+
+
+def stored_standings(connection: Connection, key: AnalysisKey) -> list[dict[str, Any]]:
+    """Return the stored standings of a registry as rows with the columns of `bilateral.trust.standing.SCHEMA`.
+
+    Args:
+        connection: The index's database.
+        key: The identity registry.
+    """
+    query = select(standing).where(key.of(standing)).order_by(standing.c.side, standing.c.agent_id)
+    former = {new: old for old, new in _RENAMED.items()}
+    rows = connection.execute(query).mappings()
+    return [
+        {former.get(name, name): value for name, value in row.items()} | {"agent_id": int(row["agent_id"])}
+        for row in rows
+    ]

@@ -1,0 +1,15 @@
+"""Create the tables of standings."""
+
+from __future__ import annotations
+
+from alembic import op
+
+from bilateral.index.tables import standings
+
+revision = "0026"
+down_revision = "0025"
+
+
+def upgrade() -> None:
+    """Create the tables."""
+    standings.metadata.create_all(op.get_bind(), checkfirst=False)
