@@ -53,7 +53,10 @@ def require_unchanged(node: SolanaNode, agent: SatiAgent, slot: int) -> Operatio
         return
     options = {"limit": _PAGE, "commitment": node.commitment, "minContextSlot": agent.slot}
     searched = (agent.mint, agent.token_account)
-    requests = [Rpc("getFirstAvailableBlock"), *(Rpc("getSignaturesForAddress", (it, options)) for it in searched)]
+    requests = [
+        Rpc("getFirstAvailableBlock"),
+        *(Rpc("getSignaturesForAddress", (address, options)) for address in searched),
+    ]
     first, *pages = yield from _all(requests)
     if whole(first) > slot:
         raise _not_provable(f"the node keeps transactions from slot {whole(first)} on, not from slot {slot}")
@@ -65,8 +68,8 @@ def require_unchanged(node: SolanaNode, agent: SatiAgent, slot: int) -> Operatio
     if not later:
         return
     wanted = {"encoding": "base64", "commitment": node.commitment, "maxSupportedTransactionVersion": 0}
-    found = yield from _all([Rpc("getTransaction", (signature, wanted)) for signature in later])
-    for signature, answer in zip(later, found, strict=True):
+    transactions = yield from _all([Rpc("getTransaction", (signature, wanted)) for signature in later])
+    for signature, answer in zip(later, transactions, strict=True):
         if answer is None or not is_harmless(answers.record(answer), frozenset(searched)):
             raise _not_provable(f"the transaction {signature} may have changed the agent after slot {slot}")
 
@@ -115,9 +118,11 @@ def is_harmless(answer: Mapping[str, Any], searched: frozenset[str]) -> bool:
         if not isinstance(addresses, list):
             answers.malformed("addresses of lookup tables")
         accounts += [str(address) for address in addresses]
-    instructions = [(each.program, each.accounts, each.data) for each in transaction.instructions]
+    instructions = [
+        (instruction.program, instruction.accounts, instruction.data) for instruction in transaction.instructions
+    ]
     for group in answers.records(meta["innerInstructions"]):
-        instructions += [_inner(each, accounts) for each in answers.records(group.get("instructions"))]
+        instructions += [_inner(record, accounts) for record in answers.records(group.get("instructions"))]
     return not any(
         program == TOKEN_2022
         and not searched.isdisjoint(accounts[place] for place in places if place < len(accounts))

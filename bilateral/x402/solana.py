@@ -105,7 +105,7 @@ class SatiReader:
         """Find a payment by its transaction."""
         try:
             expected = ExpectedPayment.of(accepted, payload)
-            found = yield from find_payment(self._node, expected, transaction, confirmations)
+            payment = yield from find_payment(self._node, expected, transaction, confirmations)
         except SolanaPaymentError as error:
             raise PaymentProblemError(str(error), error.code, is_final=error.is_final) from None
         transfer = expected.signed.transfer
@@ -113,10 +113,10 @@ class SatiReader:
             payer=transfer.authority,
             payee=expected.payee,
             asset=expected.asset,
-            amount=found.amount,
-            block=found.slot,
+            amount=payment.amount,
+            block=payment.slot,
             log_index=transfer.index,
-            time=found.time,
+            time=payment.time,
         )
 
     def block_at(self, moment: datetime) -> Operation[int]:
@@ -143,12 +143,12 @@ class SatiReader:
     def _read(self, agent: GlobalAgentId, block: int | None) -> Operation[SatiAgent]:
         """Read an agent, as it is or as it was at the end of a slot."""
         try:
-            found = yield from self.agent(agent.agent)
+            agent_now = yield from self.agent(agent.agent)
             if block is not None:
-                yield from require_unchanged(self._node, found, block)
+                yield from require_unchanged(self._node, agent_now, block)
         except SolanaError as error:
             raise PaymentRefusedError(error.code, str(error)) from None
-        return found
+        return agent_now
 
 
 def sati_registration(mint: str, chain: str | ChainId) -> AgentRegistration:
