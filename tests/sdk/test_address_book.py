@@ -54,7 +54,7 @@ def test_solana_has_its_registries_on_each_network():
 @pytest.mark.parametrize("change", [("chain", "solana:x"), ("registries", {"SATI": "0x12"}), ("registries", {"a": 1})])
 def test_a_malformed_entry_of_solana_is_refused(change):
     book = BOOK_FILE | {"solana": [BOOK_FILE["solana"][0] | dict([change])]}
-    with pytest.raises(DeploymentRecordError, match="^invalid address book: solana"):
+    with pytest.raises(DeploymentRecordError, match=r"^invalid address book: solana"):
         read_book(json.dumps(book).encode())
 
 
