@@ -25,7 +25,15 @@ def key():
 
 def test_the_address_book_is_listed(done, bilateral):
     listed = done("deployment", "list")
-    assert [entry["chain"] for entry in listed] == sorted(address_book())
+    chains = [entry["chain"] for entry in listed]
+    assert chains[: len(address_book())] == sorted(address_book())
+    assert [entry["network"] for entry in listed if str(entry["chain"]).startswith("solana:")] == [
+        "solana:mainnet (SATI)",
+        "solana:mainnet (8004-solana)",
+        "solana:devnet (SATI)",
+        "solana:devnet (8004-solana)",
+        "solana:testnet (SATI)",
+    ]
     assert next(entry for entry in listed if entry["chain"] == 8453) == {
         "chain": 8453,
         "network": "base:mainnet",
@@ -67,8 +75,8 @@ def test_a_deployment_is_shown_with_implementations_and_owners(done, bilateral, 
     shown = done("deployment", "show", **base)
     assert (shown["chain_id"], shown["first_agent_id"]) == (8453, 0)
     assert [registry["registry"] for registry in shown["registries"]] == ["identity", "reputation", "validation"]
-    for entry in shown["registries"]:
-        assert (entry["owner"], entry["origin"], entry["is_upgradable"], entry["problem"]) == (
+    for registry in shown["registries"]:
+        assert (registry["owner"], registry["origin"], registry["is_upgradable"], registry["problem"]) == (
             owner,
             "canonical",
             True,
