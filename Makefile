@@ -47,7 +47,7 @@ compile: setup ## Compile the contracts.
 	@./toolchain/compile.sh
 
 clean: ## Remove everything that was installed, compiled or cached.
-	@rm -rf .venv node_modules .build .cache .mutants contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv node_modules .build .cache .mutants .user-projects contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 ##@ Check a change
 

@@ -8,14 +8,17 @@ import re
 import shutil
 import sys
 import tarfile
+from http import HTTPStatus
 from pathlib import Path
 
+import httpx
 import pytest
 from solcx import compile_standard
 
 from scripts import npm_package
 from scripts._build import ROOT
 from tests.packaging.fixtures import once_a_run, run
+from tests.x402.aggregator.waiting import until
 
 PROJECTS = Path(__file__).parent / "projects"
 TOOLS = ROOT / ".cache" / "npm-package" / "node_modules"
@@ -32,12 +35,12 @@ def archive(tmp_path_factory):
 
 
 @pytest.fixture
-def project(archive):
+def user_project(archive):
     """Make a copy of one of the projects that has the package and its dependencies in node_modules.
 
-    Ape compiles nothing that lies in the temporary folder, so the copy is outside of it.
+    Ape compiles nothing that lies in the temporary folder or in .cache, so the copy is outside of both.
     """
-    root = ROOT / ".cache" / "user-projects" / str(os.getpid())
+    root = ROOT / ".user-projects" / str(os.getpid())
 
     def make(name):
         folder = shutil.copytree(PROJECTS / name, root / name)
@@ -74,16 +77,16 @@ def test_version_is_that_of_the_python_package(archive):
     assert {name: manifest["dependencies"][name] for name in libraries} == libraries
 
 
-def test_project_of_ape_compiles_a_gate(project, tmp_path):
-    folder = project("ape")
+def test_project_of_ape_compiles_a_gate(user_project, tmp_path):
+    folder = user_project("ape")
     environment = {**os.environ, "APE_DATA_FOLDER": str(tmp_path / "ape-data")}
     run(Path(sys.executable).with_name("ape"), "compile", cwd=folder, environment=environment)
     contract = json.loads((folder / ".build/__local__.json").read_text())["contractTypes"]["Service"]
     assert {entry.get("name") for entry in contract["abi"]} >= {"serve", "served", "ClientDeclined"}
 
 
-def test_project_of_foundry_compiles_a_gate_by_its_remappings(project, monkeypatch):
-    folder = project("foundry")
+def test_project_of_foundry_compiles_a_gate_by_its_remappings(user_project, monkeypatch):
+    folder = user_project("foundry")
     monkeypatch.chdir(folder)
     source = "src/TrustedBuyers.sol"
     request = {
@@ -100,17 +103,18 @@ def test_project_of_foundry_compiles_a_gate_by_its_remappings(project, monkeypat
     assert {entry.get("name") for entry in abi} >= {"serve", "served", "TierTooLow"}
 
 
-def test_types_of_calls_follow_the_abis_and_the_service(project):
-    folder = project("node")
+def test_types_of_calls_follow_the_abis_and_the_service(user_project):
+    folder = user_project("node")
     options = ["--noEmit", "--strict", "--module", "NodeNext", "--target", "ES2022", "--skipLibCheck"]
     run(TOOLS / ".bin" / "tsc", *options, "types.ts", cwd=folder)
 
 
-def test_client_asks_a_service(project, service, chain, identity, owner):
+def test_client_asks_a_service(user_project, service, chain, identity, owner):
     identity.register('data:application/json,{"name":"Translator"}', sender=owner)
     agent = f"{chain.chain_id}:{identity.getAgentCount()}"
-    answer = json.loads(run("node", "ask.mjs", service, agent, cwd=project("node")))
+    until(lambda: httpx.get(f"{service}/v1/agents/{agent}").status_code, lambda status: status == HTTPStatus.OK)
+    answer = json.loads(run("node", "ask.mjs", service, agent, cwd=user_project("node")))
     assert answer["agent"] == agent
     assert len(answer["found"]) == 1
     assert {answer["server"], answer["client"]} <= {"accept", "caution", "reject"}
-    assert answer["refusal"] == [True, 404, "not_found"]
+    assert answer["refusal"] == [True, 404, "agent_not_found"]
