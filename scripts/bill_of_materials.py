@@ -23,7 +23,7 @@ PAGE: Final = ROOT / "docs" / "licences.md"
 
 _COPY: Final = ("package.json", "package-lock.json")
 _VARYING: Final = ("serialNumber", "timestamp")
-"""What npm makes anew each time."""
+"""The fields that npm fills anew each time."""
 
 
 class LicenceError(Exception):

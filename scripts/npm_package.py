@@ -100,7 +100,7 @@ def build(folder: Path) -> Path:
     """Build the package.
 
     Args:
-        folder: Where the archive goes.
+        folder: The folder of the archive.
 
     Returns:
         The archive.

@@ -38,7 +38,7 @@ def archive(tmp_path_factory):
 def user_project(archive):
     """Make a copy of one of the projects that has the package and its dependencies in node_modules.
 
-    Ape compiles nothing that lies in the temporary folder or in .cache, so the copy is outside of both.
+    Ape does not compile in the temporary folder or in .cache, so the copy is outside of both.
     """
     root = ROOT / ".user-projects" / str(os.getpid())
 
