@@ -41,7 +41,8 @@ def held(engine: Engine) -> Array:
     """
     table = standings(engine)
     servers = np.array(table["side"].to_pylist()) == Side.SERVER
-    return np.array(table["status"].to_pylist())[servers] == Status.HELD_BACK
+    marked: Array = np.array(table["status"].to_pylist())[servers] == Status.HELD_BACK
+    return marked
 
 
 @dataclass

@@ -148,7 +148,7 @@ def _answered(table: pa.Table, asks: pa.Table) -> pa.Table:
 
     def column(name: str, missing: Any) -> np.ndarray[Any, Any]:
         values = np.array(servers.column(name).to_pylist() or [missing], object)
-        return np.where(known, values[place], missing)
+        return np.asarray(np.where(known, values[place], missing))
 
     status = column("status", _UNKNOWN)
     lower, upper = column("lower", 0.0).astype(float), column("upper", 100.0).astype(float)
