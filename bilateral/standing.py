@@ -113,6 +113,6 @@ class Standing:
             block: The last block that it rests on.
             made_at: The time at which it was made, in Unix seconds.
         """
-        given = {"reasons": tuple(Reason(**reason) for reason in json.loads(row["reasons"]))}
+        reasons = {"reasons": tuple(Reason(**reason) for reason in json.loads(row["reasons"]))}
         named = {each.name: row[each.name] for each in fields(cls) if each.name in row}
-        return cls(**{**named, **given, "block": block, "made_at": made_at})
+        return cls(**{**named, **reasons, "block": block, "made_at": made_at})

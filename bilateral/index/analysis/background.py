@@ -58,7 +58,7 @@ class Background:
         self._thread.start()
 
     def end(self) -> None:
-        """End the process. What it has not stored is lost, and made again next time."""
+        """End the process. Unstored results are lost, and made again next time."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join(2 * _GRACE_SECONDS)
@@ -144,12 +144,12 @@ def _keep_current(url: str, rpc_urls: Sequence[Sequence[str]], stop: Event, pare
 
 def _by_chain(rpc_urls: Sequence[Sequence[str]]) -> dict[int, tuple[str, ...]]:
     """Return the URLs of nodes by the chain that they say they are of. One that does not answer is left out."""
-    found: dict[int, tuple[str, ...]] = {}
+    by_chain: dict[int, tuple[str, ...]] = {}
     for urls in rpc_urls:
         for url in urls:
             try:
                 chain_id = Source(Endpoint(url), ()).chain_id()
             except NODE_FAILURES:
                 continue
-            found[chain_id] = (*found.get(chain_id, ()), url)
-    return found
+            by_chain[chain_id] = (*by_chain.get(chain_id, ()), url)
+    return by_chain

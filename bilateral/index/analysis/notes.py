@@ -76,7 +76,7 @@ def standings_states(connection: Connection) -> dict[int, StandingsState]:
     """
     columns = standing_refresh.c
     query = select(columns.chain_id, columns.block_number, columns.made_at, columns.basis, columns.problem)
-    found: dict[int, StandingsState] = {}
+    states: dict[int, StandingsState] = {}
     for chain_id, *values in connection.execute(query.order_by(columns.made_at.desc())):
-        found[chain_id] = StandingsState(*values)
-    return found
+        states[chain_id] = StandingsState(*values)
+    return states

@@ -130,8 +130,8 @@ class Refresher:
         with snapshot(self._engine) as connection:
             block = select(schema.chain.c.block_number).where(schema.chain.c.chain_id == key.chain_id)
             number = connection.execute(block).scalar_one()
-            found = read_tables(connection, key.chain_id, key.identity_registry)
-        table = standings_of_ratings(coded(found.tables))
+            indexed = read_tables(connection, key.chain_id, key.identity_registry)
+        table = standings_of_ratings(coded(indexed.tables))
         with self._engine.begin() as connection:
             replace_standings(connection, key, table, number, time.monotonic() - began)
             note_problem(connection, key, problem)

@@ -135,17 +135,17 @@ def _analyse_once(
     began = time.monotonic()
     with snapshot(engine) as connection:
         state = _state(connection, key)
-        found = read_tables(connection, key.chain_id, key.identity_registry)
+        tables = read_tables(connection, key.chain_id, key.identity_registry)
         unfunded = len(accounts_without_funding(connection, key))
-    fitted = trust.renew(found.tables, reviews, trusted)
-    results = Results.of(fitted, found.places)
+    fitted = trust.renew(tables.tables, reviews, trusted)
+    results = Results.of(fitted, tables.places)
     summary = AnalysisSummary(
         chain_id=key.chain_id,
         identity_registry=key.identity_registry,
         block=state.block_number,
-        agents=found.tables.agents.num_rows,
-        opinions=sum(getattr(found.tables, name).num_rows for name in ("feedback", "ratings", "validations")),
-        left_out=found.left_out + fitted.context_.ledger.dropped,
+        agents=tables.tables.agents.num_rows,
+        opinions=sum(getattr(tables.tables, name).num_rows for name in ("feedback", "ratings", "validations")),
+        left_out=tables.left_out + fitted.context_.ledger.dropped,
         accounts_without_funding=unfunded,
         findings=results.findings.num_rows,
         flagged=int(fitted.suspicion_.flagged.sum()),
@@ -168,7 +168,7 @@ def _analyse_once(
         told = head | {name: getattr(summary, name) for name in figures}
         replace_standings(connection, key, results.standings, state.block_number, seconds)
         note_problem(connection, key, None)
-        replace_results(connection, key, told, results, found.places)
+        replace_results(connection, key, told, results, tables.places)
         if not _is_still_indexed(connection, key.chain_id, state):  # a reorganisation during the inserts
             connection.rollback()
             return None
