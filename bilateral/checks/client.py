@@ -15,6 +15,7 @@ from bilateral.checks.policy import Policy
 from bilateral.checks.raters import Asker, Question, judge
 from bilateral.checks.ratings import Ratings, lines
 from bilateral.checks.reasons import Reasons
+from bilateral.checks.stake import backing_of, judge_standing
 from bilateral.checks.standing import (
     agent_figures,
     days,
@@ -94,12 +95,13 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
     asker = None if for_server is None or identity is None else asker_of(connection, moment, identity, for_server)
     accounts = frozenset({account} if account is not None else ()) | _accounts(party)
     figures: dict[str, Any] = {}
+    analysis_figures, analysed = judge_findings(connection, reasons, moment, findings, sorted(accounts))
     others: Sequence[Any] = ()
     if party is None:
         reasons.add(Code.NO_AGENT, f"The account {account} has no agent, so servers cannot rate it.")
     else:
         judge_age(reasons, moment, party.facts)
-        others = _judge_agent(connection, reasons, party, kinds, asker, figures)
+        others = _judge_agent(connection, reasons, party, kinds, asker, figures, analysed)
     if asker is not None:
         _judge_relation(reasons, asker, accounts, party)
     record = None if buyers is None or account is None else buyers(connection, moment, account)
@@ -107,7 +109,6 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
         figures |= _judge_account_age(connection, reasons, moment, kinds, account, record)
     figures["given"] = _judge_given(reasons, given_by(connection, moment, list(kinds), accounts, _MOST_GIVEN))
     figures["buyer"] = _judge_buyer(reasons, record)
-    analysis_figures, analysed = judge_findings(connection, reasons, moment, findings, sorted(accounts))
     figures |= analysis_figures
     return reasons.check(
         CLIENT,
@@ -152,6 +153,7 @@ def _judge_agent(  # noqa: PLR0913, PLR0917  # parts of one check
     kinds: Mapping[str, str],
     asker: Asker | None,
     figures: dict[str, Any],
+    analysed: int,
 ) -> Sequence[Any]:
     """Add the reasons about a client that is an agent; return the lines of its ratings with tags of strangers."""
     moment, policy = party.moment, reasons.policy
@@ -170,11 +172,14 @@ def _judge_agent(  # noqa: PLR0913, PLR0917  # parts of one check
         else:
             reasons.add(Code.RATED_BY_US, f"Your rating of the client is {ours.rating}.", evidence)
     judgement = judge(connection, question)
-    judge_ratings(reasons, judgement)
+    subject = connection, moment, party.identity, party.agent_id
+    backing = backing_of(*subject, CLIENT, policy, None, analysed)
+    judge_ratings(reasons, judgement, backing)
     known, others = split_lines(lines(ratings), policy.tag)
     figures |= agent_figures(moment, party.facts)
     figures |= {
         "rating": rating_figures(judgement.counted, ""),
+        "standing": judge_standing(reasons, backing),
         "rating_by_us": None if ours is None else ours.rating,
         "rated_by": _raters(connection, moment, kinds, party.agent_id),
         "lines": known,

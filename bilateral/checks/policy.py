@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 MINIMUM_RATING: Final = Decimal(70)
 """The rating below which EIP-8004a's example declines a client."""
 
+FIRST_PURCHASE: Final = Decimal(1)
+"""The stake for which a newcomer is tried: about a hundred usual x402 payments of a cent, and little to lose."""
+
 _MAX_LISTED: Final = 1_000
 _MAX_DAYS: Final = 36_500
 _MAX_TAG_BYTES: Final = 400
@@ -126,6 +129,7 @@ class Policy(_Few):
         minimum_rating: The lowest acceptable rating, 0 to 100.
         tag: The tag of the feedback that counts as a server's rating. It has a scale.
         minimum_raters: The number of different raters below which a rating is uncertain.
+        first_purchase: The stake up to which an analysed agent with little evidence is tried, in units of the token.
         newcomers: The treatment of agents without ratings that count.
         anonymous: The treatment of clients without an agent.
         trust: The raters whose ratings count.
@@ -145,6 +149,7 @@ class Policy(_Few):
     minimum_rating: Share = MINIMUM_RATING
     tag: str = "starred"
     minimum_raters: Annotated[int, Field(ge=1, le=1_000_000)] = 3
+    first_purchase: Annotated[Decimal, Field(ge=0, le=1_000_000)] = FIRST_PURCHASE
     newcomers: Newcomers = Newcomers.CAUTION
     anonymous: Newcomers = Newcomers.CAUTION
     trust: Trust = Trust()

@@ -25,10 +25,11 @@ class PolicyName(StrEnum):
 _STRICT: Final = (
     *(Code.FEW_RATERS, Code.UNCERTAIN_RATING, Code.OWN_RATINGS, Code.FILE_UNCONFIRMED, Code.FILE_UNREACHABLE),
     *(Code.WALLET_CHANGED, Code.OWNER_CHANGED, Code.REVIEWER_APPROVED, Code.RELATED, Code.FINDING),
+    *(Code.CONTESTED, Code.STAKE_ABOVE_EVIDENCE),
 )
 """The reasons that only ask for caution by default, and decline under the strict policy."""
 
-_DECLINES_STRANGERS: Final = {"newcomers": "decline", "anonymous": "decline"}
+_DECLINES_STRANGERS: Final = {"newcomers": "decline", "anonymous": "decline", "first_purchase": 0}
 
 PRESETS: Final[Mapping[PolicyName, Mapping[str, Any]]] = {
     PolicyName.BALANCED: {},

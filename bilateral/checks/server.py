@@ -15,6 +15,7 @@ from bilateral.checks.policy import Policy
 from bilateral.checks.raters import Question, judge
 from bilateral.checks.ratings import Ratings, lines
 from bilateral.checks.reasons import MAX_SHOWN_URI, Reasons
+from bilateral.checks.stake import backing_of, judge_standing
 from bilateral.checks.standing import (
     agent_figures,
     judge_age,
@@ -25,11 +26,13 @@ from bilateral.checks.standing import (
 )
 from bilateral.checks.validations import judge_validations
 from bilateral.checks.verdicts import Code
+from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import checksummed
 from bilateral.index.tables.files import State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from decimal import Decimal
 
     from sqlalchemy import Connection
 
@@ -64,6 +67,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     agent_id: str | int | AgentId | GlobalAgentId,
     *,
     payment: Payment | None = None,
+    amount: Decimal | None = None,
     policy: Policy | None = None,
     for_client: str | int | None = None,
     at_block: int | None = None,
@@ -78,6 +82,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         connection: A connection of `snapshot`.
         agent_id: The server, in any published form: `8453:247`, `eip155:8453:0x…#247`, or 247 if there is one chain.
         payment: The payment that it asks for; None to leave out what concerns it.
+        amount: The money that it asks for, in units of the payment token. The evidence is weighed against it.
         policy: The policy; the default one if left out.
         for_client: The client that asks, an account or an agent, for a policy with `own_experience`.
         at_block: The block; the last indexed one if left out.
@@ -87,6 +92,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         findings: A source of findings of trust analysis.
 
     Raises:
+        InvalidArgumentError: The amount is negative or no number.
         UnknownAgentError: There is no such agent at the block.
         UnknownChainError: The index does not follow its chain.
         UnknownRegistryError: The index does not follow its identity registry.
@@ -97,6 +103,8 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         HistoryTooLongError: More events have to be read one by one than a check reads.
         MalformedIdentifierError: The agent or an account is malformed.
     """
+    if amount is not None and not (amount.is_finite() and amount >= 0):
+        raise InvalidArgumentError(f"amount {amount} is not 0 or more: give units of the payment token, such as 0.5")
     reasons = Reasons(policy or Policy())
     party = find_agent(
         connection,
@@ -116,10 +124,12 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     ratings = Ratings(connection, moment, kinds, party.agent_id)
     question = Question(moment, identity, kinds, facts, SERVER, reasons.policy.tag, own, reasons.policy, asker, ratings)
     judgement = judge(connection, question)
-    judge_ratings(reasons, judgement)
-    validations = judge_validations(connection, reasons, moment, kinds, party.agent_id)
     accounts = sorted({account for account in (facts.owner, facts.wallet) if account is not None})
     named, analysed = judge_findings(connection, reasons, moment, findings, accounts)
+    subject = connection, moment, identity, party.agent_id
+    backing = backing_of(*subject, SERVER, reasons.policy, amount, analysed)
+    judge_ratings(reasons, judgement, backing)
+    validations = judge_validations(connection, reasons, moment, kinds, party.agent_id)
     known, others = split_lines(lines(ratings), reasons.policy.tag)
     figures: dict[str, Any] = {
         **agent_figures(moment, facts),
@@ -127,6 +137,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         "file": None if registration is None else registration.sight.state.value,
         "domains": [_domain_figure(number, domain) for number, domain in enumerate(domains, 1)],
         "rating": rating_figures(judgement.counted, reasons.policy.tag),
+        "standing": judge_standing(reasons, backing),
         "lines": known,
         "validations": validations,
         **named,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bilateral.checks.moments import DAY
-from bilateral.checks.verdicts import Code
+from bilateral.checks.verdicts import Code, Severity
 from bilateral.values import STANDARD_TAGS
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bilateral.checks.ratings import Counted, Line
     from bilateral.checks.reasons import Reasons
     from bilateral.checks.seams import Findings
+    from bilateral.checks.stake import Backing
 
 
 def judge_age(reasons: Reasons, moment: Moment, facts: AgentFacts) -> None:
@@ -45,8 +46,8 @@ def judge_age(reasons: Reasons, moment: Moment, facts: AgentFacts) -> None:
         )
 
 
-def judge_ratings(reasons: Reasons, judgement: Judgement) -> None:
-    """Add the reasons about the ratings that count."""
+def judge_ratings(reasons: Reasons, judgement: Judgement, backing: Backing) -> None:
+    """Add the reasons about the ratings that count. Little evidence is a note for a first purchase."""
     policy, counted, evidence = reasons.policy, judgement.counted, judgement.evidence
     if counted.own:
         reasons.add(
@@ -58,7 +59,8 @@ def judge_ratings(reasons: Reasons, judgement: Judgement) -> None:
     if rating is None or bound is None:
         left_out = f" {_number(counted.left_out, 'rating')} by others did not count." if counted.left_out else ""
         whose = "no rating" if judgement.trusted is None else "no rating by a trusted rater"
-        reasons.add(Code.NO_RATINGS, f"The agent has {whose}.{left_out}")
+        severity = backing.softened(Code.NO_RATINGS)
+        reasons.add(Code.NO_RATINGS, f"The agent has {whose}.{left_out}", severity=severity)
         return
     raters = _number(counted.raters, "rater")
     if counted.is_below(policy.minimum_rating):
@@ -73,16 +75,21 @@ def judge_ratings(reasons: Reasons, judgement: Judgement) -> None:
             f"The rating is {rating} of 100 by {raters}, but its lower bound is {bound}; the policy asks for "
             f"{policy.minimum_rating}.",
             *evidence,
+            severity=backing.softened(Code.UNCERTAIN_RATING),
         )
     if counted.raters < policy.minimum_raters:
         reasons.add(
-            Code.FEW_RATERS, f"Only {raters} rated the agent; the policy asks for {policy.minimum_raters}.", *evidence
+            Code.FEW_RATERS,
+            f"Only {raters} rated the agent; the policy asks for {policy.minimum_raters}.",
+            *evidence,
+            severity=backing.softened(Code.FEW_RATERS),
         )
     if judgement.trusted is None:
         reasons.add(
             Code.UNVETTED_RATERS,
             "The policy names nobody whose ratings count, and anybody can make any number of raters.",
             *evidence,
+            severity=Severity.NOTE if backing.is_vetted and Code.UNVETTED_RATERS not in policy.severities else None,
         )
 
 

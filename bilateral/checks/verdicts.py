@@ -76,6 +76,9 @@ class Code(StrEnum):
     LOW_BUYER_SCORE = "low_buyer_score"
 
     FINDING = "finding"
+    HELD_BACK = "held_back"
+    CONTESTED = "contested"
+    STAKE_ABOVE_EVIDENCE = "stake_above_evidence"
 
 
 SEVERITIES: Final[Mapping[Code, Severity]] = {
@@ -103,6 +106,9 @@ SEVERITIES: Final[Mapping[Code, Severity]] = {
     Code.LOW_RATING: Severity.DECLINE,
     Code.UNCERTAIN_RATING: Severity.CAUTION,
     Code.UNVETTED_RATERS: Severity.CAUTION,
+    Code.HELD_BACK: Severity.DECLINE,
+    Code.CONTESTED: Severity.CAUTION,
+    Code.STAKE_ABOVE_EVIDENCE: Severity.CAUTION,
     Code.OWN_RATINGS: Severity.CAUTION,
     Code.RATED_BY_US: Severity.NOTE,
     Code.LOW_RATING_BY_US: Severity.DECLINE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -83,6 +84,9 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # one a setting
     payment_chain: Annotated[
         int | None, typer.Option("--payment-chain", min=1, help="The chain of the payment; the agent's if left out.")
     ] = None,
+    amount: Annotated[
+        str | None, typer.Option("--amount", metavar="AMOUNT", help="The money asked for, in units of the token.")
+    ] = None,
     for_client: Annotated[
         str | None,
         typer.Option("--for-client", metavar="CLIENT", help="The account or agent that asks, for its own experience."),
@@ -110,12 +114,27 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # one a setting
             connection,
             agent,
             payment=None if pay_to is None else Payment(pay_to, payment_chain),
+            amount=None if amount is None else _amount(amount),
             policy=chosen,
             for_client=for_client,
             findings=None if no_findings else stored_findings,
             **moment,
         )
     _show(invocation, check)
+
+
+def _amount(text: str) -> Decimal:
+    """Return an amount of money as a number.
+
+    Raises:
+        UsageProblemError: It is not a number.
+    """
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise UsageProblemError(
+            f"--amount {quoted(text)} is not a number: give units of the token, such as 0.5"
+        ) from None
 
 
 @command(

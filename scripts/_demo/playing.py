@@ -30,8 +30,9 @@ from scripts._x402 import facilitator_app, serving
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_FIRST_ANALYSIS_SECONDS: Final = 3.0
-_ANALYSIS_SECONDS: Final = 20.0
+_PICTURES_SECONDS: Final = 60.0
+"""The seconds in which the service has surely made its first analysis, on a busy machine too."""
+
 _LIVELY: Final = 600
 _CALM: Final = 5
 """After so many events, the pause is so many times as long. The chain keeps 256 states, each with all that was ever
@@ -87,22 +88,14 @@ def _play(stack: ExitStack, console: Console, port: int, pause: float, *, pictur
     service = stack.enter_context(_child("serve", *source, "--port", str(port), "--rate", "1000000/second"))
     url = _address(service)
     console.print(f"\n  [bold]{url}[/]\n\nThe economy goes on. Ctrl-C stops all of it.")
-    # The chain keeps the states of some hundred blocks, so only the first analysis can look for accounts' first funds.
-    analysis = ["index", "analyse", "--database", database, "--rpc-url", stage.url]
-    until = time.monotonic() + _FIRST_ANALYSIS_SECONDS
+    # The service analyses by itself. Pictures wait until it has.
+    until = time.monotonic() + _PICTURES_SECONDS
     while service.poll() is None:
         _live(economy, pause)
-        if time.monotonic() > until:
-            with _child(*analysis) as run:
-                threading.Thread(target=run.communicate, daemon=True).start()
-                while run.returncode is None and service.poll() is None:
-                    _live(economy, pause)
-            if pictures and not run.returncode:
-                console.print("Pictures are taken …")
-                write_play_pictures(url)
-                return
-            del analysis[4:]
-            until = time.monotonic() + _ANALYSIS_SECONDS
+        if pictures and time.monotonic() > until:
+            console.print("Pictures are taken …")
+            write_play_pictures(url)
+            return
     raise SystemExit(f"the service ended with exit code {service.returncode}")
 
 

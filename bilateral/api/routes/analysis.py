@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
@@ -29,7 +29,9 @@ from bilateral.query.findings import (
     trust_scores,
 )
 from bilateral.query.pages import Page
+from bilateral.query.standings import stored_standing
 from bilateral.query.trusted import Suspect, TrustedClients, cluster_accounts, suspect, trusted_clients
+from bilateral.standing import Standing
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -78,6 +80,17 @@ class ExplainedAccount:
     judgement: Suspect
     findings: tuple[Involvement, ...]
     scores: tuple[TrustScore, ...]
+
+
+@router.get("/agents/{agent}/standing", response_class=Response, responses=one_of(Standing, 404))
+def read_standing(request: Request, agent: AgentPath, side: Literal["server", "client"] = "server") -> Response:
+    """Return the standing of an agent: its status, figures, reasons, and the cost of faking it."""
+    service = service_of(request)
+    key = service.agent_key(agent)
+    held = service.read(stored_standing, key.chain_id, key.identity_registry, key.agent_id, side)
+    if held is None:
+        raise NotIndexedError("standing of agent", key.id)
+    return answer(request, Standing, held)
 
 
 @router.get("/analysis", response_class=Response, responses=one_of(AnalysisRun, 404))

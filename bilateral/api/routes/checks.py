@@ -54,6 +54,7 @@ class PolicyQuery(Moment):
     minimum_rating: Decimal | None = None
     tag: _Text | None = None
     minimum_raters: int | None = None
+    first_purchase: Decimal | None = None
     newcomers: _Text | None = None
     trust_account: Annotated[_Texts, Field(description="An account whose feedback counts; may be repeated.")] = []
     trust_agent: Annotated[_Texts, Field(description="An agent whose ratings count; may be repeated.")] = []
@@ -91,6 +92,7 @@ class OfServer(BaseModel):
 
     agent: Annotated[_Text, Field(description="The server, such as 8453:247.")]
     pay_to: Annotated[_Text | None, Field(description="The account that a payment would go to.")] = None
+    amount: Annotated[Decimal | None, Field(ge=0, description="The money asked for, in units of the token.")] = None
     payment_chain: Annotated[_Block | None, Field(description="The chain of the payment.")] = None
     client: Annotated[_Text | None, Field(description="The client that asks: an account or an agent.")] = None
     files: Annotated[_Block | None, Field(description="The `files` of an earlier answer, to repeat it.")] = None
@@ -152,7 +154,7 @@ class ClientQuestion(OfClient, Question):
 
 
 _SHARED = {
-    *("minimum_rating", "tag", "minimum_raters", "newcomers"),
+    *("minimum_rating", "tag", "minimum_raters", "first_purchase", "newcomers"),
     *("maximum_rating_age_days", "minimum_age_days", "recent_days"),
 }
 _OF_THE_QUESTION = {*OfServer.model_fields, *OfClient.model_fields, "validator"}
@@ -168,6 +170,7 @@ def read_server_check(request: Request, query: Annotated[ServerQuery, Query()]) 
         check_server,
         query.agent,
         payment=query.payment(),
+        amount=query.amount,
         policy=policy,
         for_client=query.client,
         files=query.files,
@@ -199,6 +202,7 @@ def answer_server_check(request: Request, question: ServerQuestion) -> Response:
         check_server,
         question.agent,
         payment=question.payment(),
+        amount=question.amount,
         for_client=question.client,
         files=question.files,
         **question.options(),

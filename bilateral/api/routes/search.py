@@ -17,7 +17,7 @@ from bilateral.query.search.agents import FoundAgent, search_agents
 from bilateral.query.search.feedback import FeedbackSearch, search_feedback
 from bilateral.query.search.filters import AgentSearch, Gate, Order, Payment, Side, query_words
 from bilateral.query.search.gate_texts import EXAMPLE, capability_of, entry_of, gate_of
-from bilateral.query.search.leaders import Leader, leaderboard
+from bilateral.query.search.leaders import Board, Leader, leaderboard
 
 router = APIRouter(tags=["search"])
 
@@ -165,15 +165,16 @@ def read_leaders(  # noqa: PLR0913, PLR0917  # one a parameter
     request: Request,
     tag: Annotated[str, Query(max_length=1_000, description="The tag; empty for ratings by servers.")],
     side: Side = Side.SERVER,
+    board: Board = Board.STANDING,
     chains: _Chains = None,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
     shown_as: ListFormat = Format.JSON,
 ) -> Response:
-    """Rank agents by the lower bound of their ratings for a tag."""
+    """Rank agents with ratings for a tag by their standing. Those who are held back have a board of their own."""
     service = service_of(request)
     service.require_indexed(chains or ())
-    page = service.read(leaderboard, tag, side, chains=tuple(chains or ()), limit=limit, cursor=cursor)
+    page = service.read(leaderboard, tag, side, board=board, chains=tuple(chains or ()), limit=limit, cursor=cursor)
     return answer_page(request, Leader, page, shown_as)
 
 

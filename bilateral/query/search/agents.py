@@ -24,6 +24,7 @@ from bilateral.query.search.gates import is_of_summaries, passes, prepare, ratin
 from bilateral.query.search.plans import find
 from bilateral.query.search.statements import Parts
 from bilateral.query.search.words import Matcher
+from bilateral.query.standings import statuses
 from bilateral.query.values import Wide as WideValue
 
 if TYPE_CHECKING:
@@ -80,6 +81,9 @@ class FoundAgent:
         updated_at: The time of its last change on chain.
         relevance: The number of words of the query with which a word of the name begins. 0 without a text.
         rating: The ratings by which it passed the first gate; None without a gate.
+        status: The status of its standing on the first gate's side: `ok`, `thin`, `contested` or `held_back`, which
+            says not to pay it; None before the first refresh.
+        standing: The lower bound of its standing.
     """
 
     id: str
@@ -97,6 +101,8 @@ class FoundAgent:
     updated_at: int
     relevance: int
     rating: Rating | None
+    status: str | None = None
+    standing: float | None = None
 
 
 def search_agents(
@@ -136,15 +142,17 @@ def search_agents(
     return Page(agents, encode_cursor(kind, *key))
 
 
-def _details(connection: Connection, search: AgentSearch, rows: Sequence[Row[Any]]) -> list[tuple[Any, Any]]:
-    """Return for each agent of a page what the search shows of it, and its ratings for the first gate."""
+def _details(connection: Connection, search: AgentSearch, rows: Sequence[Row[Any]]) -> list[tuple[Any, ...]]:
+    """Return for each agent of a page what the search shows of it, its ratings for the first gate, and its standing."""
     if not rows:
         return []
     wanted = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]
     values, sizes = _listed(_KEY, zip(*wanted, strict=True))
     by_key = {tuple(row[:3]): row for row in _shown(*sizes).records(connection, values)}
     passed = _passed(connection, search.gates[0], search.ranking, wanted) if search.gates else {}
-    return [(by_key[key], passed.get(key)) for key in wanted]
+    side = search.gates[0].side.value if search.gates else "server"
+    standings = statuses(connection, wanted, side)
+    return [(by_key[key], passed.get(key), *standings.get(key, (None, None))) for key in wanted]
 
 
 def _listed(names: Iterable[str], lists: Iterable[Iterable[Any]]) -> tuple[dict[str, Any], list[int]]:
@@ -225,7 +233,9 @@ def _merit(rating: Rating, order: Order) -> tuple[Any, ...]:
     return first, bound, rating.count, rating.registry, rating.tag
 
 
-def _found(row: Row[Any], shown: Row[Any], rating: Rating | None) -> FoundAgent:
+def _found(  # parts of one agent
+    row: Row[Any], shown: Row[Any], rating: Rating | None, status: str | None, standing: float | None
+) -> FoundAgent:
     """Return an agent that a search found."""
     chain_id, identity, agent_id = row.chain_id, row.identity_registry, int(row.agent_id)
     return FoundAgent(
@@ -233,6 +243,7 @@ def _found(row: Row[Any], shown: Row[Any], rating: Rating | None) -> FoundAgent:
         f"eip155:{chain_id}:{identity}#{agent_id}",
         *(chain_id, identity, agent_id, shown.owner, shown.wallet, shown.name, shown.description),
         *(shown.active, shown.x402_support, shown.registered_at, shown.updated_at, row.relevance, rating),
+        *(status, standing),
     )
 
 

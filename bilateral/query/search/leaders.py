@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Float, and_, exists, func, literal, or_, select, tuple_
@@ -14,6 +16,7 @@ from bilateral.index.tables import files
 from bilateral.index.tables.files import State
 from bilateral.index.tables.schema import agent, chain, registry, summary
 from bilateral.index.tables.search import agent_file
+from bilateral.index.tables.standings import standing
 from bilateral.index.tables.unindexed import unindexed
 from bilateral.query.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
 from bilateral.query.search.filters import Side, storable
@@ -48,6 +51,9 @@ class Leader:
         counterparts: The number of distinct clients, or of servers, that gave them.
         mean: Their mean.
         lower_bound: The value that the agent has at least, with a confidence of 95 %.
+        status: The status of its standing: `ok`, `thin`, `contested` or `held_back`; None before the first refresh.
+        standing: The lower bound of its standing, by which the default order ranks.
+        reason: The code of the reason that counts most for its standing.
     """
 
     id: str
@@ -62,6 +68,22 @@ class Leader:
     counterparts: int
     mean: float
     lower_bound: float
+    status: str | None = None
+    standing: float | None = None
+    reason: str | None = None
+
+
+class Board(StrEnum):
+    """The orders of leaderboards."""
+
+    STANDING = "standing"
+    """By standing, without those who are held back. By lower bound where a chain has no standings, or a side none."""
+
+    LOWER_BOUND = "lower_bound"
+    """By the lower bound of all ratings. It marks those who are held back, and leaves none out."""
+
+    HELD_BACK = "held_back"
+    """Those who are held back, by lower bound."""
 
 
 def leaderboard(  # noqa: PLR0913  # one a filter
@@ -69,6 +91,7 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     tag: str,
     side: Side = Side.SERVER,
     *,
+    board: Board = Board.STANDING,
     chains: Sequence[int] = (),
     limit: int = DEFAULT_LIMIT,
     cursor: str | None = None,
@@ -79,6 +102,7 @@ def leaderboard(  # noqa: PLR0913  # one a filter
         connection: The database.
         tag: The tag; `""` for ratings by servers.
         side: The side.
+        board: The order.
         chains: Only on these chains; on all if empty.
         limit: The largest number of agents.
         cursor: The cursor of the former page.
@@ -91,11 +115,14 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     stored = key_text(storable(tag))
     if scale_of_tag(stored) is None:
         raise InvalidArgumentError(f"the tag {quoted(tag)} has no greatest value, and so no lower bound to rank by")
-    kind = f"leaders {sorted(chains)} {side} {stored}"[:300]
+    kind = f"leaders {board} {sorted(chains)} {side} {stored}"[:300]
     place = None if cursor is None else decode_cursor(kind, cursor, float, int, str, Wide)
     wanted = chains or tuple(connection.execute(select(chain.c.chain_id)).scalars())
     # Each chain has an index of its own in order of the bound, so its best are found without sorting all.
-    parts = [_best_of_chain(chain_id, stored, side, place, limit + 1) for chain_id in wanted]
+    parts = [
+        _best_of_chain(chain_id, stored, side, _board_of(connection, chain_id, side, board), place, limit + 1)
+        for chain_id in wanted
+    ]
     rows = sorted((row for part in parts for row in connection.execute(part)), key=_order)[: limit + 1]
     names = _names(connection, rows[:limit])
     items = tuple(_leader(row, *names[tuple(row[:3])]) for row in rows[:limit])
@@ -103,10 +130,20 @@ def leaderboard(  # noqa: PLR0913  # one a filter
         return Page(items, None)
     last = rows[limit - 1]
     key = (last.chain_id, last.identity_registry, int(last.agent_id))
-    return Page(items, encode_cursor(kind, float(last.lower_bound), *key))
+    return Page(items, encode_cursor(kind, float(last.place), *key))
 
 
-def _best_of_chain(chain_id: int, tag: str, side: Side, place: tuple[Any, ...] | None, limit: int) -> Select[Any]:
+def _board_of(connection: Connection, chain_id: int, side: Side, board: Board) -> Board:
+    """Return the order that a chain can have: without standings it is that of lower bounds."""
+    if board is not Board.STANDING:
+        return board
+    query = select(standing.c.side).where(standing.c.chain_id == chain_id, standing.c.side == side.value).limit(1)
+    return board if connection.execute(query).first() else Board.LOWER_BOUND
+
+
+def _best_of_chain(  # noqa: PLR0913, PLR0917  # parts of one query
+    chain_id: int, tag: str, side: Side, board: Board, place: tuple[Any, ...] | None, limit: int
+) -> Select[Any]:
     """Return the query for the best agents of one chain behind a place."""
     columns, of_registry = summary.c, registry.c
     key: list[ColumnElement[Any]] = [columns.chain_id, of_registry.identity_registry, columns.agent_id]
@@ -115,7 +152,23 @@ def _best_of_chain(chain_id: int, tag: str, side: Side, place: tuple[Any, ...] |
         agent.c.identity_registry == of_registry.identity_registry,
         agent.c.agent_id == columns.agent_id,
     )
-    query = select(*key, columns.registry, columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
+    ranked = standing.c.rank if board is Board.STANDING else columns.lower_bound
+    same_standing = and_(
+        standing.c.chain_id == columns.chain_id,
+        standing.c.identity_registry == of_registry.identity_registry,
+        standing.c.side == columns.side,
+        standing.c.agent_id == columns.agent_id,
+    )
+    figures = columns.registry, columns["count"], columns.counterparts, columns.mean, columns.lower_bound
+    stood = standing.c.status, standing.c.lower_bound.label("standing"), standing.c.reasons
+    query = select(*key, *figures, *stood, ranked.label("place"))
+    if board is Board.LOWER_BOUND:
+        of_summary = and_(of_registry.chain_id == columns.chain_id, of_registry.address == unindexed(columns.registry))
+        query = query.select_from(summary.join(registry, of_summary).outerjoin(standing, same_standing))
+    else:
+        is_held_back = standing.c.rank.is_(None)
+        query = query.where(same_standing, standing.c.chain_id == chain_id, standing.c.side == side.value)
+        query = query.where(is_held_back if board is Board.HELD_BACK else ~is_held_back)
     query = query.where(
         columns.chain_id == chain_id,
         columns.side == side.value,
@@ -131,15 +184,13 @@ def _best_of_chain(chain_id: int, tag: str, side: Side, place: tuple[Any, ...] |
         bound = literal(bound, _REAL)
         behind = tuple_(*key) > tuple_(*last, types=[column.type for column in key])
         # The first part repeats what the second says, in a form that finds its place in the index.
-        query = query.where(
-            columns.lower_bound <= bound, or_(columns.lower_bound < bound, and_(columns.lower_bound == bound, behind))
-        )
-    return query.order_by(columns.lower_bound.desc(), of_registry.identity_registry, columns.agent_id).limit(limit)
+        query = query.where(ranked <= bound, or_(ranked < bound, and_(ranked == bound, behind)))
+    return query.order_by(ranked.desc(), of_registry.identity_registry, columns.agent_id).limit(limit)
 
 
 def _order(row: Row[Any]) -> tuple[Any, ...]:
     """Return the key by which the best of all chains are sorted."""
-    return -row.lower_bound, row.chain_id, row.identity_registry, row.agent_id
+    return -row.place, row.chain_id, row.identity_registry, row.agent_id
 
 
 def _names(connection: Connection, rows: Sequence[Row[Any]]) -> dict[tuple[Any, ...], tuple[str, str | None]]:
@@ -165,4 +216,6 @@ def _leader(row: Row[Any], owner: str, name: str | None) -> Leader:
     values: Sequence[Any] = tuple(row)
     chain_id, identity, number = values[0], values[1], int(values[2])
     ids = (f"{chain_id}:{number}", f"eip155:{chain_id}:{identity}#{number}")
-    return Leader(*ids, chain_id, identity, number, owner, name, *values[3:])
+    *figures, status, lower, reasons, _ = values[3:]
+    first = next(iter(json.loads(reasons or "[]")), {}).get("code")
+    return Leader(*ids, chain_id, identity, number, owner, name, *figures, status, lower, first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any
 
 from anyio import to_thread
@@ -55,6 +56,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         agent_id: AgentText,
         pay_to: Annotated[str | None, Field(max_length=42, description="The account that would be paid.")] = None,
         payment_chain: Annotated[int | None, Field(ge=1, lt=2**63)] = None,
+        amount: Annotated[Decimal | None, Field(ge=0, description="The money asked for, in whole tokens.")] = None,
         for_client: _Text | None = None,
         policy: PolicyArgument = PolicyName.BALANCED.value,
         reviewers: Reviewers = [],  # noqa: B006  # nobody changes it
@@ -76,6 +78,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
                 connection,
                 agent_id,
                 payment=None if pay_to is None else Payment(pay_to, payment_chain),
+                amount=amount,
                 for_client=for_client,
                 files=files,
                 **_options(policy, reviewers, at_block, history, analysis, with_findings=findings),
