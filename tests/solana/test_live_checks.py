@@ -131,7 +131,7 @@ def test_file_model_shows_both_registrations(agent, entries):
     """Malformed entries are left out, and the form with the chain before the mint is the same agent."""
     again = {"agentRegistry": f"{MAINNET}:{SATI}", "agentId": f"{MAINNET}:{agent}"}
     broken = [{"agentRegistry": f"{MAINNET}:{SATI}", "agentId": 42}, {"agentRegistry": "x", "agentId": 1}]
-    file = RegistrationFile.new("Weather", "It", "https://a.example/i", registrations=[*entries, again, *broken])
+    file = RegistrationFile.of({"name": "Weather", "registrations": [*entries, again, *broken]})
     on_solana = GlobalAgentId(AccountId.parse(f"{MAINNET}:{SATI}"), agent)
     assert file.registered_agents() == (on_solana, EVM)
 
