@@ -133,7 +133,7 @@ def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to co
         raise MalformedIdentifierError("an agent on Solana", agent_id, "its registry is not in the address book")
     transport = Transport(provider, request_timeout)
     try:
-        found: SolanaAgent = StepRunner(transport).run(
+        solana_agent: SolanaAgent = StepRunner(transport).run(
             registries[agent.registry.address](SolanaNode(chain), agent.agent)
         )
     except AgentRefusedError as error:
@@ -143,8 +143,8 @@ def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to co
         return _answer(judgement, agent, None, None, ())
     finally:
         transport.close()
-    _judge_wallet(judgement, found, pay_to)
-    file = _judge_file(judgement, agent, found.uri, loader or Loader(), is_paid=pay_to is not None)
+    _judge_wallet(judgement, solana_agent, pay_to)
+    file = _judge_file(judgement, agent, solana_agent.uri, loader or Loader(), is_paid=pay_to is not None)
     judgement.add(Code.NO_RATINGS, "No rating counts: ratings on Solana are not read.")
     also = () if file is None else other_registrations(file, agent, clients or {})
     for other in also:
@@ -152,7 +152,7 @@ def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to co
             judgement.add(Code.ALSO_PROVEN, f"The agent is also {other.agent}: both files name each other.")
         else:
             judgement.add(Code.ALSO_CLAIMED, f"The agent claims to be {other.agent} too: {other.problem}.")
-    return _answer(judgement, agent, found, file, also)
+    return _answer(judgement, agent, solana_agent, file, also)
 
 
 _DECLINED: Final = {"authority_mismatch": Code.AUTHORITY_MISMATCH, "malformed_wallet": Code.NO_WALLET}
@@ -257,20 +257,20 @@ def _judge_file(
 def _answer(
     judgement: _Judgement,
     agent: GlobalAgentId,
-    found: SolanaAgent | None,
+    known: SolanaAgent | None,
     file: RegistrationFile | None,
     also: tuple[OtherRegistration, ...],
 ) -> LiveCheck:
     """Compose the answer."""
-    figures = {} if found is None else {"holder": found.holder, "wallet_source": found.wallet_source}
+    figures = {} if known is None else {"holder": known.holder, "wallet_source": known.wallet_source}
     untrusted = {} if file is None else {"name": file.name, "description": file.description}
     return LiveCheck(
         verdict=verdict_of(judgement.reasons),
         side="server",
         chain=str(agent.registry.chain),
         agent=str(agent),
-        account=(found and found.wallet) or None,
-        block=None if found is None else found.slot,
+        account=(known and known.wallet) or None,
+        block=None if known is None else known.slot,
         reasons=sorted_reasons(judgement.reasons),
         figures=figures,
         also=also,

@@ -50,19 +50,19 @@ def show_live(  # noqa: PLR0913  # what the command was asked
             client = stack.enter_context(invocation.reading())
             clients = {str(client.get_deployment().agent_registry.chain): client}
         stack.enter_context(invocation.output.waiting("Asking the node"))
-        found = check_solana_server(
+        answer = check_solana_server(
             agent, node, pay_to=pay_to, policy=policy, loader=invocation.loader(), clients=clients
         )
     view = {
-        "verdict": found.verdict.value,
-        "agent": found.agent,
-        "account": found.account,
-        "name, as it calls itself": found.untrusted.get("name"),
-        "slot": found.block,
-        "reasons": {f"{reason.severity.value}: {reason.code.value}": reason.sentence for reason in found.reasons},
-        "also": {other.agent: other.problem or "both files name each other" for other in found.also},
-        "not known without an index": list(found.unknown),
+        "verdict": answer.verdict.value,
+        "agent": answer.agent,
+        "account": answer.account,
+        "name, as it calls itself": answer.untrusted.get("name"),
+        "slot": answer.block,
+        "reasons": {f"{reason.severity.value}: {reason.code.value}": reason.sentence for reason in answer.reasons},
+        "also": {other.agent: other.problem or "both files name each other" for other in answer.also},
+        "not known without an index": list(answer.unknown),
     }
-    invocation.output.result(found, title="Check of a server", view=view)
-    if code := EXITS[found.verdict.value]:
+    invocation.output.result(answer, title="Check of a server", view=view)
+    if code := EXITS[answer.verdict.value]:
         raise typer.Exit(code)

@@ -124,12 +124,12 @@ def give_feedback_elsewhere(  # noqa: PLR0913, PLR0917  # as feedback_elsewhere
 
     Raises:
         InvalidArgumentError: As `feedback_elsewhere`.
-        DuplicateFeedbackError: This client has given feedback for this payment.
-        UnreadFeedbackError: This client has given feedback whose file cannot be loaded.
+        DuplicateFeedbackError: This client has earlier feedback for this payment.
+        UnreadFeedbackError: This client has earlier feedback whose file cannot be loaded.
     """
     arguments = feedback_elsewhere(verification, agent, value, signer, payer, **options)
-    given = client.search_feedback(agent, **search_for(signer))
-    refuse_duplicate(verification, arguments, given, accept_unread=accept_unread)
+    earlier = client.search_feedback(agent, **search_for(signer))
+    refuse_duplicate(verification, arguments, earlier, accept_unread=accept_unread)
     return client.give_feedback(**arguments)
 
 

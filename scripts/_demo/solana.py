@@ -203,15 +203,15 @@ def _buy(twin: Twin, stack: ExitStack) -> None:
         with twin.registries("client") as registries:
             key = twin.key("client")
             entry = give_feedback_elsewhere(registries, verification, twin.agent, SCORE, key, payer).wait()
-            (given,) = registries.search_feedback(twin.agent, reviewers=[key.address], load_files=True)
+            (feedback,) = registries.search_feedback(twin.agent, reviewers=[key.address], load_files=True)
         value = stage.registry("BidirectionalReputationRegistry").readFeedback(
             int(twin.agent.agent), client, entry.id.on_chain_index
         )[0]
         step.check("value", value, SCORE)
-        if given.file is not None and verification.interaction is not None:
-            is_named = given.file.payment_reference == verification.interaction.task_ref
+        if feedback.file is not None and verification.interaction is not None:
+            is_named = feedback.file.payment_reference == verification.interaction.task_ref
             step.check("names the payment", is_named, True)
-            step.check("signed by the payer", is_signed_by_payer(given.file), True)
+            step.check("signed by the payer", is_signed_by_payer(feedback.file), True)
 
 
 def _sell(twin: Twin) -> None:

@@ -25,8 +25,8 @@ def check(rpc, agent):
     """Checks the agent, and returns the verdict and the severity of each reason by its code."""
 
     def run(agent_id=f"{MAINNET}:{agent}", **options):
-        found = check_solana_server(agent_id, rpc, **options)
-        return found.verdict, {str(reason.code): str(reason.severity) for reason in found.reasons}, found
+        answer = check_solana_server(agent_id, rpc, **options)
+        return answer.verdict, {str(reason.code): str(reason.severity) for reason in answer.reasons}, answer
 
     return run
 
@@ -37,11 +37,11 @@ def republish(world, owner, agent):
 
 
 def test_honest_agent_is_accepted_but_for_its_ratings_which_nobody_reads(check, agent, owner):
-    verdict, codes, found = check(pay_to=str(owner.pubkey()))
+    verdict, codes, answer = check(pay_to=str(owner.pubkey()))
     assert (verdict, codes) == (Verdict.CAUTION, {"no_ratings": "caution", "payment_not_offered": "note"})
-    assert (found.agent, found.account) == (f"{MAINNET}:{SATI}#{agent}", str(owner.pubkey()))
-    assert found.figures == {"holder": str(owner.pubkey()), "wallet_source": "owner"}
-    assert found.unknown[0].startswith("ratings and validations")
+    assert (answer.agent, answer.account) == (f"{MAINNET}:{SATI}#{agent}", str(owner.pubkey()))
+    assert answer.figures == {"holder": str(owner.pubkey()), "wallet_source": "owner"}
+    assert answer.unknown[0].startswith("ratings and validations")
 
 
 def test_payment_to_another_account_and_an_unproven_wallet_are_told(check, agent, owner, stranger, world):
@@ -54,8 +54,8 @@ def test_payment_to_another_account_and_an_unproven_wallet_are_told(check, agent
 
 def test_s11_sold_agent_is_declined(check, agent, owner, stranger, world):
     world.transfer_agent(Pubkey.from_string(agent), owner, stranger)
-    verdict, codes, found = check()
-    assert (verdict, codes, found.account) == (Verdict.DECLINE, {"authority_mismatch": "decline"}, None)
+    verdict, codes, answer = check()
+    assert (verdict, codes, answer.account) == (Verdict.DECLINE, {"authority_mismatch": "decline"}, None)
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_registration_on_both_chains_is_proven_if_both_files_name_each_other(che
         ({"eip155:8453": OtherChain(None)}, "claimed", "its file cannot be loaded"),
         ({"eip155:8453": OtherChain(both)}, "both_ways", ""),
     ):
-        _, codes, found = check(clients=clients)
-        (other,) = found.also
+        _, codes, answer = check(clients=clients)
+        (other,) = answer.also
         assert (other.agent, other.proof, other.problem) == (str(EVM), proof, problem)
         assert codes["also_proven" if proof == "both_ways" else "also_claimed"] == "note"
 
