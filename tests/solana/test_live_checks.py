@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from bilateral.checks import Verdict, check_solana_server
@@ -65,8 +64,9 @@ def test_s11_sold_agent_is_declined(check, agent, owner, stranger, world):
         ("data:application/json,[1]", "file_malformed"),
         ("https://localhost:1/a.json", "file_unreachable"),
         (DataUriStore().put(b"{}").uri, "file_unconfirmed"),
-        (file_of(Keypair().pubkey()), "file_of_other_agent"),
+        (file_of(SATI), "file_of_other_agent"),
     ],
+    ids=["none", "malformed", "unreachable", "names nobody", "names another agent"],
 )
 def test_problems_of_the_file_are_told(check, republish, uri, code):
     republish(uri)
