@@ -76,6 +76,14 @@ class UsageProblemError(BilateralError):
     reason = "usage"
 
 
+class UnknownChainError(UsageProblemError):
+    """The database has no rows of a chain."""
+
+    def __init__(self, chain_id: int) -> None:
+        """Compose the message from the chain's id."""
+        super().__init__(f"the database has no chain {chain_id}; see bilateral index status")
+
+
 class MistakeError(BilateralError):
     """A bug of this program, for machines. People see the traceback."""
 

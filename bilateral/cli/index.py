@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.errors import UsageProblemError
+from bilateral.cli.errors import UnknownChainError, UsageProblemError
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.errors import MissingExtraError
@@ -206,11 +206,6 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
         raise typer.Exit(1)
 
 
-def unknown_chain(chain_id: int) -> UsageProblemError:
-    """Return the error that the database has no rows of a chain."""
-    return UsageProblemError(f"the database has no chain {chain_id}; see bilateral index status")
-
-
 @command(app, "rebuild", "bilateral index rebuild --chain-id 8453", is_local=True)
 def rebuild(
     invocation: Invocation,
@@ -224,7 +219,7 @@ def rebuild(
 
     with open_index(database) as engine:
         if chain_id not in (it.chain_id for it in chain_statuses(engine)):
-            raise unknown_chain(chain_id)
+            raise UnknownChainError(chain_id)
         ChainStore(engine, chain_id).rebuild(lambda block: invocation.output.note(f"block {block}"))
         _show_status(invocation, engine)
 
