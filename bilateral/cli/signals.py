@@ -80,7 +80,7 @@ def _signals(content: bytes) -> Sequence[Signal]:
         raise InvalidArgumentError("the measurements are not JSON") from None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise InvalidArgumentError("the measurements are not a list of objects")
-    found = []
+    signals = []
     for entry in entries:
         unknown = entry.keys() - {"agent", "tag", "value", "endpoint"}
         if unknown or not entry.keys() >= {"agent", "tag", "value"}:
@@ -88,5 +88,5 @@ def _signals(content: bytes) -> Sequence[Signal]:
         if not all(isinstance(value, str | bool) for value in entry.values()):
             raise InvalidArgumentError("a measurement's fields are text, numbers or true and false")
         agent_id = entry.pop("agent")
-        found.append(Signal(agent_id, **entry))
-    return found
+        signals.append(Signal(agent_id, **entry))
+    return signals
