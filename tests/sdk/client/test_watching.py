@@ -312,7 +312,7 @@ def test_signals_are_only_tried_by_a_client_that_only_tries(connect, newcomer, s
 
 
 def test_a_signals_value_fits_its_tag_in_the_registrys_form_too(connect, newcomer, signals):
-    agent = signals[0].agent
+    agent = signals[0].agent_id
     for tag, value in (("reachable", FeedbackValue(2)), ("uptime", FeedbackValue(1001, 1))):
         with pytest.raises(UnrepresentableValueError, match=tag):
             connect(newcomer).publish_signals([Signal(agent, tag, value)], WEEK)
