@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.errors import UnknownChainError, UsageProblemError
+from bilateral.cli.errors import UsageProblemError, unknown_chain
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.errors import MissingExtraError
@@ -219,7 +219,7 @@ def rebuild(
 
     with open_index(database) as engine:
         if chain_id not in (status.chain_id for status in chain_statuses(engine)):
-            raise UnknownChainError(chain_id)
+            raise unknown_chain(chain_id)
         ChainStore(engine, chain_id).rebuild(lambda block: invocation.output.note(f"block {block}"))
         _show_status(invocation, engine)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from bilateral.cli.errors import UnknownChainError
+from bilateral.cli.errors import unknown_chain
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.reading import ENDPOINT_FAILURES
 from bilateral.index.chain.source import Source
@@ -84,7 +84,7 @@ def _compare(
     chain_id = Source(endpoint, ()).chain_id()
     known = next((status for status in chain_statuses(engine) if status.chain_id == chain_id), None)
     if known is None:
-        raise UnknownChainError(chain_id)
+        raise unknown_chain(chain_id)
     registries = registries_of(deployments_of(settings, chain_id))
     verifier = Verifier(engine, Source(endpoint, list(registries)), registries)
     for part in verifier.compare(known.first_block, known.block, samples=choice.samples, seed=choice.seed):
