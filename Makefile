@@ -110,12 +110,13 @@ audit: compile ## Search the contracts for known faults by static analysis.
 	@./assurance/setup.sh
 	@./assurance/audit.sh
 
-prove: compile ## Prove the statements of tests/proofs/, play long sequences of calls to all registries, send many paid requests, and read made-up bytes as Solana's.
+prove: compile ## Prove the statements of tests/proofs/, play long sequences of calls to all registries, send many paid requests, pay evil servers, and read made-up bytes as Solana's.
 	@./assurance/setup.sh
 	@./assurance/prove.sh
 	@$(BIN)/python -m tests.system $(EXAMPLES)
 	@$(BIN)/python -m tests.index.chaos $(CHAOS)
 	@$(BIN)/python -m bench.x402.proofs $(PAID)
+	@BILATERAL_EVIL=all $(BIN)/ape test tests/x402/test_evil_servers.py --numprocesses 0
 	@BILATERAL_FUZZ=$(FUZZED) $(BIN)/ape test tests/solana/test_fuzz.py tests/solana/test_attestations.py --numprocesses 0
 
 mutate: compile ## Change the contracts one line at a time and count the changes that tests notice. Resumable.
