@@ -27,6 +27,7 @@ from bilateral.checks.verdicts import SEVERITIES, Code, Severity
 from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.identifiers import checksummed
 from bilateral.invalid_fields import first_problem
+from bilateral.query.blind import Blind
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ class Policy(_Few):
         anonymous: The treatment of clients without an agent.
         trust: The raters whose ratings count.
         require_payment_proof: True to count only feedback whose file claims a payment by its client to the agent.
+        blind: `only` to count only ratings that were sealed before either side saw the other's; None to count all.
         maximum_rating_age_days: The age beyond which a rating does not count; None for no limit.
         validators: The validators whose answers count; all if empty, which proves nothing.
         minimum_validations: The number of validations that a server needs.
@@ -149,6 +151,7 @@ class Policy(_Few):
     anonymous: Newcomers = Newcomers.CAUTION
     trust: Trust = Trust()
     require_payment_proof: bool = False
+    blind: Blind | None = None
     maximum_rating_age_days: Annotated[int, Field(ge=1, le=_MAX_DAYS)] | None = None
     validators: Annotated[tuple[Address, ...], FailFast(), Field(max_length=_MAX_LISTED)] = ()
     minimum_validations: Annotated[int, Field(ge=0, le=1_000)] = 0

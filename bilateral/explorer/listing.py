@@ -14,6 +14,7 @@ from bilateral.identifiers import AgentId, checksummed
 from bilateral.query.agents import Agent, RatingSummary
 from bilateral.query.agents import agent as read_agent
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
+from bilateral.query.blind import Blind
 from bilateral.query.chains import ChainProgress
 from bilateral.query.evidence import feedback_behind, speakers
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from bilateral.query.registries import AgentKey, Registries
 
-FIELDS: Final = ("side", "tag", "client", "reviewer", "payment", "registry", "cursor")
+FIELDS: Final = ("side", "tag", "client", "reviewer", "payment", "blind", "registry", "cursor")
 """The parameters of the path, in their order."""
 
 SIDES: Final = ("server", "authorized", "client", "validator", "given")
@@ -41,6 +42,7 @@ _FILTERS: Final = {
     "client": ("server", "authorized"),
     "reviewer": ("server", "authorized", "client", "validator"),
     "payment": ("server",),
+    "blind": ("server", "client", "given"),
 }
 """The kinds of ratings that each filter is for."""
 
@@ -53,7 +55,7 @@ class RatingsPage:
 
     Attributes:
         agent: The agent.
-        fields: The parameters of the path: side, tag, client, reviewer, payment, registry and cursor.
+        fields: The parameters of the path: side, tag, client, reviewer, payment, blind, registry and cursor.
         side: The kind of the ratings, one of `SIDES`.
         summaries: The summaries of these ratings.
         feedback: The feedback, the newest first, revoked ones too.
@@ -89,6 +91,7 @@ class _Wanted:
         client: The account that gave them; None for any.
         reviewers: The accounts, or ids of servers, that gave them; None for any.
         payment: The proof of payment; None for any.
+        blind: `only` for ratings that were sealed first; None for all.
         cursor: The place in the list.
     """
 
@@ -98,6 +101,7 @@ class _Wanted:
     client: str | None
     reviewers: tuple[str, ...] | None
     payment: Payment | None
+    blind: Blind | None
     cursor: str | None
 
 
@@ -187,6 +191,9 @@ def _wanted(
     payment = fields.get("payment")
     if payment not in (None, *Payment):
         raise InvalidArgumentError(f"payment {quoted(payment or '')} is not one of {', '.join(Payment)}")
+    blind = fields.get("blind")
+    if blind not in (None, *Blind):
+        raise InvalidArgumentError(f"blind {quoted(blind or '')} is not one of {', '.join(Blind)}")
     return _Wanted(
         key=key,
         side=side,
@@ -196,6 +203,7 @@ def _wanted(
         if "reviewer" in fields
         else None,
         payment=None if payment is None else Payment(payment),
+        blind=None if blind is None else Blind(blind),
         cursor=fields.get("cursor"),
     )
 
@@ -225,7 +233,7 @@ def _rows(
 ) -> tuple[tuple[Feedback, ...], tuple[AuthorizedFeedback, ...], tuple[Rating, ...], str | None]:
     """Return a page of feedback, authorised feedback or ratings, and the cursor of the next one."""
     if it.side == "server" and it.reviewers is None and it.payment is None:
-        wanted = FeedbackFilter(it.tag, None, it.client, include_revoked=True)
+        wanted = FeedbackFilter(it.tag, None, it.client, include_revoked=True, blind=it.blind)
         page = feedback_of(connection, it.key, wanted, limit=_ROWS, cursor=it.cursor)
         return page.items, (), (), page.next
     if it.side in _FILTERS["client"]:
@@ -237,12 +245,13 @@ def _rows(
                 connection, it.key, tag=it.tag, clients=clients, limit=_ROWS, cursor=it.cursor
             )
             return (), allowed.items, (), allowed.next
-        counted = feedback_behind(
-            connection, it.key, tag=it.tag, clients=clients, payment=it.payment, limit=_ROWS, cursor=it.cursor
-        )
+        filters = {"tag": it.tag, "clients": clients, "payment": it.payment, "blind": it.blind}
+        counted = feedback_behind(connection, it.key, **filters, limit=_ROWS, cursor=it.cursor)
         return counted.items, (), (), counted.next
     direction = Direction.GIVEN if it.side == "given" else Direction.RECEIVED
     side = None if it.side == "given" else RatedSide(it.side)
     servers = None if it.reviewers is None else tuple(map(int, it.reviewers))
-    rated = ratings_of(connection, it.key, direction, side, servers=servers, limit=_ROWS, cursor=it.cursor)
+    rated = ratings_of(
+        connection, it.key, direction, side, servers=servers, blind=it.blind, limit=_ROWS, cursor=it.cursor
+    )
     return (), (), rated.items, rated.next

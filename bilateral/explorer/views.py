@@ -13,6 +13,7 @@ from bilateral.explorer.listing import authorizing
 from bilateral.query.agents import Agent, RatingSummary
 from bilateral.query.agents import agent as read_agent
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
+from bilateral.query.blind import SealedPair, sealed_pairs_of
 from bilateral.query.chains import ChainProgress, chains
 from bilateral.query.changes import Change, changes_of
 from bilateral.query.distribution import TENTHS, distribution
@@ -115,6 +116,7 @@ class AgentPage:
         authorized: The newest feedback that its owner authorised.
         received: The newest ratings by servers that it received.
         given: The newest ratings that it gave as a server.
+        sealed: The newest pairs that it sealed with others, and that are not open on both sides.
         validations: Its newest validations.
         shares: Shares that say how much its ratings are worth.
         authorizing: The registries of feedback that its owner authorises.
@@ -139,6 +141,7 @@ class AgentPage:
     authorized: tuple[AuthorizedFeedback, ...]
     received: tuple[Rating, ...]
     given: tuple[Rating, ...]
+    sealed: tuple[SealedPair, ...]
     validations: tuple[Validation, ...]
     shares: tuple[Share, ...]
     authorizing: tuple[str, ...]
@@ -214,6 +217,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     progress = next(it for it in chains(connection) if it.chain_id == key.chain_id)
     received = ratings_of(connection, key, Direction.RECEIVED, limit=_ROWS).items
     given = ratings_of(connection, key, Direction.GIVEN, limit=_ROWS).items
+    sealed = tuple(it for it in sealed_pairs_of(connection, key, limit=_ROWS).items if it.missing)
     edges = _with_servers(neighbourhood(connection, key, limit=_EDGES).edges, received)
     feedback = feedback_of(connection, key, FeedbackFilter(include_revoked=True), limit=_ROWS).items
     recent = recent_feedback(connection, key)
@@ -222,6 +226,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     scores = trust_scores(*place, {str(key.agent_id), *accounts})
     owned = authorizing(registries, key)
     named = {it.agent for it in edges} | {it.server for it in received} | {it.agent for it in given}
+    named |= {side for it in sealed for side in (it.client, it.server)}
     return AgentPage(
         agent=agent,
         as_server=side_view(connection, key, agent, "server"),
@@ -233,6 +238,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         authorized=authorized_feedback_of(connection, key, limit=_ROWS).items,
         received=received,
         given=given,
+        sealed=sealed,
         validations=validations_of(connection, key, limit=_ROWS).items,
         shares=shares(recent, payment_states(connection, key, recent), edges, agent.ratings, scores),
         authorizing=owned,

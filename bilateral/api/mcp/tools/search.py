@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bilateral.api.mcp.lookups import READS, Cursor, Limit, tool_errors
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
+from bilateral.query.blind import Blind
 from bilateral.query.pages import Page
 from bilateral.query.registries import read_registries
 from bilateral.query.search.agents import FoundAgent
@@ -50,6 +51,9 @@ class GateArgument(BaseModel):
         Field(max_length=MAX_LISTED, description="Count only their ratings: the one gate that strangers cannot pass."),
     ] = []
     payment: Annotated[Payment | None, Field(description="Count only feedback that claims a payment.")] = None
+    blind: Annotated[Blind | None, Field(description="Count only ratings sealed before the other side's was seen.")] = (
+        None
+    )
 
     def gate(self) -> Gate:
         """Return the gate of a search.

@@ -1,0 +1,163 @@
+"""Every reader tells blind ratings from open ones, sealed pairs are shown, and a reorganisation takes all back."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+
+from bilateral.checks import Policy
+from bilateral.errors import InvalidArgumentError
+from bilateral.index.analysis.tables import read_tables
+from bilateral.query.agents import agent as read_agent
+from bilateral.query.blind import Blind, SealState, sealed_pairs_of
+from bilateral.query.feedback import FeedbackFilter, feedback_of
+from bilateral.query.ratings import Direction, ratings_of
+from bilateral.query.records import rating_at
+from bilateral.query.registries import agent_key, read_registries
+from bilateral.query.search.agents import search_agents
+from bilateral.query.search.feedback import FeedbackSearch, search_feedback
+from bilateral.query.search.filters import AgentSearch, Gate, Side
+from tests.checks.ledger import (
+    CHAIN_ID,
+    IDENTITY,
+    account,
+    client_rated,
+    feedback,
+    opened,
+    registered,
+    revoked,
+    sealed,
+)
+
+OWNER, ALICE, BOB, CAROL = (account(0xA0 + number) for number in range(4))
+SERVER, CLIENT, OTHER = 1, 2, 3
+ONLY = Policy(blind="only", minimum_raters=1)
+
+
+@pytest.fixture
+def story(any_ledger):
+    """A server with two open and two blind feedback, of which one is by `exchange`; and two pairs that stay sealed."""
+    ledger = any_ledger
+    ledger.block(registered(SERVER, OWNER), registered(CLIENT, ALICE), registered(OTHER, BOB), registered(4, CAROL))
+    ledger.block(feedback(SERVER, ALICE, 90), feedback(SERVER, CAROL, 95))
+    ledger.block(sealed(CLIENT, SERVER), sealed(OTHER, SERVER))
+    ledger.first = ledger.block([feedback(SERVER, ALICE, 20, index=2), opened(CLIENT, SERVER, ALICE, 2)])
+    ledger.second = ledger.block([client_rated(CLIENT, SERVER, 40), opened(CLIENT, SERVER, ALICE, 0)])
+    ledger.block(sealed(SERVER, OTHER), [feedback(SERVER, CAROL, 30, index=2), feedback(SERVER, BOB, 99)])
+    ledger.third = ledger.block(
+        [client_rated(4, SERVER, 60), feedback(SERVER, CAROL, 10, index=3), opened(4, SERVER, CAROL, 3)],
+        client_rated(SERVER, OTHER + 1, 50),
+    )
+    return ledger
+
+
+def key_of(connection, agent=SERVER):
+    return agent_key(read_registries(connection), f"{CHAIN_ID}:{agent}")
+
+
+def counted(check):
+    return check.figures["rating"]["count"], check.figures["rating"]["raters"]
+
+
+def test_feedback_and_ratings_say_that_they_are_blind(story):
+    with story.engine.connect() as connection:
+        key = key_of(connection)
+        feedback_rows = feedback_of(connection, key).items
+        given = ratings_of(connection, key, Direction.GIVEN).items
+        received = ratings_of(connection, key).items
+        blind = feedback_of(connection, key, FeedbackFilter(blind=Blind.ONLY)).items
+        rated = ratings_of(connection, key, Direction.GIVEN, blind=Blind.ONLY).items
+        one = rating_at(connection, CHAIN_ID, story.second, 0)
+    assert {(it.client, it.feedback_index): it.is_blind for it in feedback_rows} == {
+        (ALICE, 1): False,
+        (CAROL, 1): False,
+        (CAROL, 2): False,
+        (BOB, 1): False,
+        (ALICE, 2): True,
+        (CAROL, 3): True,
+    }
+    assert [(it.client, it.feedback_index) for it in blind] == [(CAROL, 3), (ALICE, 2)]
+    assert [(it.agent_id, it.rating, it.is_blind) for it in given] == [(4, 60, True), (CLIENT, 40, True)]
+    assert [(it.server_id, it.is_blind) for it in received] == [(4, False)]
+    assert rated == given
+    assert one == given[1]
+
+
+def test_sealed_pairs_are_shown_with_the_sides_that_opened(story):
+    story.block([client_rated(OTHER, SERVER, 70), opened(OTHER, SERVER, BOB, 0)])
+    with story.engine.connect() as connection:
+        pairs = sealed_pairs_of(connection, key_of(connection)).items
+        page = sealed_pairs_of(connection, key_of(connection), limit=2)
+        rest = sealed_pairs_of(connection, key_of(connection), limit=2, cursor=page.next)
+        withheld = sealed_pairs_of(connection, key_of(connection), SealState.WITHHELD).items
+    assert [(it.client_id, it.server_id, it.state, it.missing) for it in pairs] == [
+        (SERVER, OTHER, "sealed", ("client", "server")),
+        (OTHER, SERVER, "withheld", ("client",)),
+        (CLIENT, SERVER, "opened", ()),
+    ]
+    assert pairs[2].feedback == f"{CHAIN_ID}:{SERVER}:{ALICE}:1"
+    assert (page.items, rest.items) == (pairs[:2], pairs[2:])
+    assert withheld == pairs[1:2]
+
+
+def test_withheld_rating_counts_nowhere(story):
+    """The pair of the server and the other agent is sealed, so neither has a rating by the other."""
+    with story.engine.connect() as connection:
+        assert ratings_of(connection, key_of(connection, OTHER)).items == ()
+        assert connection.execute(text("SELECT count(*) FROM summary WHERE agent_id = 3")).scalar_one() == 0
+
+
+def test_figures_of_blind_ratings_alone_rank_agents(story):
+    gate = Gate(tag="starred", blind=Blind.ONLY)
+    with story.engine.connect() as connection:
+        (every,) = search_agents(connection, AgentSearch(gates=(Gate(tag="starred"),))).items
+        (found,) = search_agents(connection, AgentSearch(gates=(gate,))).items
+        by_alice = Gate(tag="starred", blind=Blind.ONLY, reviewers=(ALICE,))
+        (named,) = search_agents(connection, AgentSearch(gates=(by_alice,))).items
+        clients = Gate(side=Side.CLIENT, tag="", blind=Blind.ONLY)
+        rated = search_agents(connection, AgentSearch(gates=(clients,))).items
+        wanted = FeedbackSearch(CHAIN_ID, blind=Blind.ONLY)
+        listed = search_feedback(connection, wanted).items
+        shown = read_agent(connection, key_of(connection))
+    assert (every.rating.count, found.rating.count, found.rating.mean, named.rating.mean) == (6, 2, 15.0, 20.0)
+    assert sorted(it.agent_id for it in rated) == [CLIENT, 4]
+    assert [(it.client, it.feedback_index) for it in listed] == [(CAROL, 3), (ALICE, 2)]
+    assert [(it.side, it.count) for it in shown.ratings] == [("server", 6), ("client", 1)]
+    with pytest.raises(InvalidArgumentError, match="no rating of a validator is blind"):
+        Gate(side=Side.VALIDATOR, blind=Blind.ONLY)
+
+
+@pytest.mark.parametrize("policy", [ONLY, ONLY.model_copy(update={"maximum_rating_age_days": 30})], ids=["now", "aged"])
+def test_check_counts_blind_ratings_alone_if_its_policy_says_so(story, policy):
+    assert counted(story.server(SERVER, policy=Policy(minimum_raters=1))) == (6, 3)
+    check = story.server(SERVER, policy=policy)
+    assert counted(check) == (2, 2)
+    (reason,) = [it for it in check.reasons if it.code.value == "low_rating"]
+    assert {(it.block, it.log_index) for it in reason.evidence} == {(story.first, 0), (story.third, 1)}
+    assert counted(story.server(SERVER, policy=policy, at_block=story.second)) == (1, 1)
+    assert counted(story.client(CLIENT, policy=policy)) == (1, 1)
+    assert counted(story.client(OTHER, policy=policy)) == (0, 0)
+
+
+def test_revocation_and_reorganisation_take_blind_ratings_back(story):
+    story.block(revoked(SERVER, ALICE, 2))
+    assert counted(story.server(SERVER, policy=ONLY))[0] == 1
+    story.roll_back(story.third)
+    assert counted(story.server(SERVER, policy=ONLY))[0] == 2
+    story.roll_back(story.first - 1)
+    assert counted(story.server(SERVER, policy=ONLY))[0] == 0
+    with story.engine.connect() as connection:
+        pairs = sealed_pairs_of(connection, key_of(connection)).items
+    assert [(it.client_id, it.state) for it in pairs] == [(OTHER, "sealed"), (CLIENT, "sealed")]
+    story.block([feedback(SERVER, ALICE, 20, index=2), feedback(SERVER, BOB, 1), opened(CLIENT, SERVER, ALICE, 2)])
+    assert counted(story.server(SERVER, policy=ONLY))[0] == 0, "an opening marks the log before it alone"
+
+
+def test_trust_analysis_knows_which_ratings_were_blind(story):
+    with story.engine.connect() as connection:
+        ratings = read_tables(connection, CHAIN_ID, IDENTITY).tables.ratings
+    assert dict(zip(ratings["rating"].to_pylist(), ratings["blind"].to_pylist(), strict=True)) == {
+        40.0: True,
+        60.0: True,
+        50.0: False,
+    }
