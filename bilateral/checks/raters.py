@@ -10,7 +10,7 @@ from sqlalchemy import select, text
 
 from bilateral.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.checks.agents import agents_at, agents_of_accounts
-from bilateral.checks.entries import CLIENT, SERVER, entries, entry_tallies
+from bilateral.checks.entries import CLIENT, SERVER, entries, entry_tallies, without_repeats
 from bilateral.checks.errors import HistoryTooLongError
 from bilateral.checks.moments import DAY, OPEN_REGISTRIES, evidence_of, identity_registries
 from bilateral.checks.names import named_agent
@@ -136,7 +136,7 @@ def judge(connection: Connection, question: Question) -> Judgement:
     own = _own_raters(connection, question)
     listed = _listed(connection, question) if policy.trust.is_set else None
     by_rater: Tallies
-    if moment.is_head and policy.maximum_rating_age_days is None and not policy.require_payment_proof:
+    if moment.is_head and not policy.reads_entries:
         everybody = total(question.ratings, counted_side, question.tag)
         trusted = None if listed is None else listed | _reputable_now(connection, question)
         by_rater = {} if trusted is None else tallies(connection, moment, *place, trusted)
@@ -150,6 +150,8 @@ def judge(connection: Connection, question: Question) -> Judgement:
             found = with_payment_proof(connection, moment, found, question.facts.accounts)
         if policy.blind is not None:
             found = only_blind(connection, moment, found, side)
+        if policy.maximum_repeats is not None:
+            found = without_repeats(found, policy.maximum_repeats, policy.repeat_days * DAY)
         by_rater = entry_tallies(found, side, question.tag)
         everybody = None
         trusted = None

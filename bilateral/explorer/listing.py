@@ -245,8 +245,16 @@ def _rows(
                 connection, it.key, tag=it.tag, clients=clients, limit=_ROWS, cursor=it.cursor
             )
             return (), allowed.items, (), allowed.next
-        filters = {"tag": it.tag, "clients": clients, "payment": it.payment, "blind": it.blind}
-        counted = feedback_behind(connection, it.key, **filters, limit=_ROWS, cursor=it.cursor)
+        counted = feedback_behind(
+            connection,
+            it.key,
+            tag=it.tag,
+            clients=clients,
+            payment=it.payment,
+            blind=it.blind,
+            limit=_ROWS,
+            cursor=it.cursor,
+        )
         return counted.items, (), (), counted.next
     direction = Direction.GIVEN if it.side == "given" else Direction.RECEIVED
     side = None if it.side == "given" else RatedSide(it.side)

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, Text, column, or_, select, table
 from bilateral.events import RatingsOpened, RatingsSealed
 from bilateral.index.tables import schema
 from bilateral.query.pages import Page, newest_page, require_limit
-from bilateral.query.values import Wide, hexadecimal
+from bilateral.query.values import Wide
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
@@ -138,8 +138,9 @@ def _pair(row: Row[*tuple[Any, ...]]) -> SealedPair:
     feedback_at, rating_at, block, log_index, time, transaction = rest
     server = f"{chain_id}:{server_id}"
     missing = tuple(side for side, opened_at in (("client", feedback_at), ("server", rating_at)) if opened_at is None)
-    return SealedPair(
-        *(f"{chain_id}:{client_id}", client_id, server, server_id, registry, hexadecimal(interaction) or "0x"),
+    values: tuple[Any, ...] = (
+        *(f"{chain_id}:{client_id}", client_id, server, server_id, registry, f"0x{interaction.hex()}"),
         *(state, missing, None if feedback_at is None else f"{server}:{account}:{index - 1}"),
         *(feedback_at, rating_at, block, log_index, time, f"0x{transaction.hex()}"),
     )
+    return SealedPair(*values)

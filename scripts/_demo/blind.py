@@ -57,7 +57,7 @@ def _agree(stage: Stage, registry: ContractInstance) -> _Agreement:
     deadline = stage.now() + HOUR
     feedback = SealedFeedback(*sides, FEEDBACK.seal(SALTS[0], str(guest.address), server_id), deadline)
     rating = SealedRating(*sides, rating_seal(PRAISE, SALTS[1], client_id, server_id), deadline)
-    domain = Domain(stage.chain_id, registry.address)  # type: ignore[arg-type]  # it is checksummed
+    domain = Domain(stage.chain_id, registry.address)
     signed: list[Any] = [
         account.sign_message(envelope.signable(domain)) for account, envelope in ((guest, feedback), (host, rating))
     ]

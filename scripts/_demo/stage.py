@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ape.contracts import ContractContainer, ContractInstance
     from web3 import Web3
 
-ACCOUNTS = 30
+ACCOUNTS = 36
 LOCAL_CHAIN_ID = 31337
 ZERO_ADDRESS = "0x0000000000000000000000000000000000000000"
 CONTRACTS = (

@@ -161,3 +161,21 @@ def test_trust_analysis_knows_which_ratings_were_blind(story):
         60.0: True,
         50.0: False,
     }
+
+
+def test_policy_bounds_the_repeats_of_one_rater(any_ledger):
+    """Ten praises and one complaint of a day count as their mean, as the first praise alone, or with the next day."""
+    ledger = any_ledger
+    ledger.block(registered(SERVER, OWNER))
+    ledger.block(*(feedback(SERVER, ALICE, 100, index=number) for number in range(1, 11)))
+    ledger.block(feedback(SERVER, ALICE, 34, index=11))
+    ledger.block(feedback(SERVER, ALICE, 0, index=12), hours=24)
+
+    def rating(**changes):
+        check = ledger.server(SERVER, policy=Policy(minimum_raters=1, **changes))
+        return counted(check), str(check.figures["rating"]["rating"])
+
+    assert rating() == ((12, 1), "86.16")
+    assert rating(maximum_repeats=1) == ((2, 1), "50.00")
+    assert rating(maximum_repeats=10) == ((11, 1), "90.90")
+    assert rating(maximum_repeats=1, repeat_days=3_650) == ((1, 1), "100.00")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from anyio import to_thread
 from pydantic import BaseModel, ConfigDict, Field
@@ -51,9 +51,7 @@ class GateArgument(BaseModel):
         Field(max_length=MAX_LISTED, description="Count only their ratings: the one gate that strangers cannot pass."),
     ] = []
     payment: Annotated[Payment | None, Field(description="Count only feedback that claims a payment.")] = None
-    blind: Annotated[Blind | None, Field(description="Count only ratings sealed before the other side's was seen.")] = (
-        None
-    )
+    blind: Literal["only"] | None = None
 
     def gate(self) -> Gate:
         """Return the gate of a search.
@@ -61,7 +59,9 @@ class GateArgument(BaseModel):
         Raises:
             InvalidArgumentError: A value is out of its limits.
         """
-        return Gate(**{**self.model_dump(), "reviewers": tuple(self.reviewers)})
+        return Gate(
+            **{**self.model_dump(), "reviewers": tuple(self.reviewers), "blind": self.blind and Blind(self.blind)}
+        )
 
 
 def add_tools(server: MCPServer[Any], reader: Reader) -> None:

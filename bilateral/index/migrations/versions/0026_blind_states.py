@@ -1,4 +1,7 @@
-"""Show in the views which ratings are blind and which pairs are sealed, and sum up blind ratings on their own."""
+"""Show in the views which ratings are blind and which pairs are sealed, and sum up blind ratings on their own.
+
+A relay of blind ratings gets the table of its openings.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from sqlalchemy import select
 
 from bilateral.events import RatingsOpened, RatingsSealed
 from bilateral.index.store.chain_store import ChainStore
+from bilateral.index.tables.aggregator import blind_pair
 from bilateral.index.tables.schema import EVENT_TABLES
 from bilateral.index.tables.views import replace_views
 
@@ -23,6 +27,7 @@ def upgrade() -> None:
     replace_views(connection)
     for index in EVENT_TABLES[RatingsSealed].indexes:
         index.create(connection, checkfirst=True)
+    blind_pair.create(connection, checkfirst=True)
     chains = select(EVENT_TABLES[RatingsOpened].c.chain_id).distinct()
     for chain_id in connection.execute(chains).scalars().all():
         ChainStore(connection.engine, chain_id).rebuild_within(connection)
