@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 from sqlalchemy import text
 
+from bilateral.api.settings import ApiSettings
 from bilateral.checks import Policy
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.analysis.tables import read_tables
@@ -17,6 +19,7 @@ from bilateral.query.registries import agent_key, read_registries
 from bilateral.query.search.agents import search_agents
 from bilateral.query.search.feedback import FeedbackSearch, search_feedback
 from bilateral.query.search.filters import AgentSearch, Gate, Side
+from tests.api.world import served
 from tests.checks.ledger import (
     CHAIN_ID,
     IDENTITY,
@@ -179,3 +182,39 @@ def test_policy_bounds_the_repeats_of_one_rater(any_ledger):
     assert rating(maximum_repeats=1) == ((2, 1), "50.00")
     assert rating(maximum_repeats=10) == ((11, 1), "90.90")
     assert rating(maximum_repeats=1, repeat_days=3_650) == ((1, 1), "100.00")
+
+
+def test_service_shows_blind_ratings_and_sealed_pairs_over_http_and_on_pages(story):
+    """Ask every interface of one service: lists, searches, checks, GraphQL and pages."""
+    settings = ApiSettings(
+        database=story.engine.url.render_as_string(hide_password=False), rate=None, max_silence=10**9
+    )
+    agent = f"{CHAIN_ID}:{SERVER}"
+    with served(settings) as url, httpx.Client(base_url=url) as http:
+        only = {"blind": "only"}
+        counts = {
+            f"/v1/agents/{agent}/feedback": 2,
+            f"/v1/agents/{agent}/ratings?direction=given": 2,
+            f"/v1/search/feedback?chain={CHAIN_ID}": 2,
+            "/v1/search/agents?tag=starred": 1,
+        }
+        for path, count in counts.items():
+            answer = http.get(path, params={**httpx.URL(path).params, **only})
+            assert len(answer.json()["items"]) == count, path
+        pairs = http.get(f"/v1/agents/{agent}/sealed-pairs", params={"state": "sealed"}).json()["items"]
+        assert [it["missing"] for it in pairs] == [["client", "server"], ["client", "server"]]
+        policy = {"agent": agent, "policy": {"blind": "only", "minimum_raters": 1}}
+        assert http.post("/v1/checks/server", json=policy).json()["figures"]["rating"]["count"] == 2
+        wrong = http.get(f"/v1/agents/{agent}/feedback", params={"blind": "no"})
+        assert (wrong.status_code, "blind" in wrong.text) == (422, True)
+        query = "{ feedbacks(where: {isBlind: true}) { feedbackIndex isBlind } }"
+        found = http.post("/graphql", json={"query": query}).json()["data"]["feedbacks"]
+        assert sorted(it["feedbackIndex"] for it in found) == ["2", "3"]
+        page = http.get(f"/{CHAIN_ID}/{SERVER}", follow_redirects=True).text
+        assert "Sealed ratings" in page
+        assert page.count(">blind</small>") == 4
+        listed = http.get(f"/{CHAIN_ID}/{SERVER}/ratings", params=only, follow_redirects=True).text
+        assert listed.count(">blind</small>") == 2
+        assert "that were sealed before the other side was seen" in listed
+        one = http.get(f"/{CHAIN_ID}/ratings/{story.second}-0", follow_redirects=True).text
+        assert "blind: sealed before either side saw" in one

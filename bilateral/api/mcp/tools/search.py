@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from anyio import to_thread
 from pydantic import BaseModel, ConfigDict, Field
@@ -43,15 +43,15 @@ class GateArgument(BaseModel):
     minimum: _Number = None
     maximum: _Number = None
     lower_bound: Annotated[_Number, Field(description="The least one, of 95 %.")] = None
-    count: Annotated[_Count, Field(description="The least number of ratings.")] = 1
+    count: Annotated[_Count, Field(description="Least ratings.")] = 1
     maximum_count: _Count | None = None
-    clients: Annotated[_Count, Field(description="The least number of raters.")] = 1
+    clients: Annotated[_Count, Field(description="Least raters.")] = 1
     reviewers: Annotated[
         list[_Text],
         Field(max_length=MAX_LISTED, description="Count only their ratings: the one gate that strangers cannot pass."),
     ] = []
-    payment: Annotated[Payment | None, Field(description="Count only feedback that claims a payment.")] = None
-    blind: Literal["only"] | None = None
+    payment: Annotated[Payment | None, Field(description="Only with a claimed payment.")] = None
+    blind: bool = False
 
     def gate(self) -> Gate:
         """Return the gate of a search.
@@ -60,7 +60,7 @@ class GateArgument(BaseModel):
             InvalidArgumentError: A value is out of its limits.
         """
         return Gate(
-            **{**self.model_dump(), "reviewers": tuple(self.reviewers), "blind": self.blind and Blind(self.blind)}
+            **{**self.model_dump(), "reviewers": tuple(self.reviewers), "blind": Blind.ONLY if self.blind else None}
         )
 
 
