@@ -25,7 +25,7 @@ _AT_ONCE: Final = 300
 
 
 def with_payment_proof(
-    connection: Connection, moment: Moment, found: Sequence[Entry], payees: Collection[str]
+    connection: Connection, moment: Moment, entries: Sequence[Entry], payees: Collection[str]
 ) -> list[Entry]:
     """Return the feedback whose file claims a payment by its client to the agent.
 
@@ -35,12 +35,12 @@ def with_payment_proof(
     Args:
         connection: The connection.
         moment: The moment.
-        found: The feedback.
+        entries: The feedback.
         payees: All accounts that ever were the agent's owner or wallet.
     """
     accepted = {account.lower() for account in payees}
     claims: dict[tuple[int, int], Any] = {}
-    places = [(entry.row.block_number, entry.row.log_index) for entry in found]
+    places = [(entry.row.block_number, entry.row.log_index) for entry in entries]
     named, read = schema.file_reference, schema.feedback_file
     for start in range(0, len(places), _AT_ONCE):
         references = connection.execute(
@@ -56,7 +56,7 @@ def with_payment_proof(
             bytes(row.content_hash): row
             for row in connection.execute(
                 select(read.c.content_hash, read.c.payment_from, read.c.payment_to, read.c.payment_transaction).where(
-                    read.c.content_hash.in_([it for it in hashes if it is not None])
+                    read.c.content_hash.in_([hash_ for hash_ in hashes if hash_ is not None])
                 )
             )
         }
@@ -66,7 +66,7 @@ def with_payment_proof(
                 claims[row.block_number, row.log_index] = payments[sight.content_hash]
     return [
         entry
-        for entry in found
+        for entry in entries
         if (claim := claims.get((entry.row.block_number, entry.row.log_index))) is not None
         and claim.payment_transaction
         and _account(claim.payment_from) == entry.rater.lower()
@@ -74,17 +74,17 @@ def with_payment_proof(
     ]
 
 
-def only_blind(connection: Connection, moment: Moment, found: Sequence[Entry], side: str) -> list[Entry]:
+def only_blind(connection: Connection, moment: Moment, entries: Sequence[Entry], side: str) -> list[Entry]:
     """Return the ratings that were sealed before either side saw the other's.
 
     Args:
         connection: The connection.
         moment: The moment. An opening is in the block of its ratings, so each rating is as it was then.
-        found: The ratings.
+        entries: The ratings.
         side: The agent's part: `server` or `client`.
     """
     event, condition = (NewFeedback, is_blind_feedback) if side == SERVER else (ClientRated, is_blind_rating)
-    table, places = EVENT_TABLES[event], [_place(entry) for entry in found]
+    table, places = EVENT_TABLES[event], [_place(entry) for entry in entries]
     blind: set[tuple[int, int]] = set()
     for start in range(0, len(places), _AT_ONCE):
         query = select(table.c.block_number, table.c.log_index).where(
@@ -93,7 +93,7 @@ def only_blind(connection: Connection, moment: Moment, found: Sequence[Entry], s
             condition(table),
         )
         blind |= {tuple(row) for row in connection.execute(query)}
-    return [entry for entry in found if _place(entry) in blind]
+    return [entry for entry in entries if _place(entry) in blind]
 
 
 def _place(entry: Entry) -> tuple[int, int]:

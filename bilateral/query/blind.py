@@ -44,7 +44,7 @@ _OPENED: Final = schema.EVENT_TABLES[RatingsOpened].c
 
 _VIEW: Final = table(
     "sealed_pair",
-    *(column(it.name, it.type) for it in _SEALED if it.name != "block_hash"),
+    *(column(field.name, field.type) for field in _SEALED if field.name != "block_hash"),
     column("client_address", Text),
     column("feedback_index", _OPENED.feedback_index.type),
     column("feedback_opened_at", BigInteger),

@@ -76,8 +76,8 @@ class BlindSealer:
         signed = self._client.seal_rating(
             self._vault, client_id, rating, client=payer, interaction=interaction, lifetime=terms.lifetime
         )
-        found: dict[str, Any] = json.loads(signed.to_json())
-        return found
+        envelope: dict[str, Any] = json.loads(signed.to_json())
+        return envelope
 
 
 @dataclass(frozen=True)
@@ -131,14 +131,14 @@ def check_envelope(
     return EnvelopeCheck(Outcome.PASSED, envelope=signed)
 
 
-def _compare(name: str, found: object, expected: object) -> None:
+def _compare(name: str, value: object, expected: object) -> None:
     """Refuse a field of an envelope that is not of this payment.
 
     Raises:
         InvalidArgumentError: It is not.
     """
-    if found != expected:
-        raise InvalidArgumentError(f"{name}: the envelope says {found}, and this payment {expected}")
+    if value != expected:
+        raise InvalidArgumentError(f"{name}: the envelope says {value}, and this payment {expected}")
 
 
 def _read(value: Any) -> SignedEnvelope:

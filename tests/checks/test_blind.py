@@ -66,12 +66,12 @@ def test_feedback_and_ratings_say_that_they_are_blind(story):
     with story.engine.connect() as connection:
         key = key_of(connection)
         feedback_rows = feedback_of(connection, key).items
-        given = ratings_of(connection, key, Direction.GIVEN).items
+        ratings_given = ratings_of(connection, key, Direction.GIVEN).items
         received = ratings_of(connection, key).items
         blind = feedback_of(connection, key, FeedbackFilter(blind=Blind.ONLY)).items
         rated = ratings_of(connection, key, Direction.GIVEN, blind=Blind.ONLY).items
         one = rating_at(connection, CHAIN_ID, story.second, 0)
-    assert {(it.client, it.feedback_index): it.is_blind for it in feedback_rows} == {
+    assert {(entry.client, entry.feedback_index): entry.is_blind for entry in feedback_rows} == {
         (ALICE, 1): False,
         (CAROL, 1): False,
         (CAROL, 2): False,
@@ -79,11 +79,14 @@ def test_feedback_and_ratings_say_that_they_are_blind(story):
         (ALICE, 2): True,
         (CAROL, 3): True,
     }
-    assert [(it.client, it.feedback_index) for it in blind] == [(CAROL, 3), (ALICE, 2)]
-    assert [(it.agent_id, it.rating, it.is_blind) for it in given] == [(4, 60, True), (CLIENT, 40, True)]
-    assert [(it.server_id, it.is_blind) for it in received] == [(4, False)]
-    assert rated == given
-    assert one == given[1]
+    assert [(entry.client, entry.feedback_index) for entry in blind] == [(CAROL, 3), (ALICE, 2)]
+    assert [(entry.agent_id, entry.rating, entry.is_blind) for entry in ratings_given] == [
+        (4, 60, True),
+        (CLIENT, 40, True),
+    ]
+    assert [(entry.server_id, entry.is_blind) for entry in received] == [(4, False)]
+    assert rated == ratings_given
+    assert one == ratings_given[1]
 
 
 def test_sealed_pairs_are_shown_with_the_sides_that_opened(story):
@@ -93,7 +96,7 @@ def test_sealed_pairs_are_shown_with_the_sides_that_opened(story):
         page = sealed_pairs_of(connection, key_of(connection), limit=2)
         rest = sealed_pairs_of(connection, key_of(connection), limit=2, cursor=page.next)
         withheld = sealed_pairs_of(connection, key_of(connection), SealState.WITHHELD).items
-    assert [(it.client_id, it.server_id, it.state, it.missing) for it in pairs] == [
+    assert [(entry.client_id, entry.server_id, entry.state, entry.missing) for entry in pairs] == [
         (SERVER, OTHER, "sealed", ("client", "server")),
         (OTHER, SERVER, "withheld", ("client",)),
         (CLIENT, SERVER, "opened", ()),
@@ -114,7 +117,7 @@ def test_figures_of_blind_ratings_alone_rank_agents(story):
     gate = Gate(tag="starred", blind=Blind.ONLY)
     with story.engine.connect() as connection:
         (every,) = search_agents(connection, AgentSearch(gates=(Gate(tag="starred"),))).items
-        (found,) = search_agents(connection, AgentSearch(gates=(gate,))).items
+        (blind_only,) = search_agents(connection, AgentSearch(gates=(gate,))).items
         by_alice = Gate(tag="starred", blind=Blind.ONLY, reviewers=(ALICE,))
         (named,) = search_agents(connection, AgentSearch(gates=(by_alice,))).items
         clients = Gate(side=Side.CLIENT, tag="", blind=Blind.ONLY)
@@ -122,10 +125,15 @@ def test_figures_of_blind_ratings_alone_rank_agents(story):
         wanted = FeedbackSearch(CHAIN_ID, blind=Blind.ONLY)
         listed = search_feedback(connection, wanted).items
         shown = read_agent(connection, key_of(connection))
-    assert (every.rating.count, found.rating.count, found.rating.mean, named.rating.mean) == (6, 2, 15.0, 20.0)
-    assert sorted(it.agent_id for it in rated) == [CLIENT, 4]
-    assert [(it.client, it.feedback_index) for it in listed] == [(CAROL, 3), (ALICE, 2)]
-    assert [(it.side, it.count) for it in shown.ratings] == [("server", 6), ("client", 1)]
+    assert (every.rating.count, blind_only.rating.count, blind_only.rating.mean, named.rating.mean) == (
+        6,
+        2,
+        15.0,
+        20.0,
+    )
+    assert sorted(entry.agent_id for entry in rated) == [CLIENT, 4]
+    assert [(entry.client, entry.feedback_index) for entry in listed] == [(CAROL, 3), (ALICE, 2)]
+    assert [(entry.side, entry.count) for entry in shown.ratings] == [("server", 6), ("client", 1)]
     with pytest.raises(InvalidArgumentError, match="no rating of a validator is blind"):
         Gate(side=Side.VALIDATOR, blind=Blind.ONLY)
 
@@ -135,8 +143,8 @@ def test_check_counts_blind_ratings_alone_if_its_policy_says_so(story, policy):
     assert counted(story.server(SERVER, policy=Policy(minimum_raters=1))) == (6, 3)
     check = story.server(SERVER, policy=policy)
     assert counted(check) == (2, 2)
-    (reason,) = [it for it in check.reasons if it.code.value == "low_rating"]
-    assert {(it.block, it.log_index) for it in reason.evidence} == {(story.first, 0), (story.third, 1)}
+    (reason,) = [entry for entry in check.reasons if entry.code.value == "low_rating"]
+    assert {(entry.block, entry.log_index) for entry in reason.evidence} == {(story.first, 0), (story.third, 1)}
     assert counted(story.server(SERVER, policy=policy, at_block=story.second)) == (1, 1)
     assert counted(story.client(CLIENT, policy=policy)) == (1, 1)
     assert counted(story.client(OTHER, policy=policy)) == (0, 0)
@@ -151,7 +159,7 @@ def test_revocation_and_reorganisation_take_blind_ratings_back(story):
     assert counted(story.server(SERVER, policy=ONLY))[0] == 0
     with story.engine.connect() as connection:
         pairs = sealed_pairs_of(connection, key_of(connection)).items
-    assert [(it.client_id, it.state) for it in pairs] == [(OTHER, "sealed"), (CLIENT, "sealed")]
+    assert [(entry.client_id, entry.state) for entry in pairs] == [(OTHER, "sealed"), (CLIENT, "sealed")]
     story.block([feedback(SERVER, ALICE, 20, index=2), feedback(SERVER, BOB, 1), opened(CLIENT, SERVER, ALICE, 2)])
     assert counted(story.server(SERVER, policy=ONLY))[0] == 0, "an opening marks the log before it alone"
 
@@ -202,14 +210,14 @@ def test_service_shows_blind_ratings_and_sealed_pairs_over_http_and_on_pages(sto
             answer = http.get(path, params={**httpx.URL(path).params, **only})
             assert len(answer.json()["items"]) == count, path
         pairs = http.get(f"/v1/agents/{agent}/sealed-pairs", params={"state": "sealed"}).json()["items"]
-        assert [it["missing"] for it in pairs] == [["client", "server"], ["client", "server"]]
+        assert [entry["missing"] for entry in pairs] == [["client", "server"], ["client", "server"]]
         policy = {"agent": agent, "policy": {"blind": "only", "minimum_raters": 1}}
         assert http.post("/v1/checks/server", json=policy).json()["figures"]["rating"]["count"] == 2
         wrong = http.get(f"/v1/agents/{agent}/feedback", params={"blind": "no"})
         assert (wrong.status_code, "blind" in wrong.text) == (422, True)
         query = "{ feedbacks(where: {isBlind: true}) { feedbackIndex isBlind } }"
-        found = http.post("/graphql", json={"query": query}).json()["data"]["feedbacks"]
-        assert sorted(it["feedbackIndex"] for it in found) == ["2", "3"]
+        feedbacks = http.post("/graphql", json={"query": query}).json()["data"]["feedbacks"]
+        assert sorted(entry["feedbackIndex"] for entry in feedbacks) == ["2", "3"]
         page = http.get(f"/{CHAIN_ID}/{SERVER}", follow_redirects=True).text
         assert "Sealed ratings" in page
         assert page.count(">blind</small>") == 4

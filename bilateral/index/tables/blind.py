@@ -34,10 +34,10 @@ def is_blind_feedback(rows: FromClause, account: str = "client_address") -> Colu
         rows: The rows of feedback, with the place of each.
         account: The column of the client.
     """
-    given, opened = rows.c, _OPENED.alias("opened")
-    same = [opened.c.server_id == given.agent_id, opened.c.client == given[account]]
-    if "feedback_index" in given:
-        same.append(opened.c.feedback_index == given.feedback_index)
+    columns, opened = rows.c, _OPENED.alias("opened")
+    same = [opened.c.server_id == columns.agent_id, opened.c.client == columns[account]]
+    if "feedback_index" in columns:
+        same.append(opened.c.feedback_index == columns.feedback_index)
     return exists().where(*_beside(opened, rows, 1), *same).correlate(rows)
 
 

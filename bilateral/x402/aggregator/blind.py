@@ -224,7 +224,7 @@ class BlindRelay:
         """Take the next step of a pair by its state on chain, and return the changes of its row."""
         signed = [SignedEnvelope.from_json(text) for text in (row.client_envelope, row.server_envelope) if text]
         if row.state == PairState.WAITING:
-            return self._wait(min(it.envelope.deadline for it in signed))
+            return self._wait(min(part.envelope.deadline for part in signed))
         pair, _ = pair_of(*signed)
         openings = [read_opening(text) for text in (row.client_opening, row.server_opening)]
         status = self._client.get_blind_status(pair.client_id, pair.server_id)

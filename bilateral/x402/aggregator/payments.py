@@ -1,4 +1,4 @@
-"""The payment that a message names, found in the chain before any gas is spent."""
+"""The payment that a message names, reply in the chain before any gas is spent."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def find_payments(state: ClientState, chain: SponsoredChain, submission: Paid) -
     Raises:
         FeedbackRefusedError: There is none, it has too few confirmations, or the agent does not exist.
     """
-    found = yield Rpc("eth_getTransactionReceipt", (submission.payment.transaction,))
-    if found is None:
+    reply = yield Rpc("eth_getTransactionReceipt", (submission.payment.transaction,))
+    if reply is None:
         raise FeedbackRefusedError(
             Code.PAYMENT_NOT_FOUND, "the transaction of taskRef is in no block", retry_seconds=_RETRY_SECONDS
         )
-    receipt = answers.record(found)
+    receipt = answers.record(reply)
     if answers.quantity(receipt.get("status")) != 1:
         raise FeedbackRefusedError(Code.PAYMENT_NOT_FOUND, "the transaction of taskRef failed")
     block = answers.quantity(receipt.get("blockNumber"))
@@ -87,7 +87,7 @@ def find_payments(state: ClientState, chain: SponsoredChain, submission: Paid) -
     wallet = yield from _wallet_at(state, submission.agent, block)
     time = yield from registries.block_time(block)
     transfer = (TRANSFER, address_topic(submission.reviewer.address), address_topic(wallet))
-    logs = [ReceiptLog.of(each) for each in answers.records(receipt.get("logs"))]
+    logs = [ReceiptLog.of(record) for record in answers.records(receipt.get("logs"))]
     payments = tuple(
         Payment(log.address, int.from_bytes(log.data), log.index, block, time)
         for log in logs

@@ -86,7 +86,7 @@ def test_both_ratings_go_on_chain_together_and_their_openings_are_deleted(
         assert aggregator.relay(deal.message("server")) == (taken, False)
         assert deal.state() is RatingState.NONE
         taken, _ = aggregator.relay(deal.message("client"))
-        done = until(lambda: aggregator.read_pair(taken.id), lambda it: it.state == "opened")
+        done = until(lambda: aggregator.read_pair(taken.id), lambda pair: pair.state == "opened")
         assert aggregator.spent_today(aggregator.settings.chains[0]) > 0
     assert done.problem is None
     assert stored(engine) == [(None, None)]
@@ -107,7 +107,7 @@ def test_restart_between_the_sides_and_between_seal_and_opening_loses_nothing(en
     assert second.read_pair(taken.id).state == "sealed"
     second.close()
     with Aggregator(engine, settings_with(private_mempool=False)) as third:
-        until(lambda: third.read_pair(taken.id), lambda it: it.state == "opened")
+        until(lambda: third.read_pair(taken.id), lambda pair: pair.state == "opened")
     assert deal.state() is RatingState.BLIND
     assert stored(engine) == [(None, None)]
 
@@ -171,6 +171,6 @@ def test_revenge_before_the_seal_ends_the_pair_and_deletes_the_openings(engine, 
     first.close()
     deal.server.rate_client(deal.client_id, 0).wait()
     with Aggregator(engine, settings_with(private_mempool=False)) as second:
-        done = until(lambda: second.read_pair(taken.id), lambda it: it.state == "failed")
+        done = until(lambda: second.read_pair(taken.id), lambda pair: pair.state == "failed")
     assert "rated this client before" in done.problem
     assert stored(engine) == [(None, None)]
