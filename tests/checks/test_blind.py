@@ -214,7 +214,7 @@ def test_service_shows_blind_ratings_and_sealed_pairs_over_http_and_on_pages(sto
         policy = {"agent": agent, "policy": {"blind": "only", "minimum_raters": 1}}
         assert http.post("/v1/checks/server", json=policy).json()["figures"]["rating"]["count"] == 2
         wrong = http.get(f"/v1/agents/{agent}/feedback", params={"blind": "no"})
-        assert (wrong.status_code, "blind" in wrong.text) == (422, True)
+        assert (wrong.status_code, "blind" in wrong.text) == (400, True)
         query = "{ feedbacks(where: {isBlind: true}) { feedbackIndex isBlind } }"
         feedbacks = http.post("/graphql", json={"query": query}).json()["data"]["feedbacks"]
         assert sorted(entry["feedbackIndex"] for entry in feedbacks) == ["2", "3"]
