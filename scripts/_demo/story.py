@@ -14,6 +14,7 @@ from scripts._demo import (
     reputation,
     ring,
     service,
+    solana,
     validation,
 )
 
@@ -31,4 +32,5 @@ CHAPTERS = [
     index.play,
     ring.play,
     service.play,
+    solana.play,
 ]
