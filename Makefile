@@ -27,7 +27,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play setup compile clean test lint format test-interop prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-explorer bench-speed bench-retaliation evaluate packages dist lock pictures deployed-registries
+.PHONY: help demo play setup compile prover clean test lint format test-interop prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-explorer bench-speed bench-retaliation evaluate packages dist lock pictures deployed-registries
 
 ##@ Try it
 
@@ -46,12 +46,15 @@ setup: ## Install the pinned toolchain into .venv and node_modules.
 compile: setup ## Compile the contracts.
 	@./toolchain/compile.sh
 
+prover: setup ## Install the prover of private tiers into .cache/prover. Does nothing if it is there.
+	@$(BIN)/bilateral buyer install-prover --folder .cache/prover > /dev/null
+
 clean: ## Remove everything that was installed, compiled or cached.
 	@rm -rf .venv node_modules .build .cache .mutants contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 ##@ Check a change
 
-test: compile ## Run the whole test suite.
+test: compile prover ## Run the whole test suite.
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 4 $(TESTS)
 
 lint: compile ## Check style, types, format and plain words.
