@@ -41,7 +41,7 @@ def without(truth: Truth, held: frozenset[str]) -> np.ndarray:
 
 def main() -> None:
     """Train and measure without each quarter of the structures, on other worlds than those of the training."""
-    console, names = Console(), list(dict.fromkeys(one.__name__[1:] for one in EVERY))
+    console, names = Console(), list(dict.fromkeys(world.__name__[1:] for world in EVERY))
     worlds = [analysed(seed) for seed in SEEDS]
     for fold in range(_FOLDS):
         held = frozenset(names[fold::_FOLDS])
@@ -52,7 +52,7 @@ def main() -> None:
         ]
         model, rows = Model.of(train(samples)), []
         for engine, truth in worlds[fold::_FOLDS]:
-            families = frozenset(one for one in truth.family.values() if structures(one) & held)
+            families = frozenset(family for family in truth.family.values() if structures(family) & held)
             score = np.full(len(truth.judged), -np.inf)
             chosen = np.flatnonzero(truth.judged)
             score[chosen] = model.scores(engine.context_, engine.suspicion_.parts, chosen)

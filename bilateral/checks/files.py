@@ -81,8 +81,8 @@ def newest_sight(registration: RegistrationFacts | None, domains: Iterable[Domai
         registration: Its registration file; None without one.
         domains: Its domains.
     """
-    used = [None if registration is None else registration.sight, *(it.sight for it in domains)]
-    return max((it.sight_id for it in used if it is not None), default=0)
+    used = [None if registration is None else registration.sight, *(domain.sight for domain in domains)]
+    return max((sight.sight_id for sight in used if sight is not None), default=0)
 
 
 def registration_of(
@@ -100,8 +100,8 @@ def registration_of(
     Raises:
         FileNotHeldError: Its content of then was replaced.
     """
-    given = {**moment.bounds, "identity": identity, "agent_id": agent_id}
-    rows = _registration().records(connection, {**given, "files": moment.newest_file})
+    parameters = {**moment.bounds, "identity": identity, "agent_id": agent_id}
+    rows = _registration().records(connection, {**parameters, "files": moment.newest_file})
     sight = sight_of(rows[0]) if rows else None
     if sight is None or sight.uri != uri:  # the event that set the URI is not scanned yet
         return RegistrationFacts(Sight(0, uri, State.WAITING, None, None, None))
@@ -111,8 +111,8 @@ def registration_of(
     if row.held is None:
         raise FileNotHeldError(uri, moment.block)
     content = _CONTENT.records(connection, {"content_hash": sight.content_hash})
-    claims = [it for it in content if it.kind == "claim"]
-    domains = sorted((it for it in content if it.kind == "domain"), key=attrgetter("position"))
+    claims = [part for part in content if part.kind == "claim"]
+    domains = sorted((part for part in content if part.kind == "domain"), key=attrgetter("position"))
     is_confirmed, names_others = _named_by(claims, moment, identity, agent_id)
     return RegistrationFacts(
         sight,
@@ -214,14 +214,14 @@ def _domains(  # noqa: PLR0913  # the file, its domains, and who it is of
     """Return the domains of an agent's services, and their word about it."""
     seen = sights(connection, moment, {bytes(row.file_id) for row in rows})
     home = secure_host(registration.uri)
-    found = []
+    domains = []
     for row in rows:
         if row.text == home and is_confirmed:  # ERC-8004: then the domain's own file is not needed
-            found.append(Domain(row.text, is_proven=True, is_denied=False, sight=None))
+            domains.append(Domain(row.text, is_proven=True, is_denied=False, sight=None))
             continue
         waiting = Sight(0, well_known_uri(row.text), State.WAITING, None, None, None)
-        found.append(_domain(connection, moment, agent, row.text, seen.get(bytes(row.file_id), waiting)))
-    return tuple(found)
+        domains.append(_domain(connection, moment, agent, row.text, seen.get(bytes(row.file_id), waiting)))
+    return tuple(domains)
 
 
 def _domain(connection: Connection, moment: Moment, agent: tuple[str, int], host: str, sight: Sight) -> Domain:

@@ -106,7 +106,7 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # one a setting
     chosen = _policy(policy, minimum_rating, trust, trust_agents)
     moment = _moment("server", at_block, history, repeat)
     with _reading(database) as connection:
-        found = check_server(
+        check = check_server(
             connection,
             agent,
             payment=None if pay_to is None else Payment(pay_to, payment_chain),
@@ -115,7 +115,7 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # one a setting
             findings=None if no_findings else stored_findings,
             **moment,
         )
-    _show(invocation, found)
+    _show(invocation, check)
 
 
 @command(
@@ -155,7 +155,7 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # one a setting
     chosen = _policy(policy, minimum_rating, trust, trust_agents)
     moment = _moment("client", at_block, history, repeat)
     with _reading(database) as connection:
-        found = check_client(
+        check = check_client(
             connection,
             client,
             for_server=for_server,
@@ -165,7 +165,7 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # one a setting
             **moment,
             buyers=stored_buyers,
         )
-    _show(invocation, found)
+    _show(invocation, check)
 
 
 @contextmanager
@@ -228,18 +228,18 @@ def _history(text: str | None) -> bytes | None:
     return bytes.fromhex(text[2:])
 
 
-def _show(invocation: Invocation, found: Check) -> None:
+def _show(invocation: Invocation, check: Check) -> None:
     """Show an answer, and end with the exit code of its verdict."""
     view = {
-        "verdict": found.verdict.value,
-        "agent": found.agent,
-        "account": found.account,
-        "name, as it calls itself": found.untrusted.get("name"),
-        "domains, as it names them": found.untrusted.get("domains"),
-        "block": found.block,
-        "reasons": {f"{it.severity.value}: {it.code.value}": it.sentence for it in found.reasons},
-        "rating": found.figures.get("rating"),
+        "verdict": check.verdict.value,
+        "agent": check.agent,
+        "account": check.account,
+        "name, as it calls itself": check.untrusted.get("name"),
+        "domains, as it names them": check.untrusted.get("domains"),
+        "block": check.block,
+        "reasons": {f"{reason.severity.value}: {reason.code.value}": reason.sentence for reason in check.reasons},
+        "rating": check.figures.get("rating"),
     }
-    invocation.output.result(found, title=f"Check of a {found.side}", view=view)
-    if code := _EXITS[found.verdict.value]:
+    invocation.output.result(check, title=f"Check of a {check.side}", view=view)
+    if code := _EXITS[check.verdict.value]:
         raise typer.Exit(code)

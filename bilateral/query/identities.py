@@ -62,7 +62,7 @@ def other_identities(connection: Connection, key: AgentKey, owner: str) -> tuple
         .limit(_MOST)
     )
     own = f"eip155:{key.chain_id}:{key.identity_registry}"
-    found = []
+    identities = []
     for registry, agent_id in rows.all():
         try:
             account = AccountId.parse(registry)
@@ -70,8 +70,8 @@ def other_identities(connection: Connection, key: AgentKey, owner: str) -> tuple
         except MalformedIdentifierError:
             continue
         if other[0].bit_length() <= _CHAIN_BITS and other != (key.chain_id, key.identity_registry, key.agent_id):
-            found.append(_identity(connection, (own, key.agent_id), owner, *other))
-    return tuple(found)
+            identities.append(_identity(connection, (own, key.agent_id), owner, *other))
+    return tuple(identities)
 
 
 def _identity(  # noqa: PLR0913, PLR0917  # both agents

@@ -232,8 +232,8 @@ def inflation_odds(context: Context, rows: Ints) -> float:
     average = group_sums(percent, inverse, len(subjects)) / count
     counts = context.grounded[rows].astype(np.float64)
     others = context.grounded_count[subjects] - group_sums(counts, inverse, len(subjects))
-    said = context.grounded_sum[subjects] - group_sums(percent * counts, inverse, len(subjects))
-    usual = (said + context.mean[context.ledger.subject_kind[subjects]]) / (others + 1)
+    sums = context.grounded_sum[subjects] - group_sums(percent * counts, inverse, len(subjects))
+    usual = (sums + context.mean[context.ledger.subject_kind[subjects]]) / (others + 1)
     deviation = 15.0 + 8.0 / np.sqrt(count)
     far = (average - usual) / deviation
     alike = 2 * stats.norm.sf(abs(far.sum()) / np.sqrt(len(subjects)))

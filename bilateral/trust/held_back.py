@@ -45,15 +45,17 @@ def held_back(engine: Engine) -> Flags:
     Returns:
         One mark a subject of the ledger.
     """
-    found, ledger, scores = engine.suspicion_, engine.context_.ledger, engine.scores_
+    suspicion, ledger, scores = engine.suspicion_, engine.context_.ledger, engine.scores_
     digits = np.zeros((len(_KINDS), ledger.subjects))
     for finding in engine.findings_:
         kind = next((place for place, names in enumerate(_KINDS.values()) if finding.detector in names), None)
         if kind is not None and finding.strength >= _EACH:
             np.maximum.at(digits[kind], ledger.opinions.subject[finding.opinions], finding.strength)
     account = ledger.subject_account
-    tied = np.max([found.parts[name] for name in _OWN_ACTS if name in found.parts] or [found.unranked], axis=0)
+    tied = np.max(
+        [suspicion.parts[name] for name in _OWN_ACTS if name in suspicion.parts] or [suspicion.unranked], axis=0
+    )
     digits.sort(axis=0)
     proven = (digits[-2] >= _EACH) | (tied[account] >= _ALONE)
-    by_praise = found.flagged[account] & proven & (scores.removed >= _FALSE) & (scores.raters > 0)
-    return np.asarray(by_praise | (found.unranked >= GUILTY)[account], bool)
+    by_praise = suspicion.flagged[account] & proven & (scores.removed >= _FALSE) & (scores.raters > 0)
+    return np.asarray(by_praise | (suspicion.unranked >= GUILTY)[account], bool)

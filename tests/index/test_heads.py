@@ -38,7 +38,7 @@ def endpoints(event_chain, generator, clock):
     for _ in range(5):
         event_chain.mine(generator.logs(5))
     with Proxy(event_chain.url) as first, Proxy(event_chain.url) as second:
-        sources = [Source(Endpoint(it.url), list(REGISTRIES)) for it in (first, second)]
+        sources = [Source(Endpoint(entry.url), list(REGISTRIES)) for entry in (first, second)]
         benched = []
         pool = Pool(CHAIN_ID, sources, lambda *problem: benched.append(problem))
         yield SimpleNamespace(first=first, second=second, pool=pool, sources=sources, benched=benched)

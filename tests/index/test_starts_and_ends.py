@@ -33,7 +33,7 @@ def second(settled_chain):
 
 
 def pool_of(*proxies):
-    return Pool(CHAIN_ID, [Source(Endpoint(it.url), list(REGISTRIES)) for it in proxies])
+    return Pool(CHAIN_ID, [Source(Endpoint(proxy.url), list(REGISTRIES)) for proxy in proxies])
 
 
 def appeared_late(parameters):
@@ -81,7 +81,7 @@ def test_endpoint_of_another_chain_than_the_deployment_is_named_and_passed_over(
     worker = Worker(engine, ChainSettings(urls, (DEPLOYMENT,), 1_090), stop=threading.Event())
     worker.run(until_head=True)
     assert store.cursor().number == settled_chain.head
-    (told,) = {it.getMessage() for it in caplog.records if it.levelname == "WARNING"}
+    (told,) = {record.getMessage() for record in caplog.records if record.levelname == "WARNING"}
     assert "benched='the node serves chain 8453, but the deployment is on chain 31337: use a node of" in told
     assert proxy.name in told
 

@@ -144,9 +144,11 @@ def _card(services: list[dict[str, Any]], capabilities: list[dict[str, Any]]) ->
         for part, name in _CARD_SERVICES.get(service["name"].lower(), {}).items():
             columns[name] = service[part] or columns[name]
     shown = ("name", "endpoint", "version")
-    columns["services"] = listed([{part: it[part] for part in shown if it[part] is not None} for it in services])
+    columns["services"] = listed(
+        [{part: service[part] for part in shown if service[part] is not None} for service in services]
+    )
     for kind, name in _CARD_LISTS.items():
-        columns[name] = listed([it["value"] for it in capabilities if it["kind"] == kind])
+        columns[name] = listed([capability["value"] for capability in capabilities if capability["kind"] == kind])
     return columns
 
 
@@ -179,7 +181,7 @@ def _services(
             continue
         rows.append({**key, "position": position, "name": name, "endpoint": endpoint, "version": version})
         for kind, *names in _CAPABILITIES.get(name.lower(), ()):
-            capabilities += [(kind, found) for found in service.names(*names)]
+            capabilities += [(kind, name) for name in service.names(*names)]
     return rows, capabilities
 
 

@@ -123,7 +123,7 @@ class Values(Detector):
             )
         return findings
 
-    def _of(self, context: Context, rows: Ints, what: str, weight: float, *, by_payment: bool = False) -> list[Finding]:
+    def _of(self, context: Context, rows: Ints, text: str, weight: float, *, by_payment: bool = False) -> list[Finding]:
         """Return a finding for each account that wrote such rows; `by_payment` if it rests on their payments, too."""
         if not len(rows):
             return []
@@ -150,7 +150,7 @@ class Values(Detector):
                     opinions=own,
                     payments=np.unique(opinions.payment[own]).astype(np.int64) if by_payment else own[:0],
                     weight=weight,
-                    sentence=f"{count[account]} opinions of one account {what}.",
+                    sentence=f"{count[account]} opinions of one account {text}.",
                 )
             )
         return findings
