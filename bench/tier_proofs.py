@@ -68,8 +68,8 @@ def _use(_: World) -> int:
     market, proof = PrivateMarket(), VECTORS["proofs"]["trusted"]
     market.post()
     gate, holder = market.gate(), ape.accounts.test_accounts[HOLDER]
-    given = (int(proof["nullifier"]), [int(point) for point in proof["points"]])
-    return int(gate.serve(given, VECTORS["epoch"], _word(VECTORS["request"]), sender=holder).gas_used)
+    words = (int(proof["nullifier"]), [int(point) for point in proof["points"]])
+    return int(gate.serve(words, VECTORS["epoch"], _word(VECTORS["request"]), sender=holder).gas_used)
 
 
 CASES = [

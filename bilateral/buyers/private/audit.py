@@ -57,20 +57,20 @@ def audit_list(document: bytes, client: Client, prover: Prover, *, sample: int |
         MemberListError: The list is not valid, is of another contract, or does not agree with the chain: its roots are
             not those that were posted, a member's state is not anchored, or a member did not sign.
     """
-    found = read_list(document)
+    listed = read_list(document)
     deployment = client.get_deployment()
     expected = deployment.chain_id, deployment.address_of(Registry.TIER_PROOFS)
-    if (found.chain_id, found.tier_proofs) != expected:
-        raise MemberListError("tierProofs", f"it is {found.tier_proofs} on chain {found.chain_id}, not {expected[1]}")
-    posted = client.get_tier_roots(policy_hash(found.policy), found.epoch)
+    if (listed.chain_id, listed.tier_proofs) != expected:
+        raise MemberListError("tierProofs", f"it is {listed.tier_proofs} on chain {listed.chain_id}, not {expected[1]}")
+    posted = client.get_tier_roots(policy_hash(listed.policy), listed.epoch)
     if posted is None:
-        raise MemberListError("epoch", f"no roots were posted for day {found.epoch} by {found.policy}")
-    built = tuple(prover.roots(found.commitments()))
+        raise MemberListError("epoch", f"no roots were posted for day {listed.epoch} by {listed.policy}")
+    built = tuple(prover.roots(listed.commitments()))
     if built != posted:
         raise MemberListError("members", f"their trees have the roots {built}, and the chain has {posted}")
-    checked = _drawn(found.members, sample)
-    _check_members(checked, client, found.anchor_epoch)
-    return AuditedList(found, posted, len(checked))
+    checked = _drawn(listed.members, sample)
+    _check_members(checked, client, listed.anchor_epoch)
+    return AuditedList(listed, posted, len(checked))
 
 
 def _drawn(members: Sequence[Member], sample: int | None) -> list[Member]:

@@ -127,24 +127,24 @@ def read_list(document: bytes) -> MemberList:
         raise MemberListError("document", f"a field is missing or malformed: {problem}") from None
     if version != VERSION:
         raise MemberListError("version", f"it is {version!r}, and this package reads {VERSION}")
-    found = MemberList(chain_id, tier_proofs, policy, *epochs, members)
-    _require_order(found)
-    return found
+    listed = MemberList(chain_id, tier_proofs, policy, *epochs, members)
+    _require_order(listed)
+    return listed
 
 
-def _require_order(found: MemberList) -> None:
+def _require_order(listed: MemberList) -> None:
     """Refuse members that are not in order, appear twice, or share a commitment."""
-    buyers = [member.state.buyer.lower() for member in found.members]
+    buyers = [member.state.buyer.lower() for member in listed.members]
     if buyers != sorted(set(buyers)):
         raise MemberListError("members", "they are not sorted by address, or one appears twice")
-    if len({member.commitment for member in found.members}) != len(buyers):
+    if len({member.commitment for member in listed.members}) != len(buyers):
         raise MemberListError("members", "two have the same commitment")
     if len(buyers) > MOST_MEMBERS:
         raise MemberListError("members", f"there are {len(buyers)}, and a tree takes {MOST_MEMBERS}")
-    for place, member in enumerate(found.members):
+    for place, member in enumerate(listed.members):
         if member.state.tier.level < TIERS[0].level:
             raise MemberListError(f"members[{place}]", f"the tier {member.state.tier.value} has no group")
-        if member.from_epoch > found.epoch:
+        if member.from_epoch > listed.epoch:
             raise MemberListError(f"members[{place}]", f"its commitment counts from day {member.from_epoch} on")
 
 

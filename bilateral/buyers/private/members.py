@@ -191,6 +191,21 @@ def read_last_sizes(engine: Engine, policy: str) -> tuple[int, dict[str, int]] |
     return None if row is None else (row.epoch, json.loads(row.sizes))
 
 
+def read_last_groups(connection: Connection) -> list[tuple[str, int, dict[str, int]]]:
+    """Return each policy with a list, the last day of one, and the number of members of each group.
+
+    Args:
+        connection: The database.
+    """
+    table = tier_list.c
+    last = select(table.policy, func.max(table.epoch).label("epoch")).group_by(table.policy).subquery()
+    query = select(table.policy, table.epoch, table.sizes).join(
+        last, (table.policy == last.c.policy) & (table.epoch == last.c.epoch)
+    )
+    rows = connection.execute(query.order_by(table.policy)).all()
+    return [(row.policy, row.epoch, json.loads(row.sizes)) for row in rows]
+
+
 def _prepare(engine: Engine, client: Client, place: tuple[int, str, str, int], prover: Prover, now: int) -> StoredList:
     """Build and store the list of a day."""
     chain_id, registry, policy, epoch = place

@@ -92,8 +92,8 @@ class Prover:
             groups: The commitments of the members, in their order.
         """
         filled = [[str(member) for member in group] for group in groups if group]
-        found = iter(self._run({"operation": "roots", "groups": filled})["roots"] if filled else ())
-        return [int(next(found)) if group else EMPTY_ROOT for group in groups]
+        roots = iter(self._run({"operation": "roots", "groups": filled})["roots"] if filled else ())
+        return [int(next(roots)) if group else EMPTY_ROOT for group in groups]
 
     def prove(
         self, secret: bytes, members: Sequence[int], scope: int, message: int
@@ -125,13 +125,13 @@ class Prover:
         """Compare a file with its pinned hash."""
         try:
             with (self._folder / name).open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+                actual = hashlib.file_digest(file, "sha256").hexdigest()
         except FileNotFoundError:
             raise ProverMissingError(f"{name} is not in {self._folder}: run `bilateral buyer install-prover`") from None
-        if found != digest:
+        if actual != digest:
             advice = "run `bilateral buyer install-prover` again"
             raise ArtifactMismatchError(
-                f"{self._folder / name} has the hash {found}, not the pinned {digest}: {advice}"
+                f"{self._folder / name} has the hash {actual}, not the pinned {digest}: {advice}"
             )
 
     def _run(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
+from decimal import Decimal
 
 import ape
-import httpx
 import pytest
 from eth_account import Account
 
@@ -30,11 +31,14 @@ from bilateral.buyers.private.proving import fetch_list, identity_secret, join_t
 from bilateral.buyers.private.terms import EMPTY_ROOT, TierProof, private_agent_scope
 from bilateral.buyers.private.verifying import TierVerifier, on_chain
 from bilateral.reverts import ContractRevertError
+from bilateral.x402.discounts import BuyerPricing
+from bilateral.x402.tier_proofs import ProofDiscounts, proof_headers
 from scripts._build import ROOT
-from tests.api.world import served
 from tests.buyers.service.registry import BUYER, CHAIN, FACILITATOR, SELLER, SERVICE
-from tests.buyers.service.test_registry import engine, market, node, settings  # noqa: F401
+from tests.buyers.service.test_registry import engine, market, node, service, settings  # noqa: F401
 from tests.sdk.client.helpers import deploy
+from tests.x402.test_buyer_discounts import EXTRA, PRICE
+from tests.x402.test_tier_credentials import Request
 
 POLICY = "brp-1.0"
 HOLDER, OTHER_HOLDER = (Account.create().address for _ in range(2))
@@ -64,12 +68,6 @@ def deployment(market):
     proofs = deploy(market.web3, ape.project.BuyerTierProofs, market.deployment.buyers, verifier)
     market.deployment = replace(market.deployment, tier_proofs=proofs)
     return market.deployment
-
-
-@pytest.fixture(scope="module")
-def service(settings):
-    with served(settings) as url, httpx.Client(base_url=url, timeout=120) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")
@@ -207,6 +205,17 @@ def test_groups_are_shown_by_size_alone(service, posted):
     assert service.get("/api/tier-groups/none").status_code == 404
 
 
+def test_page_shows_the_size_of_the_groups_and_no_member(service, posted, document):
+    page = service.get("/private-tiers", headers={"Accept": "text/html"}).text
+    assert "too few to hide in" in page
+    content = service.get("/private-tiers.json").json()
+    assert [(group["tier"], group["members"]) for group in content["groups"]] == list(posted.sizes.items())
+    commitment = json.loads(document)["members"][0]["commitment"]
+    for secret in (BUYER.address, BUYER.address.lower(), commitment):
+        assert secret not in page
+        assert secret not in json.dumps(content)
+
+
 def test_list_is_the_same_for_everybody_and_cacheable(service, posted, document):
     answer = service.get(f"/api/tier-lists/{POLICY}/{posted.epoch}")
     assert (answer.content, answer.headers["Cache-Control"]) == (document, "public, max-age=86400, immutable")
@@ -239,3 +248,19 @@ def test_commitment_signed_by_somebody_else_is_refused(service, url, posted):
     assert (answer.status_code, answer.json()["code"]) == (401, "invalid_signature")
     answer = service.post(f"/api/buyer/{BUYER.address}/tier-member", json=body | {"commitment": "0"})
     assert answer.status_code == 422
+
+
+def test_payer_with_a_proof_pays_less_and_others_with_it_do_not(proof, market, deployment):
+    """The payer names itself. A payment by another account is refused before any money moves."""
+    discounts = ProofDiscounts({BuyerTier.VERIFIED: Decimal(5)}, verifier_for(deployment, on_chain(market.connect())))
+    pricing = BuyerPricing(lambda _: None, market.token, PRICE, EXTRA, proofs=discounts)
+    shown = proof_headers(proof)
+
+    def price(headers):
+        return int(asyncio.run(pricing.price(Request(headers))).amount)
+
+    for _ in range(2):
+        assert price(shown | {"X-Buyer-Address": HOLDER}) == PRICE * 95 // 100
+    assert price(shown | {"X-Buyer-Address": OTHER_HOLDER}) == PRICE
+    assert price(shown) == price({"X-Buyer-Address": HOLDER}) == PRICE
+    assert price({"Buyer-Tier-Proof": "?", "X-Buyer-Address": HOLDER}) == PRICE
