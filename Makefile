@@ -27,7 +27,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play setup compile prover clean test lint format test-interop prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-explorer bench-speed bench-retaliation evaluate packages dist licences vulnerabilities lock pictures deployed-registries
+.PHONY: help demo play setup compile prover clean test lint format test-interop prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-explorer bench-speed bench-retaliation market evaluate packages dist licences vulnerabilities lock pictures deployed-registries
 
 ##@ Try it
 

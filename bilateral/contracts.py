@@ -321,16 +321,7 @@ _ATTRIBUTES: Final[Mapping[Registry, str]] = {
 }
 """The attribute of `Deployment` that holds each registry's address."""
 
-_NAMES: Final[Mapping[str, str]] = {
-    "identity": Registry.IDENTITY,
-    "reputation": Registry.REPUTATION,
-    "ratings": Registry.BIDIRECTIONAL,
-    "authorized": Registry.AUTHORIZED,
-    "validation": Registry.VALIDATION,
-    "directory": Registry.COMPANION,
-    "buyers": Registry.BUYERS,
-    "tier_proofs": Registry.TIER_PROOFS,
-}
+_NAMES: Final[Mapping[str, str]] = {attribute: registry for registry, attribute in _ATTRIBUTES.items()}
 """The contract of a record that each attribute of `Deployment` is."""
 
 REGISTRY_ATTRIBUTES: Final = tuple(_NAMES)
