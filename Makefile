@@ -27,7 +27,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play setup compile prover clean test lint format test-interop prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-explorer bench-speed bench-retaliation market evaluate packages dist licences vulnerabilities lock pictures deployed-registries
+.PHONY: help demo play setup compile prover clean test test-all lint format test-interop prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-explorer bench-speed bench-retaliation market evaluate packages dist licences vulnerabilities lock pictures deployed-registries
 
 ##@ Try it
 
@@ -54,8 +54,11 @@ clean: ## Remove everything that was installed, compiled or cached.
 
 ##@ Check a change
 
-test: compile prover ## Run the whole test suite.
-	@$(BIN)/ape test --numprocesses auto --maxprocesses 4 $(TESTS)
+test: compile prover ## Run the test suite, or all tests of the files TESTS. What takes long is left to test-all.
+	@$(BIN)/ape test --numprocesses auto --maxprocesses 4 $(or $(TESTS),-m "not nightly")
+
+test-all: compile prover ## Run every test, as CI does each night.
+	@$(BIN)/ape test --numprocesses auto --maxprocesses 4
 
 lint: compile ## Check style, types, format and plain words.
 	@$(BIN)/ruff check $(PYTHON_SOURCES)

@@ -11,6 +11,8 @@ from bilateral.explorer import rendering
 from tests.api.world import ALICE, DAVE, ERIN, FRANK
 from tests.explorer.html import Page
 
+pytestmark = pytest.mark.one_engine
+
 PATHS = (
     "/",
     "/method",
