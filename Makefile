@@ -34,7 +34,7 @@ ONLY := contracts/
 help: ## List the targets.
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: setup prover ## Start a local chain, deploy every registry, and play one whole story.
+demo: setup ## Start a local chain, deploy every registry, and play one whole story.
 	@$(BIN)/ape run demo
 
 play: setup ## Run a local chain with an economy that goes on, and show it on web pages. Ctrl-C stops all.

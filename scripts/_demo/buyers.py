@@ -12,7 +12,6 @@ import requests
 from bilateral.buyer_terms import BuyerTier, policy_hash
 from bilateral.buyers.policies import BRP, INDEPENDENT
 from scripts._demo.bazaar import DOLLAR, PRICE, Bazaar, price_in, required_in
-from scripts._demo.private_tiers import prove_privately
 from scripts._x402 import serving
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ def play(stage: Stage) -> None:
         _wash(bazaar)
         _anchor(bazaar)
         _show_credential(bazaar)
-        prove_privately(bazaar, (_BUYER, _WASHER))
 
 
 def _open(bazaar: Bazaar) -> int:
