@@ -1,4 +1,7 @@
-"""The steps of `bilateral index verify`: rows against logs, owners against registries, derived tables against rows."""
+"""The steps of `bilateral index verify`: rows against logs, owners against registries, derived tables against rows.
+
+Its modules are those of the extra `index`.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from bilateral.query.changes import Change, changes_of
 from bilateral.query.distribution import TENTHS, distribution
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
 from bilateral.query.findings import Finding, TrustScore, findings_about, trust_scores
-from bilateral.query.identities import OtherIdentity, other_identities
+from bilateral.query.identities import OtherIdentity, SolanaIdentity, other_identities, solana_identities
 from bilateral.query.latest import LatestRating, latest_ratings
 from bilateral.query.names import names_of
 from bilateral.query.neighbourhood import Edge, neighbourhood
@@ -122,6 +122,7 @@ class AgentPage:
         activity: Its ratings by day.
         changes: Its history: transfers, wallets and files.
         others: The agents that its file names as the same one.
+        on_solana: Those on Solana. They are claims, because the index does not read that chain.
         findings: The findings of trust analysis that name its accounts.
         scores: Its scores without false ratings.
         buyers: The records of its owner and wallet as buyers.
@@ -146,6 +147,7 @@ class AgentPage:
     activity: Activity
     changes: tuple[Change, ...]
     others: tuple[OtherIdentity, ...]
+    on_solana: tuple[SolanaIdentity, ...]
     findings: tuple[AgentFinding, ...]
     scores: tuple[TrustScore, ...]
     buyers: tuple[BuyerRecord, ...]
@@ -240,6 +242,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         activity=activity(recent, rating_times(connection, key), progress.block_time),
         changes=changes_of(connection, key),
         others=other_identities(connection, key, agent.owner),
+        on_solana=solana_identities(connection, key),
         findings=tuple(AgentFinding(*involvement) for involvement in findings_about(*place, accounts)),
         scores=scores,
         buyers=buyer_records(connection, (progress,), accounts),

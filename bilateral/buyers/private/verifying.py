@@ -149,7 +149,7 @@ def on_chain(client: Client) -> Verification:
 
     def verify(proof: TierProof, scope: bytes, message: bytes) -> None:
         try:
-            client.verify_tier(proof.arguments, proof.policy, proof.minimum, proof.epoch, scope, message)
+            client.verify_tier(*proof.arguments, proof.policy, proof.minimum, proof.epoch, scope, message)
         except ContractRevertError as refusal:
             raise TierProofRefusedError(refusal.reason, str(refusal)) from None
 

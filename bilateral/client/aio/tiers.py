@@ -47,7 +47,8 @@ class AsyncTierMethods(AsyncRunner):
 
     async def verify_tier(  # noqa: PLR0913, PLR0917  # the contract's own arguments
         self,
-        proof: tuple[int, Sequence[int]],
+        nullifier: int,
+        points: Sequence[int],
         policy: bytes | str,
         minimum: BuyerTier,
         epoch: int,
@@ -59,7 +60,8 @@ class AsyncTierMethods(AsyncRunner):
         Count it by its nullifier: the contract does not.
 
         Args:
-            proof: The nullifier and the eight coordinates of the proof's points.
+            nullifier: The proof's nullifier.
+            points: The eight coordinates of its points.
             policy: The hash of the scoring policy's name.
             minimum: The lowest tier that passes.
             epoch: The UTC day of the roots: today or yesterday.
@@ -69,4 +71,4 @@ class AsyncTierMethods(AsyncRunner):
         Raises:
             ContractRevertError: The contract refuses: `epoch_over`, `unknown_root`, `proof_malformed`, `proof_refused`.
         """
-        await self._run(tiers.verify(self._state, proof, policy, minimum, epoch, scope, message))
+        await self._run(tiers.verify(self._state, nullifier, points, policy, minimum, epoch, scope, message))

@@ -54,7 +54,8 @@ def roots_of(state: ClientState, policy: bytes | str, epoch: int) -> Operation[t
 
 def verify(  # noqa: PLR0913, PLR0917  # the contract's own arguments
     state: ClientState,
-    proof: tuple[int, Sequence[int]],
+    nullifier: int,
+    points: Sequence[int],
     policy: bytes | str,
     minimum: BuyerTier,
     epoch: int,
@@ -63,7 +64,6 @@ def verify(  # noqa: PLR0913, PLR0917  # the contract's own arguments
 ) -> Operation[None]:
     """See `Client.verify_tier`."""
     deployment = yield from registries.connect(state)
-    nullifier, points = proof
     words = [hash_bytes(policy, "a policy"), hash_bytes(scope, "a scope"), hash_bytes(message, "a message")]
     arguments: tuple[Any, ...] = (
         {"nullifier": nullifier, "points": list(points)},

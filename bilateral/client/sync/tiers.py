@@ -46,7 +46,8 @@ class TierMethods(Runner):
 
     def verify_tier(  # noqa: PLR0913, PLR0917  # the contract's own arguments
         self,
-        proof: tuple[int, Sequence[int]],
+        nullifier: int,
+        points: Sequence[int],
         policy: bytes | str,
         minimum: BuyerTier,
         epoch: int,
@@ -58,7 +59,8 @@ class TierMethods(Runner):
         Count it by its nullifier: the contract does not.
 
         Args:
-            proof: The nullifier and the eight coordinates of the proof's points.
+            nullifier: The proof's nullifier.
+            points: The eight coordinates of its points.
             policy: The hash of the scoring policy's name.
             minimum: The lowest tier that passes.
             epoch: The UTC day of the roots: today or yesterday.
@@ -68,4 +70,4 @@ class TierMethods(Runner):
         Raises:
             ContractRevertError: The contract refuses: `epoch_over`, `unknown_root`, `proof_malformed`, `proof_refused`.
         """
-        self._run(tiers.verify(self._state, proof, policy, minimum, epoch, scope, message))
+        self._run(tiers.verify(self._state, nullifier, points, policy, minimum, epoch, scope, message))

@@ -608,9 +608,9 @@ def get_tier_roots(world):
 
 @scenario
 def verify_tier(world):
-    proof, words = (1, [1] * 8), [bytes(32)] * 2
+    words = [bytes(32)] * 2
     with pytest.raises(ContractRevertError, match="EpochOver"):
-        world.owner.verify_tier(proof, policy_hash("brp-1.0"), BuyerTier.TRUSTED, 1, *words)
+        world.owner.verify_tier(1, [1] * 8, policy_hash("brp-1.0"), BuyerTier.TRUSTED, 1, *words)
 
 
 @scenario
