@@ -66,7 +66,7 @@ def verify(  # noqa: PLR0913, PLR0917  # the contract's own arguments
     deployment = yield from registries.connect(state)
     words = [hash_bytes(policy, "a policy"), hash_bytes(scope, "a scope"), hash_bytes(message, "a message")]
     arguments: tuple[Any, ...] = (
-        {"nullifier": nullifier, "points": list(points)},
+        (nullifier, list(points)),
         *(words[0], minimum.level, checked_uint(epoch, 64, "an epoch"), *words[1:]),
     )
     data = registries.calldata(Registry.TIER_PROOFS, "verifyTier", arguments)
