@@ -51,6 +51,12 @@ def add_commands(app: typer.Typer) -> None:
     command(app, "install-prover", "bilateral buyer install-prover", is_local=True)(install)
     command(app, "join-tiers", f"bilateral buyer join-tiers --chain-id 8453 {_TO} --account buyer", signs=True)(join)
     command(app, "post-tiers", "bilateral buyer post-tiers --account attestor", signs=True)(post)
+    command(
+        app,
+        "post-roots",
+        "bilateral buyer post-roots 20781 --root 1815… --root 77… --root 1 --account attestor",
+        writes=True,
+    )(post_roots)
     command(app, "audit-tiers", f"bilateral buyer audit-tiers {_TO}")(audit)
     command(
         app,
@@ -58,7 +64,7 @@ def add_commands(app: typer.Typer) -> None:
         f"bilateral buyer prove-tier {_HOLDER} --tier trusted --gate {_HOLDER} {_TO} --account buyer",
         signs=True,
     )(prove)
-    command(app, "verify-tier", f"bilateral buyer verify-tier {_HOLDER} proof.json --gate {_HOLDER}")(verify)
+    command(app, "verify-tier", f"bilateral buyer verify-tier proof.json --holder {_HOLDER} --gate {_HOLDER}")(verify)
 
 
 def install(
@@ -114,9 +120,30 @@ def post(invocation: Invocation, policy: Policy = "brp-1.0", database: Database 
     )
 
 
+def post_roots(
+    invocation: Invocation,
+    epoch: Annotated[
+        int, typer.Argument(metavar="EPOCH", help="The UTC day, in days since 1970-01-01.", show_default=False)
+    ],
+    roots: Annotated[
+        list[str],
+        typer.Option("--root", metavar="NUMBER", help="The root for verified, trusted, premium.", show_default=False),
+    ],
+    policy: Policy = "brp-1.0",
+) -> None:
+    """Post three roots that another program computed, as the attestor. Nobody can replace them."""
+    from bilateral.buyer_terms import policy_hash  # noqa: PLC0415  # slow to import
+
+    if not all(root.isascii() and root.isdecimal() for root in roots):
+        raise InvalidArgumentError("a root is a decimal number")
+    numbers = [int(root) for root in roots]
+    invocation.write("Roots posted", lambda client: client.post_tier_roots(epoch, policy_hash(policy), numbers))
+
+
 def audit(invocation: Invocation, service: Service, policy: Policy = "brp-1.0", epoch: Day = None) -> None:
     """Check a day's list of members against the chain: trees, anchored states, and the members' signatures."""
     _require_private()
+    from bilateral.buyer_terms import policy_hash  # noqa: PLC0415  # slow to import
     from bilateral.buyers.private.audit import audit_list  # noqa: PLC0415  # slow to import
     from bilateral.buyers.private.prover import Prover  # noqa: PLC0415
     from bilateral.buyers.private.proving import fetch_list  # noqa: PLC0415
@@ -125,11 +152,13 @@ def audit(invocation: Invocation, service: Service, policy: Policy = "brp-1.0", 
     document = fetch_list(service, policy, epoch_of() if epoch is None else epoch)
     with invocation.reading() as client:
         audited = audit_list(document, client, Prover())
+        roots = client.get_tier_roots(policy_hash(policy), audited.members.epoch)
     invocation.output.result(
         {
             "epoch": audited.members.epoch,
             "anchor_epoch": audited.members.anchor_epoch,
             "members": dict(audited.sizes),
+            "roots": list(map(str, roots or ())),
             "checked": audited.checked,
             "agrees": True,
         },
@@ -177,9 +206,14 @@ def prove(  # noqa: PLR0913, PLR0917  # one an option
 
 def verify(
     invocation: Invocation,
-    holder: Holder,
     proof: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A proof that prove-tier wrote; - is the standard input.")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A proof that prove-tier wrote; - is the standard input.", show_default=False
+        ),
+    ],
+    holder: Annotated[
+        str, typer.Option("--holder", metavar="ADDRESS", help="The account that uses the proof.", show_default=False)
     ],
     gate: Gate,
     request: RequestHash = "0x" + "00" * 32,
@@ -187,14 +221,15 @@ def verify(
     """Check a private proof of a tier by the contract, as a call. It is not counted: the gate does that."""
     _require_private()
     from bilateral.buyers.private.terms import TierProof, private_gate_scope, use_message  # noqa: PLC0415
-    from bilateral.buyers.private.verifying import on_chain  # noqa: PLC0415
     from bilateral.cli.terms import bytes_of, object_of  # noqa: PLC0415
 
     fields = object_of(invocation.read_file(proof), "policy", "tier", "epoch", "merkleTreeDepth", "nullifier", "points")
     claimed = TierProof.from_json(fields)
     with invocation.reading() as client:
         scope = private_gate_scope(client.get_deployment().chain_id, gate, claimed.policy, claimed.epoch)
-        on_chain(client)(claimed, scope, use_message(holder, bytes_of(request, "--request")))
+        message = use_message(holder, bytes_of(request, "--request"))
+        policy, day = claimed.policy, claimed.epoch
+        client.verify_tier(*claimed.arguments, policy, claimed.minimum, day, scope, message)
     invocation.output.result(
         {"tier": claimed.minimum, "epoch": claimed.epoch, "nullifier": str(claimed.nullifier), "is_valid": True}
     )
