@@ -31,7 +31,7 @@ from bilateral.x402.keys import InteractionKey, RemoteKey, check_key
 from bilateral.x402.payments import is_ambiguous
 from bilateral.x402.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES, Profile
 from bilateral.x402.reservations import Reservations, payment_key
-from bilateral.x402.types import ClientAgent, InteractionData
+from bilateral.x402.types import X402_VERSION, ClientAgent, InteractionData
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("bilateral.x402")
 
-X402_VERSION: Final = 2
 BEFORE_HANDLER: Final = "before-handler"
 SETTLEMENT_PENDING: Final = "settlement_pending"
 WITHOUT_TRANSACTIONS: Final = frozenset({"batch-settlement"})

@@ -22,6 +22,9 @@ REPUTATION_8004: Final = "8004-reputation"
 VERSION: Final = "1.0.0"
 """The version of the extension that this package writes. It reads every version 1."""
 
+X402_VERSION: Final = 2
+"""The version of x402 whose prices and payments have these headers."""
+
 MAX_REGISTRATIONS: Final = 32
 
 _VERSION = re.compile(r"([0-9]{1,6})\.[0-9]{1,6}\.[0-9]{1,6}")
