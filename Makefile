@@ -165,7 +165,7 @@ bench-retaliation: setup ## Measure in a market how many bad experiences open an
 evaluate: setup ## Measure the trust analysis on worlds and on the data in DATA, and write docs/trust-figures.md.
 	@$(BIN)/python -m bench.trust $(DATA)
 
-market: setup ## Play markets whose buyers follow each policy, with attackers who search against it, and print the measures.
+market: setup ## Play markets whose buyers follow each policy, with attackers who search against it; write docs/decisions.md. Takes an hour.
 	@$(BIN)/python -m bench.market
 
 docs: setup ## Build the documentation site into .cache/site-html/, and fail at a dead link or anchor.
