@@ -9,8 +9,8 @@ from bilateral.events import TierRootsPosted
 from bilateral.index.tables import payments, schema
 from bilateral.index.tables.partitions import create_partitions
 
-revision = "0026"
-down_revision = "0025"
+revision = "0027"
+down_revision = "0026"
 
 
 def upgrade() -> None:
