@@ -66,7 +66,10 @@ def bars(figures: dict[str, Any]) -> str:
         "| measure | figure | must | | aim | |",
         "|---|---:|---:|---|---:|---|",
     ]
-    for bar in _bars(figures):
+    reached = _bars(figures)
+    if not reached:
+        return "\n## The bars\n\nThe recorded run has no figures of our standing: run `make market`.\n"
+    for bar in reached:
         sign = "≥" if bar.is_least else "≤"
         shown = f"{bar.mean:.2f}" + (f" (at worst {bar.worst:.2f})" if abs(bar.worst - bar.mean) > 0.005 else "")  # noqa: PLR2004
         lines.append(
