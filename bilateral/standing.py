@@ -59,7 +59,7 @@ class Reason:
 
     code: str
     amount: float | None = None
-    figures: Mapping[str, Any] = field(default_factory=dict)
+    figures: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

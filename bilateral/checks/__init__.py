@@ -26,9 +26,10 @@ if TYPE_CHECKING:
         UnknownChainError,
         UnknownRegistryError,
     )
+    from bilateral.checks.live import LiveCheck, OtherRegistration, check_solana_server
     from bilateral.checks.policy import Newcomers, Policy, Trust, read_policy
     from bilateral.checks.presets import PolicyName
-    from bilateral.checks.seams import BuyerRecord, BuyerRecords, Finding, Findings, FoundFindings
+    from bilateral.checks.seams import BuyerRecord, BuyerRecords, Finding, Findings, FoundFindings, ProvenTier
     from bilateral.checks.server import Payment, check_server
     from bilateral.checks.stored import stored_findings
     from bilateral.checks.verdicts import Check, Code, EventEvidence, FileEvidence, Reason, Severity, Verdict
@@ -49,12 +50,15 @@ __all__ = [
     "FindingsNotHeldError",
     "FoundFindings",
     "HistoryTooLongError",
+    "LiveCheck",
     "Newcomers",
     "OtherHistoryError",
+    "OtherRegistration",
     "Payment",
     "PaymentsNotHeldError",
     "Policy",
     "PolicyName",
+    "ProvenTier",
     "Reason",
     "Severity",
     "Trust",
@@ -64,6 +68,7 @@ __all__ = [
     "Verdict",
     "check_client",
     "check_server",
+    "check_solana_server",
     "read_policy",
     "snapshot",
     "stored_findings",
@@ -84,11 +89,14 @@ _MODULES: Final = {
     "FindingsNotHeldError": "bilateral.checks.errors",
     "FoundFindings": "bilateral.checks.seams",
     "HistoryTooLongError": "bilateral.checks.errors",
+    "LiveCheck": "bilateral.checks.live",
     "Newcomers": "bilateral.checks.policy",
     "OtherHistoryError": "bilateral.checks.errors",
+    "OtherRegistration": "bilateral.checks.live",
     "Payment": "bilateral.checks.server",
     "PaymentsNotHeldError": "bilateral.checks.errors",
     "Policy": "bilateral.checks.policy",
+    "ProvenTier": "bilateral.checks.seams",
     "PolicyName": "bilateral.checks.presets",
     "Reason": "bilateral.checks.verdicts",
     "Severity": "bilateral.checks.verdicts",
@@ -99,6 +107,7 @@ _MODULES: Final = {
     "Verdict": "bilateral.checks.verdicts",
     "check_client": "bilateral.checks.client",
     "check_server": "bilateral.checks.server",
+    "check_solana_server": "bilateral.checks.live",
     "read_policy": "bilateral.checks.policy",
     "snapshot": "bilateral.index.store.database",
     "stored_findings": "bilateral.checks.stored",

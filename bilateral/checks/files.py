@@ -15,6 +15,7 @@ from bilateral.index.files.hosts import domain_uri, file_id_of, secure_host, wel
 from bilateral.index.tables import files as schema
 from bilateral.index.tables.files import Kind, State
 from bilateral.index.tables.unindexed import newest_first, unindexed
+from bilateral.query.identities import solana_agent
 from bilateral.query.prepared import Prepared, at_most
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.checks.moments import Moment
+    from bilateral.identifiers import GlobalAgentId
 
 _MOST_CLAIMS: Final = 500
 
@@ -62,6 +64,7 @@ class RegistrationFacts:
         is_confirmed: True if the file names the agent.
         names_others: True if the file names agents.
         domains: The domains of its services.
+        on_solana: The agents on Solana that it names. Nothing proves them here.
     """
 
     sight: Sight
@@ -72,6 +75,7 @@ class RegistrationFacts:
     is_confirmed: bool = False
     names_others: bool = False
     domains: tuple[Domain, ...] = ()
+    on_solana: tuple[GlobalAgentId, ...] = ()
 
 
 def newest_sight(registration: RegistrationFacts | None, domains: Iterable[Domain]) -> int:
@@ -123,6 +127,7 @@ def registration_of(
         is_confirmed,
         names_others,
         _domains(connection, moment, (identity, agent_id), sight, domains, is_confirmed=is_confirmed),
+        _on_solana(claims),
     )
 
 
@@ -244,6 +249,13 @@ def _claims(
         if connection.execute(known).first() is None:
             raise FileNotHeldError("", moment.block)
     return _named_by(rows, moment, identity, agent_id)
+
+
+def _on_solana(claims: Sequence[Any]) -> tuple[GlobalAgentId, ...]:
+    """Return the agents on Solana among the claims of a file, in their order."""
+    ordered = sorted((row for row in claims if row.agent_id is not None), key=attrgetter("position"))
+    named = (solana_agent(row.text, int(row.agent_id)) for row in ordered)
+    return tuple(dict.fromkeys(agent for agent in named if agent is not None))
 
 
 def _named_by(claims: Sequence[Any], moment: Moment, identity: str, agent_id: int) -> tuple[bool, bool]:

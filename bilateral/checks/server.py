@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 _ONE_BY_ONE: Final = 8
 _MOST_REVIEWERS: Final = 10
+_MOST_CLAIMS: Final = 5
 _HASH_REASONS: Final = frozenset({"hash_mismatch", "cid_mismatch"})
 
 
@@ -218,6 +219,9 @@ def _judge_content(reasons: Reasons, facts: RegistrationFacts, payment: Payment 
         reasons.add(Code.FILE_UNPROTECTED, "The registration file has no hash: its server can change it.", evidence)
     if facts.active is False:
         reasons.add(Code.INACTIVE, "The registration file says that the agent is not in use.", evidence)
+    for agent in facts.on_solana[:_MOST_CLAIMS]:
+        sentence = f"The agent claims to be {agent} on Solana too, which a live check can prove."
+        reasons.add(Code.ALSO_CLAIMED, sentence, evidence)
     if payment is not None and facts.x402_support is not True:
         reasons.add(
             Code.PAYMENT_NOT_OFFERED, "The registration file does not say that the agent takes x402 payments.", evidence

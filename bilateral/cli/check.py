@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.errors import ExitCode, UsageProblemError
+from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.index import Database, require_extra
 from bilateral.cli.invocation import Invocation
+from bilateral.cli.live_check import EXITS, show_live
 from bilateral.cli.options import command, make_group
+from bilateral.cli.solana import SOLANA_NODE_VARIABLE
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ app = make_group("check")
 _SECONDS: Final = 30.0
 """Seconds that a check may take."""
 
-_EXITS: Final = {"accept": ExitCode.DONE, "caution": ExitCode.CAUTION, "decline": ExitCode.DECLINE}
 _SOURCES: Final = {"server": ("files", "analysis"), "client": ("payments", "analysis")}
 _HASH: Final = re.compile("0x[0-9a-fA-F]{64}")
 
@@ -61,6 +62,15 @@ TrustAgents = Annotated[
     list[str] | None,
     typer.Option("--trust-agent", metavar="AGENT", help="Count the ratings of this agent; may be repeated."),
 ]
+Live = Annotated[
+    bool, typer.Option("--live", help="Ask nodes instead of an index. So far for agents on Solana, whom no index has.")
+]
+SolanaNode = Annotated[
+    str | None,
+    typer.Option(
+        "--solana-node", envvar=SOLANA_NODE_VARIABLE, metavar="URL", help="The node of Solana that --live asks."
+    ),
+]
 NoFindings = Annotated[bool, typer.Option("--no-findings", help="Leave out the findings of trust analysis.")]
 
 
@@ -70,13 +80,19 @@ NoFindings = Annotated[bool, typer.Option("--no-findings", help="Leave out the f
     "bilateral check server 8453:247 --pay-to 0x8004B663056A597Dffe9eCcC1965A193B7388713",
     "bilateral check server 8453:247 --policy policy.toml --json",
     "bilateral check server 8453:247 --at-block 31204111",
+    "bilateral check server solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1:7v91N7iZ9mNicL8WfG6cgSCKyRXydQjLh6UYBWwm6y1Q "
+    "--live --solana-node https://api.devnet.solana.com",
     is_local=True,
 )
 def check_server_command(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     agent: Annotated[
         str,
-        typer.Argument(metavar="AGENT", help="The server: 8453:247 or eip155:8453:0x…#247.", show_default=False),
+        typer.Argument(
+            metavar="AGENT",
+            help="The server: 8453:247, eip155:8453:0x…#247, or with --live solana:<chain>:<mint>.",
+            show_default=False,
+        ),
     ],
     pay_to: Annotated[
         str | None, typer.Option("--pay-to", metavar="ADDRESS", help="The account that a payment would go to.")
@@ -100,9 +116,18 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # one a setting
     repeat: Repeat = None,
     no_findings: NoFindings = False,
     database: Database = None,
+    live: Live = False,
+    solana_node: SolanaNode = None,
 ) -> None:
     """Check a server before paying it. The exit code is 0 for accept, 12 for caution, 13 for decline."""
     require_extra()
+    if live or agent.startswith("solana:"):
+        of_index = (payment_chain, for_client, at_block, history, repeat, database)
+        if any(option is not None for option in of_index):
+            raise UsageProblemError("a live check has no index: leave its options out, as --at-block and --database")
+        chosen = _policy(policy, minimum_rating, trust, trust_agents)
+        show_live(invocation, agent, is_live=live, node=solana_node, pay_to=pay_to, policy=chosen)
+        return
     from bilateral.checks import Payment, check_server, stored_findings  # noqa: PLC0415  # slow to import
 
     if pay_to is None and payment_chain is not None:
@@ -260,5 +285,5 @@ def _show(invocation: Invocation, check: Check) -> None:
         "rating": check.figures.get("rating"),
     }
     invocation.output.result(check, title=f"Check of a {check.side}", view=view)
-    if code := _EXITS[check.verdict.value]:
+    if code := EXITS[check.verdict.value]:
         raise typer.Exit(code)

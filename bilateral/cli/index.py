@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.errors import UsageProblemError
+from bilateral.cli.errors import UsageProblemError, unknown_chain
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.errors import MissingExtraError
@@ -208,11 +208,6 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     invocation.output.result(verified, title="Equal" if verified["is_equal"] else "Different")
     if not verified["is_equal"]:
         raise typer.Exit(1)
-
-
-def unknown_chain(chain_id: int) -> UsageProblemError:
-    """Return the error that the database has no rows of a chain."""
-    return UsageProblemError(f"the database has no chain {chain_id}; see bilateral index status")
 
 
 @command(app, "rebuild", "bilateral index rebuild --chain-id 8453", is_local=True)

@@ -13,12 +13,13 @@ from bilateral.explorer.listing import authorizing
 from bilateral.query.agents import Agent, RatingSummary
 from bilateral.query.agents import agent as read_agent
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
+from bilateral.query.blind import SealedPair, sealed_pairs_of
 from bilateral.query.chains import ChainProgress, chains
 from bilateral.query.changes import Change, changes_of
 from bilateral.query.distribution import TENTHS, distribution
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
 from bilateral.query.findings import Finding, TrustScore, findings_about, trust_scores
-from bilateral.query.identities import OtherIdentity, other_identities
+from bilateral.query.identities import OtherIdentity, SolanaIdentity, other_identities, solana_identities
 from bilateral.query.latest import LatestRating, latest_ratings
 from bilateral.query.names import names_of
 from bilateral.query.neighbourhood import Edge, neighbourhood
@@ -115,6 +116,7 @@ class AgentPage:
         authorized: The newest feedback that its owner authorised.
         received: The newest ratings by servers that it received.
         given: The newest ratings that it gave as a server.
+        sealed: The newest pairs that it sealed with others, and that are not open on both sides.
         validations: Its newest validations.
         shares: Shares that say how much its ratings are worth.
         authorizing: The registries of feedback that its owner authorises.
@@ -122,6 +124,7 @@ class AgentPage:
         activity: Its ratings by day.
         changes: Its history: transfers, wallets and files.
         others: The agents that its file names as the same one.
+        on_solana: Those on Solana. They are claims, because the index does not read that chain.
         findings: The findings of trust analysis that name its accounts.
         scores: Its scores without false ratings.
         buyers: The records of its owner and wallet as buyers.
@@ -139,6 +142,7 @@ class AgentPage:
     authorized: tuple[AuthorizedFeedback, ...]
     received: tuple[Rating, ...]
     given: tuple[Rating, ...]
+    sealed: tuple[SealedPair, ...]
     validations: tuple[Validation, ...]
     shares: tuple[Share, ...]
     authorizing: tuple[str, ...]
@@ -146,6 +150,7 @@ class AgentPage:
     activity: Activity
     changes: tuple[Change, ...]
     others: tuple[OtherIdentity, ...]
+    on_solana: tuple[SolanaIdentity, ...]
     findings: tuple[AgentFinding, ...]
     scores: tuple[TrustScore, ...]
     buyers: tuple[BuyerRecord, ...]
@@ -214,6 +219,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     progress = next(chain for chain in chains(connection) if chain.chain_id == key.chain_id)
     received = ratings_of(connection, key, Direction.RECEIVED, limit=_ROWS).items
     ratings_given = ratings_of(connection, key, Direction.GIVEN, limit=_ROWS).items
+    sealed = tuple(pair for pair in sealed_pairs_of(connection, key, limit=_ROWS).items if pair.missing)
     edges = _with_servers(neighbourhood(connection, key, limit=_EDGES).edges, received)
     feedback = feedback_of(connection, key, FeedbackFilter(include_revoked=True), limit=_ROWS).items
     recent = recent_feedback(connection, key)
@@ -222,6 +228,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     scores = trust_scores(*place, {str(key.agent_id), *accounts})
     owned = authorizing(registries, key)
     named = {edge.agent for edge in edges} | {edge.server for edge in received} | {edge.agent for edge in ratings_given}
+    named |= {side for pair in sealed for side in (pair.client, pair.server)}
     return AgentPage(
         agent=agent,
         as_server=side_view(connection, key, agent, "server"),
@@ -233,6 +240,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         authorized=authorized_feedback_of(connection, key, limit=_ROWS).items,
         received=received,
         given=ratings_given,
+        sealed=sealed,
         validations=validations_of(connection, key, limit=_ROWS).items,
         shares=shares(recent, payment_states(connection, key, recent), edges, agent.ratings, scores),
         authorizing=owned,
@@ -240,6 +248,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         activity=activity(recent, rating_times(connection, key), progress.block_time),
         changes=changes_of(connection, key),
         others=other_identities(connection, key, agent.owner),
+        on_solana=solana_identities(connection, key),
         findings=tuple(AgentFinding(*involvement) for involvement in findings_about(*place, accounts)),
         scores=scores,
         buyers=buyer_records(connection, (progress,), accounts),

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
         TransactionSigner,
     )
     from bilateral.documents import FeedbackFile
-    from bilateral.x402.verdicts import Verification
+    from bilateral.x402.types import AgentRegistration, InteractionData
+    from bilateral.x402.verdicts import Payment, Verification
 
 MAX_HUMAN: Final = 100
 """The highest feedback in human terms; the lowest is 0."""
@@ -74,10 +75,7 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
             second tag is not that of the profile `reputation`.
         SignerFailedError: The key does not sign.
     """
-    failed = [name for name in _REQUIRED if verification.outcome(name) is not Outcome.PASSED]
-    interaction, registration, payment = verification.interaction, verification.registration, verification.payment
-    if failed or interaction is None or registration is None or payment is None:
-        raise InvalidArgumentError(f"feedback needs a verified payment and signature; not passed: {', '.join(failed)}")
+    interaction, registration, payment = required_parts(verification)
     if signer.address.lower() != payment.payer.lower():
         raise InvalidArgumentError(f"{payment.payer} paid, so {signer.address} cannot give feedback for it")
     stored = FeedbackValue(value, decimals)
@@ -103,6 +101,19 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
         "endpoint": endpoint,
         "feedback_file": file,
     }
+
+
+def required_parts(verification: Verification) -> tuple[InteractionData, AgentRegistration, Payment]:
+    """Return statement, agent and payment of a verification that allows feedback.
+
+    Raises:
+        InvalidArgumentError: A required check did not pass.
+    """
+    failed = [name for name in _REQUIRED if verification.outcome(name) is not Outcome.PASSED]
+    interaction, registration, payment = verification.interaction, verification.registration, verification.payment
+    if failed or interaction is None or registration is None or payment is None:
+        raise InvalidArgumentError(f"feedback needs a verified payment and signature; not passed: {', '.join(failed)}")
+    return interaction, registration, payment
 
 
 def give_paid_feedback(  # noqa: PLR0913  # as paid_feedback

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scripts._demo import (
     authorized,
+    blind,
     buyers,
     companion,
     identity,
@@ -13,6 +14,7 @@ from scripts._demo import (
     reputation,
     ring,
     service,
+    solana,
     validation,
 )
 
@@ -25,8 +27,10 @@ CHAPTERS = [
     reputation.play,
     validation.play,
     ratings.play,
+    blind.play,
     companion.play,
     index.play,
     ring.play,
     service.play,
+    solana.play,
 ]

@@ -8,6 +8,8 @@ import pytest
 
 from tests.api.world import ALICE, TREASURY
 
+pytestmark = pytest.mark.one_engine
+
 
 def test_an_agent_is_found_by_every_published_form_of_its_id(api, api_world):
     identity = api_world.deployment.identity

@@ -15,6 +15,8 @@ from hypothesis.strategies import lists, text, tuples
 from bilateral.api.answers import _cell, _csv, _json_lines
 from tests.api.world import FORMULA_TAG
 
+pytestmark = pytest.mark.one_engine
+
 
 def rows(response):
     assert response.headers["content-type"] == "text/csv; charset=utf-8"

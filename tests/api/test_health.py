@@ -11,6 +11,8 @@ from bilateral.api.recent import Recent
 from bilateral.query.chains import chains
 from bilateral.query.readers import Reader
 
+pytestmark = pytest.mark.one_engine
+
 
 def test_a_service_at_the_head_is_ready(api):
     assert api.get("/healthz").json() == {"status": "ok"}

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.one_engine
+
 MANY = 20_000
 
 

@@ -15,6 +15,8 @@ from bilateral.api.settings import ApiSettings
 from bilateral.errors import InvalidArgumentError
 from tests.api.world import ALICE, BOB
 
+pytestmark = pytest.mark.one_engine
+
 
 def problem(response):
     assert response.headers["content-type"] == "application/problem+json"

@@ -9,6 +9,7 @@ from decimal import Decimal
 import pytest
 
 from bilateral.checks import HistoryTooLongError, Newcomers, Payment, Policy, Trust, UnknownAgentError, Verdict, agents
+from bilateral.solana.addresses import MAINNET, SATI
 from tests.checks.ledger import (
     CHAIN_ID,
     IDENTITY,
@@ -278,3 +279,14 @@ def test_agent_that_does_not_exist_is_an_error(ledger):
 )
 def test_agent_is_named_in_every_published_form(praised, form):
     assert praised.server(form).agent == f"{CHAIN_ID}:1"
+
+
+def test_registration_on_solana_is_a_claim(ledger):
+    """The index has it from the file alone, so a live check must prove it."""
+    mint, registry = "7v91N7iZ9mNicL8WfG6cgSCKyRXydQjLh6UYBWwm6y1Q", f"{MAINNET}:{SATI}"
+    elsewhere = {"agentId": mint, "agentRegistry": registry}
+    ledger.block(registered(1, OWNER, data_uri(registrations=[*naming(), elsewhere])))
+    ledger.settle()
+    (reason,) = [reason for reason in ledger.server().reasons if reason.code == "also_claimed"]
+    assert reason.severity == "note"
+    assert f"{registry}#{mint} on Solana" in reason.sentence

@@ -23,6 +23,7 @@ from bilateral.index.store.rows import rows_of
 from bilateral.index.tables import analysis, schema
 from bilateral.index.tables.batches import Batch, Block
 from bilateral.index.tables.payments import payment, payment_cursor
+from bilateral.solana.addresses import MAINNET, SATI
 
 KINDS = {
     IDENTITY: Registry.IDENTITY,
@@ -139,6 +140,7 @@ CLAIMS = {
 client whose text is not a hash."""
 
 BASE, LOCAL = 8453, 31337
+MINT = "7v91N7iZ9mNicL8WfG6cgSCKyRXydQjLh6UYBWwm6y1Q"
 
 
 def evidence_index(database):
@@ -153,6 +155,9 @@ def evidence_index(database):
     others = [
         {"agentId": 7, "agentRegistry": registries[LOCAL]},
         {"agentId": 8, "agentRegistry": registries[LOCAL]},
+        {"agentId": MINT, "agentRegistry": f"{MAINNET}:{SATI}"},
+        {"agentId": f"{MAINNET}:{MINT}", "agentRegistry": f"{MAINNET}:{SATI}"},
+        {"agentId": 8, "agentRegistry": f"{MAINNET}:{SATI}"},
     ]
     base.register(1, RIVAL, _file("Paypal Agent", others))
     base.log(Transfer, IDENTITY, RIVAL, OWNER, 1)

@@ -6,8 +6,9 @@ import httpx
 import pytest
 
 from bilateral.explorer.networks import agent_path
+from bilateral.solana.addresses import MAINNET, SATI
 from tests.explorer.html import Page
-from tests.explorer.stored import BUYER, CLAIMS, CLIENT, COLLECTOR, OWNER, PROVEN, RIVAL, VISITOR, WALLET
+from tests.explorer.stored import BUYER, CLAIMS, CLIENT, COLLECTOR, MINT, OWNER, PROVEN, RIVAL, VISITOR, WALLET
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +97,14 @@ def test_another_identity_is_proven_if_both_files_name_each_other(site):
     assert "31337 #7 both ways , same owner" in shown.text
     assert "31337 #8 one way" in shown.text
     assert "/31337/7" in shown.attributes("href")
+
+
+def test_a_registration_on_solana_is_shown_as_a_claim(site):
+    """The index has it from the file alone, in either form of its id. A number is left out."""
+    agent = f"{MAINNET}:{SATI}#{MINT}"
+    content = site.get("/base/1.json").json()
+    assert content["on_solana"] == [{"agent": agent, "network": "solana:mainnet", "registry": "SATI"}]
+    assert f"{MINT}, SATI on solana:mainnet one way" in page(site, "/base/1").text
 
 
 def test_an_agent_shows_its_transfers_and_changes_of_its_wallet(site):

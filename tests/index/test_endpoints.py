@@ -21,6 +21,8 @@ from tests.index.comparison import assert_equals_model
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.proxy import Answer, Proxy, first_times, range_of
 
+pytestmark = pytest.mark.one_engine
+
 LATEST = 1_000
 HUGE = hex(2**200)
 WORD = "0x" + "77" * 32

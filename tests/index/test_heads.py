@@ -15,6 +15,8 @@ from tests.index.comparison import assert_equals_model
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.proxy import Answer, Proxy
 
+pytestmark = pytest.mark.one_engine
+
 
 class Clock:
     """The clock of pools, moved by tests."""

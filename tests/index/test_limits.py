@@ -27,6 +27,8 @@ from tests.index.comparison import chain_keys, stored_keys
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.proxy import Answer, Proxy, first_times, range_of, refusal
 
+pytestmark = pytest.mark.one_engine
+
 
 @dataclass(frozen=True)
 class Limit:

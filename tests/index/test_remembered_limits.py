@@ -17,6 +17,8 @@ from bilateral.index.tables import schema
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.proxy import range_of, refusal
 
+pytestmark = pytest.mark.one_engine
+
 LARGEST = 100
 
 

@@ -21,6 +21,8 @@ from tests.index.proxy import Answer, Proxy, refusal
 from tests.index.test_commands import bilateral
 from tests.index.test_limits import STOPS
 
+pytestmark = pytest.mark.one_engine
+
 APPEARED = 500
 PRUNED = refusal("missing trie node: state is not available")
 

@@ -18,6 +18,7 @@ IMPORTED = {
     "cli": ["bilateral.cli"],
     "index": ["bilateral.index"],
     "ipfs": ["bilateral.documents"],
+    "private": ["bilateral.buyers.private"],
     "solana": ["bilateral.solana"],
     "trust": ["bilateral.trust"],
     "x402": ["bilateral.x402"],
@@ -26,9 +27,10 @@ IMPORTED = {
 """The packages that an extra is for."""
 
 ELSEWHERE = {
-    "api": ["bilateral.api.aggregator", "bilateral.index.analysis"],
-    "cli": ["bilateral.cli.analysis"],
+    "api": ["bilateral.api.aggregator", "bilateral.index.analysis", "bilateral.buyers.private.offline"],
+    "cli": ["bilateral.cli.analysis", "bilateral.cli.index_verification"],
     "index": ["bilateral.index.analysis"],
+    "private": ["bilateral.buyers.private.members"],
     "x402": ["bilateral.x402.aggregator", "bilateral.x402.stores", "bilateral.x402.asgi", "bilateral.x402.gate"],
     "all": [],
 }
@@ -100,6 +102,12 @@ def test_analysis_of_an_index_without_its_extra_says_what_to_install(installed, 
 def test_ipfs_names_a_file(installed, tmp_path):
     program = "from bilateral.documents.cid import Cid; print(Cid.of_raw(b'hello'))"
     assert "bafkrei" in run(installed("ipfs") / "python", "-c", program, cwd=tmp_path)
+
+
+def test_solana_derives_the_address_of_an_agent(installed, tmp_path):
+    program = "from bilateral.solana.addresses import index_address; print(index_address(1))"
+    shown = run(installed("solana") / "python", "-c", program, cwd=tmp_path)
+    assert shown == "HrNNo81K4wpUEYu2My77Gyg5eGM72WxkHvrRU5R11egq\n"
 
 
 def test_trust_analysis_reads_tables(installed, tmp_path):

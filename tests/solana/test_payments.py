@@ -14,7 +14,10 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
+from bilateral.errors import MalformedIdentifierError
 from bilateral.errors.solana import SolanaPaymentError
+from bilateral.identifiers import TransactionRef
+from bilateral.solana.addresses import MAINNET
 from bilateral.solana.payments import ExpectedPayment
 from bilateral.solana.transactions import SignedTransaction
 from bilateral.x402 import CheckName, Outcome, Verifier
@@ -259,6 +262,14 @@ def test_s27_node_that_leaves_something_out_cannot_check(checked, bought, answer
 def test_s27_malformed_answer_proves_nothing(verifier, bought, answer, path, value):
     answer(*path, value=value)
     assert not verifier.verify(bought).is_verified
+
+
+def test_s34_task_is_the_chain_and_the_first_signature(verifier, bought):
+    transaction = bought.settlement["transaction"]
+    task = TransactionRef.parse(verifier.verify(bought).interaction.task_ref)
+    assert (str(task.chain), task.transaction) == (MAINNET, transaction)
+    with pytest.raises(MalformedIdentifierError, match="64 bytes"):
+        TransactionRef.parse(f"{MAINNET}:{transaction[:-2]}")
 
 
 def test_s28_several_confirmations_are_a_finalized_payment(bought, reader, node):

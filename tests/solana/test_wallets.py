@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from solders.pubkey import Pubkey
@@ -198,3 +199,9 @@ def test_s11_sold_agent_fails_after_a_payment_too(verifier, own, agent, owner, s
     verification = verifier.verify(own)
     for name in (CheckName.PAY_TO, CheckName.REGISTRATION_FILE):
         assert (verification.outcome(name), verification.check(name).code) == (Outcome.FAILED, "authority_mismatch")
+
+
+def test_x47_changed_body_of_an_answer_fails(verifier, bought):
+    verification = verifier.verify(replace(bought, response=b"sun in Oslo"))
+    failed = [check.name for check in verification.checks if check.outcome is Outcome.FAILED]
+    assert failed == [CheckName.INTERACTION_HASH]

@@ -26,6 +26,8 @@ from tests.buyers.service.world import (
     signed,
 )
 
+pytestmark = pytest.mark.one_engine
+
 OFFER = {"enabled": True, "discounts": {"verified": 5, "trusted": 10, "premium": 15}}
 TRUSTED = BuyerMetrics(payments=10, volume=50_000_000, reviews=10, review_sum=650, disputes=1)
 VERIFIED = BuyerMetrics(payments=3, volume=10_000_000)

@@ -38,6 +38,8 @@ from tests.buyers.service.world import (
     signed,
 )
 
+pytestmark = pytest.mark.one_engine
+
 
 def metrics(buyers, buyer):
     return buyers.get(f"/api/buyer/{buyer.address}").json()["metrics"]

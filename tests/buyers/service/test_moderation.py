@@ -33,6 +33,8 @@ from tests.buyers.service.world import (
     signed,
 )
 
+pytestmark = pytest.mark.one_engine
+
 
 @pytest.fixture
 def engine(buyers_database):

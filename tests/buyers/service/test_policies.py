@@ -20,6 +20,8 @@ from bilateral.query.readers import Reader
 from tests.buyers.service.world import ALICE, BOB, CAROL, CHAIN, DAY, DOLLAR, OTHER_SELLER, SELLER, STRANGER
 from tests.index.payments.world import IDENTITY
 
+pytestmark = pytest.mark.one_engine
+
 
 @pytest.fixture
 def fund(buyers_database):

@@ -20,6 +20,8 @@ from tests.api.world import served
 from tests.buyers.service.world import ALICE, CAROL, CHAIN, SAMPLE, SELLER_ID, STRANGER, WASHER
 from tests.sdk.servers import HttpServer, respond
 
+pytestmark = pytest.mark.one_engine
+
 SPECIFIED = ("paymentCount", "totalVolumeUsdc", "reviewsGiven", "avgReviewScore", "disputeCount", "disputeRate")
 
 

@@ -6,8 +6,8 @@ from alembic import op
 
 from bilateral.index.tables import standings
 
-revision = "0026"
-down_revision = "0025"
+revision = "0028"
+down_revision = "0027"
 
 
 def upgrade() -> None:
