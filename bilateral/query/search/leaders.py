@@ -216,6 +216,9 @@ def _leader(row: Row[Any], owner: str, name: str | None) -> Leader:
     values: Sequence[Any] = tuple(row)
     chain_id, identity, number = values[0], values[1], int(values[2])
     ids = (f"{chain_id}:{number}", f"eip155:{chain_id}:{identity}#{number}")
-    *figures, status, lower, reasons, _ = values[3:]
-    first = next(iter(json.loads(reasons or "[]")), {}).get("code")
-    return Leader(*ids, chain_id, identity, number, owner, name, *figures, status, lower, first)
+    status, lower, text = values[8:11]
+    reasons: list[dict[str, Any]] = json.loads(text or "[]")
+    code = reasons[0]["code"] if reasons else None
+    return Leader(
+        *ids, chain_id, identity, number, owner, name, *values[3:8], status=status, standing=lower, reason=code
+    )
