@@ -10,6 +10,7 @@ import numpy as np
 
 from bench.market.bars import bars
 from bench.market.measures import CHEAP, WARM
+from bench.market.ours import state
 from bench.market.study import ORACLE, STUDY
 from bench.retaliation import interval
 
@@ -70,7 +71,7 @@ def text(figures: dict[str, Any]) -> str:
     Args:
         figures: The recorded figures.
     """
-    parts = [_introduction(), _table(figures), bars(figures), _strategies(figures), _framing(figures)]
+    parts = [_introduction(), _stale(figures), _table(figures), bars(figures), _strategies(figures), _framing(figures)]
     parts += [_sizes(figures), _ablation(figures), _assumptions()]
     return _HEADING + "\n" + "\n".join(part for part in parts if part)
 
@@ -94,6 +95,16 @@ def _introduction() -> str:
         "They learn in a whole market under the same policy before the market that is measured.",
         f"The first {WARM} days are not measured. Brackets hold in 95 of 100 cases, by resampling of seeds.",
         "Few seeds make them rough.",
+    )
+
+
+def _stale(figures: dict[str, Any]) -> str:
+    """Return a warning if the analysis changed since it was measured."""
+    if figures.get("analysis") == state():
+        return ""
+    return paragraph(
+        "**The analysis changed since these figures were recorded, so those of our policies are not of the present one.**",
+        "Run `make market` to measure it.",
     )
 
 
