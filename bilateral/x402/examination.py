@@ -16,6 +16,7 @@ from bilateral.errors import BilateralError, DocumentError, MalformedDocumentErr
 from bilateral.node.steps import Blocking, Pause
 from bilateral.text import printable
 from bilateral.x402 import verdicts
+from bilateral.x402.blind import check_envelope
 from bilateral.x402.bodies import SLOW_BYTES
 from bilateral.x402.checking import MAX_SIGNERS, authentic_file, service_wallet
 from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from bilateral.x402.paid_requests import PaidRequest
     from bilateral.x402.readers import RegistryReader
     from bilateral.x402.types import AgentRegistration, InteractionData
-    from bilateral.x402.verdicts import Payment
+    from bilateral.x402.verdicts import EnvelopeCheck, Payment
 
 T = TypeVar("T")
 
@@ -84,6 +85,7 @@ class Examination:
         self._signers: list[Signer] = []
         self._signer: Signer | None = None
         self._wallet_signer: str | None = None
+        self._envelope: EnvelopeCheck | None = None
 
     def check_payment(self, reader: RegistryReader | None) -> Operation[None]:
         """Read the messages, and find the payment.
@@ -112,6 +114,9 @@ class Examination:
         ]
         # A wallet that the file names is known once the file is.
         yield from self._make(steps[1:2] + steps[:1] + steps[2:] if self._terms.wallet_services else steps)
+        if self._registration is not None:
+            info = self._profile.info_of(self._paid.declaration)
+            self._envelope = yield from check_envelope(self._reader, info, self._interaction, self._payment)
 
     @property
     def result(self) -> Verification:
@@ -128,6 +133,7 @@ class Examination:
             profile=self._profile.key,
             paid=self._paid,
             remarks=self._remarks,
+            envelope=self._envelope,
         )
 
     @property

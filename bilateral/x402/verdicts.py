@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from bilateral.blind_messages import SignedEnvelope
     from bilateral.documents import Signer
     from bilateral.x402.paid_requests import PaidRequest
     from bilateral.x402.types import AgentRegistration, InteractionData
@@ -53,6 +54,21 @@ class Outcome(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     UNCHECKED = "unchecked"
+
+
+@dataclass(frozen=True)
+class EnvelopeCheck:
+    """The check of a server's envelope. `Verification.is_verified` does not depend on it.
+
+    Attributes:
+        outcome: `passed`; `failed` if the envelope is wrong; `unchecked` if there is none, or it cannot be checked.
+        problem: The reason why it did not pass; empty if it passed.
+        envelope: The envelope, to answer with `Client.seal_feedback`; None unless it passed.
+    """
+
+    outcome: Outcome
+    problem: str = ""
+    envelope: SignedEnvelope | None = None
 
 
 @dataclass(frozen=True)
@@ -113,6 +129,8 @@ class Verification:
         profile: The key of the statement's profile.
         paid: The request, its payment and its answer.
         now: The same answer judged now, if this is a historical verification; None otherwise.
+        envelope: The check of the server's envelope for a blind rating, beside `is_verified`; None if the
+            server declares no blind ratings.
         remarks: Facts beside the outcome: the source of a wallet on Solana, and forms that deviate and are accepted.
     """
 
@@ -128,6 +146,7 @@ class Verification:
     paid: PaidRequest | None = None
     now: Verification | None = None
     remarks: tuple[str, ...] = ()
+    envelope: EnvelopeCheck | None = None
 
     @property
     def is_verified(self) -> bool:
