@@ -72,7 +72,7 @@ def text(figures: dict[str, Any]) -> str:
         figures: The recorded figures.
     """
     parts = [_introduction(), _stale(figures), _table(figures), bars(figures), _strategies(figures), _framing(figures)]
-    parts += [_sizes(figures), _ablation(figures), _assumptions()]
+    parts += [_sizes(figures), _ablation(figures), _limits(), _assumptions()]
     return _HEADING + "\n" + "\n".join(part for part in parts if part)
 
 
@@ -103,7 +103,7 @@ def _stale(figures: dict[str, Any]) -> str:
     if figures.get("analysis") == state():
         return ""
     return paragraph(
-        "**The analysis changed since these figures were recorded, so those of our policies are not of the present one.**",
+        "**The analysis changed since these figures were recorded: those of our policies are of another state of it.**",
         "Run `make market` to measure it.",
     )
 
@@ -235,6 +235,17 @@ def _ablation(figures: dict[str, Any]) -> str:
         for name, row in ablation.items()
     ]
     return "\n".join(lines) + "\n"
+
+
+def _limits() -> str:
+    """Return the limits of the measurement."""
+    return "\n## Limits\n\n" + paragraph(
+        "The attackers' search is random changes of plans that paid, for two markets; a longer search may find more.",
+        "Our policies analyse every fourth day, so attackers have up to four days before they are seen.",
+        "The simple policies answer each day. Framing is searched in one market without other attackers, with three draws for each kind.",
+        "Sizes are one market each. The named policies of `check_server` are not measured here:",
+        "`bilateral trust decide` stands for a decision by amount, and it treats caution as a refusal.",
+    )
 
 
 def _assumptions() -> str:
