@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bilateral.trust.arrays import (
-    Flags,
     Floats,
     Ints,
-    contained_pairs,
     distinct_keys,
     group_counts,
     group_sums,
@@ -27,10 +25,10 @@ from bilateral.trust.judgements import (
     clients_and_servers,
     except_own,
     mean_by,
-    senders_and_receivers,
     single,
     top_by,
 )
+from bilateral.trust.money import walked
 from bilateral.trust.opinions import Kind
 from bilateral.trust.sharing import sharing
 from bilateral.trust.significance import excess
@@ -40,16 +38,11 @@ if TYPE_CHECKING:
 
     from bilateral.trust.context import Context
 
-PARTS: Final = (
-    "co-targeting", "links", "wash payments", "blocks", "lockstep", "retaliation", "values", "kin of flagged",
-    "praised by flagged", "tied by others",
-)  # fmt: skip
-"""The parts of a suspicion that are features, too."""
-
 _SPREAD: Final = 15.0
 _NEVER: Final = 400 * 86400.0
 _RARE: Final = 60
 _CLUSTERING: Final = 6.0
+_UNREACHED: Final = -20.0
 _FRESH: Final = 1.6
 _FEW: Final = 3
 _NEAREST: Final = 3
@@ -60,17 +53,14 @@ _BOTH_ENDS: Final = frozenset(
 )
 
 
-def features(context: Context, said: Judgements, parts: dict[str, Floats]) -> Iterator[tuple[str, Floats]]:
+def features(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield the features of all accounts, one by one; nan where one is unknown.
 
     Args:
         context: The ledger and what detectors share.
         said: The judgements.
-        parts: The parts of the suspicion of accounts, by detector.
     """
     size = context.ledger.accounts
-    for name in PARTS:
-        yield f"part {name}", parts.get(name, np.zeros(size))
     yield "opinions", np.log1p(group_counts(said.rater, size))
     yield "received", np.log1p(group_counts(said.rated, size))
     for name, values in _signs(context, said):
@@ -97,9 +87,7 @@ def _signs(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
     yield "distance at its time", _distance_at_its_time(context, said)
     yield "grounded distance", _grounded_distance(context, said)
     yield "untraced", single(~said.traced)
-    back, forth = _money(context, said)
-    yield "money back", single(back)
-    yield "money forth", single(forth)
+    yield from _money(context, said)
     yield "freshness", single(-np.log(np.maximum(context.freshness[rows], 1e-6)))
     yield "risk", single(-np.log(np.maximum(context.risk[rows], 1e-6)))
     yield "age", _hours(opinions.ts[rows] - context.kin.born[said.rater])
@@ -152,15 +140,22 @@ def _distance_at_its_time(context: Context, said: Judgements) -> Floats:
     return distance
 
 
-def _money(context: Context, said: Judgements) -> tuple[Flags, Flags]:
-    """Mark the opinions whose rater got money from the rated, and those whose rater sent it some for no service."""
-    size = context.ledger.accounts
-    sender, receiver = senders_and_receivers(context)
-    moved = distinct_keys(pairs(receiver, sender, size))  # the receiver first, as servers are
-    here, there, is_answer = said.rater, said.rated, said.kind == Kind.CLIENT_RATING
-    back = contained_pairs(here, there, moved, size) | (~is_answer & contained_pairs(here, there, said.served, size))
-    forth = contained_pairs(there, here, moved, size) | (is_answer & contained_pairs(there, here, said.served, size))
-    return back, forth
+def _money(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
+    """Yield how the money between rater and rated went, what the rater spent on others, and how trust reaches it.
+
+    Net flow tells a bribe from cashback, and wash trade from a refund.
+    """
+    money = context.money
+    gave, got = money.between(said.rater, said.rated), money.between(said.rated, said.rater)
+    answers = said.kind == Kind.CLIENT_RATING
+    gave, got = np.where(answers, got, gave), np.where(answers, gave, got)
+    yield "money back", single(got / np.maximum(gave + got, 1e-12))
+    sender, _, left = money.kept()
+    spent = group_sums(left, sender, context.ledger.accounts)
+    usual = np.median(left) if len(left) else 1.0
+    client = np.where(answers, said.rated, said.rater)
+    yield "spent elsewhere", single(np.log1p(np.maximum(spent[client] - np.maximum(gave - got, 0), 0) / usual))
+    yield "trust by money", single(np.nan_to_num(walked(context.ledger, money), nan=_UNREACHED)[client])
 
 
 def _pauses(subject: Ints, ts: Floats) -> Floats:

@@ -134,7 +134,7 @@ def _scored(context: Context, found: Suspicion, rows: Ints, raters: Ints, minimu
     effective = model.information_
     spread = _spread(model, rater, subject, percent, size)
     error = spread / np.sqrt(effective + model.prior_subject)
-    flagged = found.flagged[ledger.subject_account]
+    flagged = found.withheld
     abstain = effective < minimum
     lower = np.where(flagged, 0.0, _lower(context, model, rows, spread))
     code = np.select([flagged, contested, abstain], [0, 1, 2], 3)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Final
+
 import numpy as np
 from scipy import stats
 
@@ -32,6 +35,58 @@ def share(observed: Ints | Floats, trials: Ints | Floats, probability: Floats | 
     """
     tail = stats.binom.sf(np.asarray(observed) - 1, np.asarray(trials), np.clip(probability, 1e-9, 1.0))
     return np.maximum(np.asarray(tail, np.float64), SMALLEST)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The shares that groups of a market usually have of something, as a beta distribution.
+
+    Attributes:
+        alpha, beta: Its parameters.
+    """
+
+    alpha: float
+    beta: float
+
+    def excess(self, observed: Ints, trials: Ints) -> Floats:
+        """Return the probability that a group has at least as many.
+
+        Args:
+            observed: The number that each group has.
+            trials: The number that it could have.
+        """
+        tail = stats.betabinom.sf(np.asarray(observed) - 1, np.asarray(trials), self.alpha, self.beta)
+        return np.maximum(np.asarray(tail, np.float64), SMALLEST)
+
+
+def usual_shares(observed: Ints, trials: Ints) -> Shares:
+    """Learn the usual shares of a market from its groups.
+
+    The highest shares are left out, so that a few attackers do not pass for usual. Few groups say little, so
+    `_ASSUMED` groups of a low share are added.
+
+    Args:
+        observed: The number that each group has.
+        trials: The number that it could have.
+    """
+    known = trials >= _TELLING
+    found = np.sort(observed[known] / trials[known])
+    found = found[: int(np.ceil(len(found) * (1 - _EXTREME)))]
+    mean = (found.sum() + _ASSUMED * _LITTLE) / (len(found) + _ASSUMED)
+    spread = float((((found - mean) ** 2).sum() + _ASSUMED * _LITTLE**2) / (len(found) + _ASSUMED))
+    size = float(np.clip(mean * (1 - mean) / spread - 1, 1.0, 10.0))
+    return Shares(mean * size, (1 - mean) * size)
+
+
+_TELLING: Final = 5
+"""The number of trials from which a group's share says something."""
+
+_EXTREME: Final = 0.02
+"""The part of the groups, those with the highest shares, that says nothing about what is usual."""
+
+_ASSUMED: Final = 20
+_LITTLE: Final = 0.01
+"""The number and the share of the groups that are added."""
 
 
 def adjusted(p_values: Floats, tests: int | None = None, families: int = 1) -> Floats:

@@ -117,17 +117,16 @@ class Model:
         edges = {name: np.array(values, np.float32) for name, values in data["edges"].items()}
         return cls(edges, Trees.of(data["alone"]), Trees.of(data["among"]))
 
-    def scores(self, context: Context, parts: dict[str, Floats], chosen: Ints) -> Floats:
+    def scores(self, context: Context, chosen: Ints) -> Floats:
         """Return the logarithm of the odds that accounts attack, in the worlds of the training.
 
         Args:
             context: The ledger and what detectors share.
-            parts: The parts of the suspicion of accounts, by detector.
             chosen: The accounts.
         """
         said = Judgements.of(context)
         codes = np.zeros((len(self.edges), len(chosen)), np.uint8)
-        rows = self.coded(features(context, said, parts), chosen, codes, 0)
+        rows = self.coded(features(context, said), chosen, codes, 0)
         first = np.zeros(context.ledger.accounts, np.float32)
         first[chosen] = np.clip(self.alone.score(codes), -LARGEST, LARGEST)
         self.coded(around(context, said, first), chosen, codes, rows)
@@ -164,7 +163,7 @@ def model() -> Model:
     return Model.of(json.loads(MODEL.read_text()))
 
 
-def weak_signs(context: Context, parts: dict[str, Floats], named: Floats) -> tuple[Floats, Floats]:
+def weak_signs(context: Context, named: Floats) -> tuple[Floats, Floats]:
     """Return the suspicion by weak signs of each account that judges or is judged, and its oddness, both up to `MOST`.
 
     In a market that is odd as a whole, both are lowered for all. Oddness is lowered only as far as raters are odd who
@@ -172,8 +171,7 @@ def weak_signs(context: Context, parts: dict[str, Floats], named: Floats) -> tup
 
     Args:
         context: The ledger and what detectors share.
-        parts: The parts of the suspicion of accounts, by detector.
-        named: The suspicion of accounts by findings. The models see its parts, and it counts beside them once more.
+        named: The suspicion of accounts by findings.
     """
     ledger = context.ledger
     acts: Flags = np.zeros(ledger.accounts, bool)
@@ -182,7 +180,7 @@ def weak_signs(context: Context, parts: dict[str, Floats], named: Floats) -> tup
     acts[ledger.owner] = True
     chosen, out, odd = np.flatnonzero(acts), np.zeros(ledger.accounts), np.zeros(ledger.accounts)
     if len(ledger.opinions):
-        score = model().scores(context, parts, chosen).astype(np.float64)
+        score = model().scores(context, chosen).astype(np.float64)
         costly = np.zeros(ledger.accounts, bool)
         costly[ledger.opinions.rater[context.grounded]] = True
         lowered = _excess(score)
