@@ -156,6 +156,9 @@ bench-retaliation: setup ## Measure in a market how many bad experiences open an
 evaluate: setup ## Measure the trust analysis on worlds and on the data in DATA, and write docs/trust-figures.md.
 	@$(BIN)/python -m bench.trust $(DATA)
 
+market: setup ## Play markets whose buyers follow each policy, with attackers who search against it, and print the measures.
+	@$(BIN)/python -m bench.market
+
 packages: setup ## Print the size of each Python package, its longest file and the rooms that it imports.
 	@$(BIN)/python -m scripts.packages
 

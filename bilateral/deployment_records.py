@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_camel
 
 from bilateral.encoding import decode_object
 from bilateral.errors import DeploymentRecordError
-from bilateral.identifiers import checksummed
+from bilateral.identifiers import AccountId, ChainId, checksummed
 from bilateral.origin import Origin
 
 BOOK: Final = "canonical.json"
@@ -94,6 +94,29 @@ class _BookChain(BaseModel):
     groups: list[str]
 
 
+class SolanaRecord(BaseModel):
+    """The registries on one chain of Solana.
+
+    Attributes:
+        chain: The chain (CAIP-2).
+        network: The network's name, as `solana:devnet`.
+        registries: The program of each registry, by its name.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    chain: str
+    network: str
+    registries: dict[str, str]
+
+    @model_validator(mode="after")
+    def _check_addresses(self) -> Self:
+        """Refuse a chain or a program that is malformed."""
+        for program in self.registries.values():
+            AccountId(ChainId.parse(self.chain), program)
+        return self
+
+
 class _Book(BaseModel):
     """An address book."""
 
@@ -102,6 +125,7 @@ class _Book(BaseModel):
     sources: dict[str, str]
     groups: dict[str, dict[str, RegistryEntry]]
     chains: list[_BookChain]
+    solana: list[SolanaRecord] = []
 
     @model_validator(mode="after")
     def _check_groups(self) -> Self:
@@ -116,7 +140,18 @@ class _Book(BaseModel):
 @cache
 def address_book() -> dict[int, DeploymentRecord]:
     """Return the records of the canonical registries, by chain id."""
-    return read_book((files("bilateral") / "deployments" / BOOK).read_bytes())
+    return read_book(_packaged())
+
+
+@cache
+def solana_book() -> dict[str, SolanaRecord]:
+    """Return the registries on Solana, by chain (CAIP-2)."""
+    return {record.chain: record for record in _Book.model_validate(decode_object(_packaged())).solana}
+
+
+def _packaged() -> bytes:
+    """Return the packaged address book."""
+    return (files("bilateral") / "deployments" / BOOK).read_bytes()
 
 
 def is_book(text: bytes) -> bool:

@@ -47,8 +47,8 @@ def show(invocation: Invocation) -> None:
 
 @command(app, "list", "bilateral deployment list", is_local=True)
 def list_deployments(invocation: Invocation) -> None:
-    """List the chains of the packaged address book, with the registries that the authors of ERC-8004 deployed."""
-    from bilateral.deployment_records import address_book  # noqa: PLC0415  # slow to import
+    """List the chains of the packaged address book: the registries of the authors of ERC-8004, and those of Solana."""
+    from bilateral.deployment_records import address_book, solana_book  # noqa: PLC0415  # slow to import
 
     def address(name: str) -> Any:
         def of(record: DeploymentRecord) -> str | None:
@@ -65,6 +65,10 @@ def list_deployments(invocation: Invocation) -> None:
         "validation": address("ValidationRegistry"),
     }
     rows = [{name: column(record) for name, column in columns.items()} for record in found]
+    for book in solana_book().values():
+        for name, program in book.registries.items():  # one program is both registries of its agents
+            programs = {"identity": program, "reputation": program, "validation": None}
+            rows.append({"chain": book.chain, "network": f"{book.network} ({name})", **programs})
     invocation.output.results(rows, {name: lambda row, name=name: row[name] for name in columns})  # type: ignore[misc]
 
 

@@ -62,11 +62,11 @@ def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
 ) -> None:
     """Ask a server for its price, and check its agent, wallet and keys. Nothing is paid. Exit code 13: problems."""
     from bilateral.x402.preflight import check_url  # noqa: PLC0415  # slow, and an extra
-    from bilateral.x402.solana import SatiReader  # noqa: PLC0415
+    from bilateral.x402.solana import SolanaReader  # noqa: PLC0415
     from bilateral.x402.verifier import Verifier  # noqa: PLC0415
 
     content = b"" if body_file is None else invocation.read_file(body_file)
-    readers = [] if solana_node is None else [SatiReader(solana_node, CHAINS.get(cluster, cluster))]
+    readers = [] if solana_node is None else [SolanaReader(solana_node, CHAINS.get(cluster, cluster))]
     with ExitStack() as stack:
         deployments: dict[str | Provider, Deployment] = {}
         if not readers or invocation.settings.rpc_url is not None:

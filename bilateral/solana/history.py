@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bilateral.caip import base58_bytes, is_base58
 from bilateral.errors import MalformedNodeAnswerError
 from bilateral.errors.solana import AgentRefusedError, MalformedAccountError
 from bilateral.node import answers
 from bilateral.node.steps import Batch, Rpc
-from bilateral.solana.addresses import TOKEN_2022
 from bilateral.solana.nodes import decoded, whole
 from bilateral.solana.transactions import MAX_TRANSACTION, SignedTransaction
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from bilateral.node.steps import Operation
     from bilateral.solana.nodes import SolanaNode
-    from bilateral.solana.sati import SatiAgent
 
 NOT_PROVABLE: Final = "not_provable_for_the_past"
 
@@ -29,17 +28,41 @@ _PAGE: Final = 1000
 MAX_EXAMINED: Final = 20
 """Transactions to examine. An agent that many others touched is not provable; reading them all would take minutes."""
 
-_HARMLESS: Final = frozenset({1, 16, 17, 18, 21, 22, 23, 24})
-"""Instructions of Token-2022 that make or describe token accounts. They change neither metadata nor holder."""
-
 _MAX_DATA_DIGITS: Final = 2 * MAX_TRANSACTION
 """The digits of inner data to decode. No harmless instruction has longer data."""
 
 
-def require_unchanged(node: SolanaNode, agent: SatiAgent, slot: int) -> Operation[None]:
+@dataclass(frozen=True)
+class Watched:
+    """The accounts that say how an agent is.
+
+    Attributes:
+        addresses: The accounts.
+        harmless: The programs that may change them, each with the first bytes of its instructions that change neither
+            wallet nor URI nor holder.
+    """
+
+    addresses: tuple[str, ...]
+    harmless: Mapping[str, tuple[bytes, ...]]
+
+
+class ReadAgent(Protocol):
+    """An agent as a registry on Solana has it."""
+
+    @property
+    def watched(self) -> Watched:
+        """The accounts that say how it is."""
+
+    @property
+    def slot(self) -> int:
+        """The slot of the node's answer."""
+
+
+def require_unchanged(node: SolanaNode, agent: ReadAgent, slot: int) -> Operation[None]:
     """Check that an agent is today as it was at the end of a slot.
 
-    A plain transfer names the token account alone, and a change of metadata the mint alone, so both are searched.
+    A plain transfer of SATI's agents names the token account alone, and a change of metadata the mint alone, so all
+    watched accounts are searched.
 
     Args:
         node: The node.
@@ -52,8 +75,9 @@ def require_unchanged(node: SolanaNode, agent: SatiAgent, slot: int) -> Operatio
     if slot >= agent.slot:
         return
     options = {"limit": _PAGE, "commitment": node.commitment, "minContextSlot": agent.slot}
-    searched = (agent.mint, agent.token_account)
-    requests = [Rpc("getFirstAvailableBlock"), *(Rpc("getSignaturesForAddress", (it, options)) for it in searched)]
+    watched = agent.watched
+    searches = [Rpc("getSignaturesForAddress", (address, options)) for address in watched.addresses]
+    requests = [Rpc("getFirstAvailableBlock"), *searches]
     first, *pages = yield from _all(requests)
     if whole(first) > slot:
         raise _not_provable(f"the node keeps transactions from slot {whole(first)} on, not from slot {slot}")
@@ -67,7 +91,7 @@ def require_unchanged(node: SolanaNode, agent: SatiAgent, slot: int) -> Operatio
     wanted = {"encoding": "base64", "commitment": node.commitment, "maxSupportedTransactionVersion": 0}
     found = yield from _all([Rpc("getTransaction", (signature, wanted)) for signature in later])
     for signature, answer in zip(later, found, strict=True):
-        if answer is None or not is_harmless(answers.record(answer), frozenset(searched)):
+        if answer is None or not is_harmless(answers.record(answer), watched):
             raise _not_provable(f"the transaction {signature} may have changed the agent after slot {slot}")
 
 
@@ -91,12 +115,12 @@ def block_at(node: SolanaNode, moment: datetime) -> Operation[int]:
     return int(low)
 
 
-def is_harmless(answer: Mapping[str, Any], searched: frozenset[str]) -> bool:
-    """Tell whether a transaction can have changed neither an agent's metadata nor its holder.
+def is_harmless(answer: Mapping[str, Any], watched: Watched) -> bool:
+    """Tell whether a transaction can have changed neither what an agent says of itself nor its holder.
 
     Args:
         answer: The answer of `getTransaction`.
-        searched: The agent's mint and the account that holds it.
+        watched: The agent's accounts.
 
     Raises:
         MalformedNodeAnswerError: The answer has another form.
@@ -118,10 +142,11 @@ def is_harmless(answer: Mapping[str, Any], searched: frozenset[str]) -> bool:
     instructions = [(each.program, each.accounts, each.data) for each in transaction.instructions]
     for group in answers.records(meta["innerInstructions"]):
         instructions += [_inner(each, accounts) for each in answers.records(group.get("instructions"))]
+    own = frozenset(watched.addresses)
     return not any(
-        program == TOKEN_2022
-        and not searched.isdisjoint(accounts[place] for place in places if place < len(accounts))
-        and not (data and data[0] in _HARMLESS)
+        program in watched.harmless
+        and not own.isdisjoint(accounts[place] for place in places if place < len(accounts))
+        and not data.startswith(watched.harmless[program])
         for program, places, data in instructions
     )
 

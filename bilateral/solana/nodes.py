@@ -12,7 +12,7 @@ from bilateral.errors import InvalidArgumentError, NodeError
 from bilateral.errors.solana import InconsistentNodeError, WrongNodeError
 from bilateral.node import answers
 from bilateral.node.steps import Rpc
-from bilateral.solana.sati import Account
+from bilateral.solana.anchor import Account
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

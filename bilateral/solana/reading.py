@@ -13,8 +13,9 @@ from bilateral.solana.sati import Registry, agent_of, check_index, is_held_by, m
 
 if TYPE_CHECKING:
     from bilateral.node.steps import Operation
+    from bilateral.solana.anchor import Account
     from bilateral.solana.nodes import SolanaNode
-    from bilateral.solana.sati import Account, SatiAgent
+    from bilateral.solana.sati import SatiAgent
 
 _ATTEMPTS: Final = 2
 """Reads of an agent that changes, or of a pool of nodes that differ. A third would rarely help."""

@@ -8,14 +8,14 @@ the metadata's update authority writes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from bilateral.caip import AccountId, base58_problem
 from bilateral.errors import MalformedIdentifierError
 from bilateral.errors.solana import AgentRefusedError, MalformedAccountError
 from bilateral.solana.addresses import TOKEN_2022, address_text
-from bilateral.solana.fields import Fields
+from bilateral.solana.anchor import Account, anchor_account
+from bilateral.solana.history import Watched
 from bilateral.solana.token2022 import (
     NOBODY,
     AccountState,
@@ -40,19 +40,6 @@ _ADDRESS_BYTES: Final = 32
 
 
 @dataclass(frozen=True)
-class Account:
-    """An account as a node returns it.
-
-    Attributes:
-        owner: The program that owns it.
-        content: Its bytes.
-    """
-
-    owner: str
-    content: bytes
-
-
-@dataclass(frozen=True)
 class Registry:
     """SATI's registry account.
 
@@ -73,7 +60,7 @@ class Registry:
         Raises:
             MalformedAccountError: It is missing, of another program, or has another layout.
         """
-        fields = _anchor_account(account, program, "RegistryConfig", _REGISTRY_BYTES)
+        fields = anchor_account(account, program, "SATI's account RegistryConfig", "RegistryConfig", _REGISTRY_BYTES)
         return cls(address_text(fields.take(32)), address_text(fields.take(32)), fields.number(8))
 
 
@@ -116,7 +103,7 @@ class SatiAgent:
         token_account: The account in which the token lies.
         uri: The URI of the registration file.
         wallet: The account to which payments go; empty if the agent names one on another chain only.
-        wallet_source: `metadata` or `owner`.
+        wallet_source: `metadata`, which nobody proved, or `owner`.
         metadata: The whole metadata.
         is_soulbound: True if the agent cannot be transferred.
         pointer_authority: The account that may point to other metadata; None if nobody may.
@@ -137,6 +124,14 @@ class SatiAgent:
     remarks: tuple[str, ...]
     slot: int
 
+    @property
+    def watched(self) -> Watched:
+        """The accounts that say how the agent is, and what may be done with them without a change."""
+        return Watched((self.mint, self.token_account), {TOKEN_2022: _HARMLESS})
+
+
+_HARMLESS: Final = tuple(bytes([kind]) for kind in (1, 16, 17, 18, 21, 22, 23, 24))
+"""Instructions of Token-2022 that make or describe token accounts. They change neither metadata nor holder."""
 
 NOT_REGISTERED: Final = "agent_not_registered"
 MISMATCH: Final = "authority_mismatch"
@@ -194,7 +189,8 @@ def check_index(mint: str, account: Account | None, program: str) -> None:
         AgentRefusedError: It does not.
     """
     try:
-        named = address_text(_anchor_account(account, program, "AgentIndex", _INDEX_BYTES).take(_ADDRESS_BYTES))
+        fields = anchor_account(account, program, "SATI's account AgentIndex", "AgentIndex", _INDEX_BYTES)
+        named = address_text(fields.take(_ADDRESS_BYTES))
     except MalformedAccountError as error:
         raise _unregistered(mint, f"SATI's index does not list its number: {error}") from None
     if named != mint:
@@ -302,20 +298,3 @@ def _pointer(mint: Mint, kind: Extension) -> str | None:
 def _unregistered(mint: str, problem: str) -> AgentRefusedError:
     """Return the refusal of an account that is not an agent of SATI."""
     return AgentRefusedError(f"{mint} is not an agent of SATI: {problem}", NOT_REGISTERED)
-
-
-def _anchor_account(account: Account | None, program: str, name: str, length: int) -> Fields:
-    """Return the fields of an account that Anchor wrote, after its discriminator.
-
-    Raises:
-        MalformedAccountError: It is missing, of another program, or has another kind or length.
-    """
-    kind = f"SATI's account {name}"
-    if account is None:
-        raise MalformedAccountError(kind, "it does not exist")
-    if account.owner != program:
-        raise MalformedAccountError(kind, f"it belongs to the program {account.owner}, not to {program}")
-    fields = Fields(account.content, kind)
-    if len(account.content) != length or fields.take(8) != sha256(f"account:{name}".encode()).digest()[:8]:
-        raise fields.malformed(f"its {len(account.content)} bytes do not have the layout of version 1.0.0")
-    return fields

@@ -14,6 +14,7 @@ from bilateral.text import quoted
 from bilateral.trust.arrays import distinct_keys
 from bilateral.trust.opinions import SOURCES, Kind
 from bilateral.trust.scores import buyer_scores
+from bilateral.trust.standings import standings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,6 +47,7 @@ class Results:
         trust: The trust of each account from the reader's list; empty without a list.
         cases: Each case that people decided: `account` in small letters, `verdict`, `reason`, and `occurs`, which is
             False if no table has the account, so that the case changes nothing.
+        standings: The standing of each agent on each side, with the columns of `bilateral.trust.standing.SCHEMA`.
     """
 
     addresses: pa.Table
@@ -58,6 +60,7 @@ class Results:
     evidence: pa.Table
     trust: pa.Table
     cases: pa.Table
+    standings: pa.Table
 
     def write(self, folder: Path) -> None:
         """Write one Parquet file a table.
@@ -107,6 +110,7 @@ class Results:
             evidence=_evidence(engine, names),
             trust=_trust(engine),
             cases=_cases(engine),
+            standings=standings(engine),
         )
 
 

@@ -1,25 +1,26 @@
-"""Agents of SATI on Solana, read for the checks of this extension.
+"""Agents of SATI and of 8004-solana on Solana, read for the checks of this extension.
 
-    reader = SatiReader("https://api.mainnet-beta.solana.com", MAINNET)
+    reader = SolanaReader("https://api.mainnet-beta.solana.com", MAINNET)
     verifier = Verifier({}, readers=[reader])
     routes = {"GET /weather": RouteConfig(..., extensions=declare_sati_reputation(mint, MAINNET))}
 
 SATI differs from ERC-8004: nobody proves that the wallet's key agreed, and a transfer does not clear the wallet. The
-reader therefore refuses an agent whose metadata somebody else than its holder controls.
+reader therefore refuses an agent whose metadata somebody else than its holder controls. The registry 8004-solana proves
+wallets, and the reader refuses an agent that was transferred past it.
 """
 
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from bilateral.errors.solana import SolanaError, SolanaPaymentError
+from bilateral.errors.solana import AgentRefusedError, SolanaError, SolanaPaymentError
 from bilateral.identifiers import AccountId, ChainId, GlobalAgentId
 from bilateral.solana.addresses import DEVNET, MAINNET, SATI, TESTNET
 from bilateral.solana.history import block_at, require_unchanged
 from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.payments import ExpectedPayment, find_payment
-from bilateral.solana.reading import read_agent
+from bilateral.solana.registries import SATI_NAME, agent_registries
 from bilateral.x402.declarations import declaration_of
 from bilateral.x402.errors import PaymentRefusedError
 from bilateral.x402.payments import PaymentProblemError
@@ -29,12 +30,13 @@ from bilateral.x402.types import AgentRegistration
 from bilateral.x402.verdicts import Payment
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
     from typing import Self
 
     from bilateral.node.steps import Operation
     from bilateral.solana.nodes import Commitment
-    from bilateral.solana.sati import SatiAgent
+    from bilateral.solana.registries import SolanaAgent
     from bilateral.x402.types import ReputationInfo
 
 __all__ = [
@@ -43,15 +45,16 @@ __all__ = [
     "SATI",
     "TESTNET",
     "SatiReader",
+    "SolanaReader",
     "declare_sati_reputation",
+    "declare_solana_reputation",
     "sati_registration",
+    "solana_registration",
 ]
 
-T = TypeVar("T")
 
-
-class SatiReader:
-    """Reads agents of SATI and payments on one chain of Solana. See `bilateral.x402.readers.RegistryReader`.
+class SolanaReader:
+    """Reads agents of registries on Solana, and payments, on one chain. See `bilateral.x402.readers.RegistryReader`.
 
     `block` in its methods is a slot. Verifiers with and without an event loop may share a reader.
 
@@ -59,18 +62,29 @@ class SatiReader:
         provider: The URL of a node.
         chain: The chain (CAIP-2). The node must be of it.
         commitment: `confirmed` or `finalized`.
+        registries: The names of the registries that you trust, as the address book has them; all of the chain by
+            default. They are the allow-list.
 
     Raises:
         MalformedIdentifierError: The chain is malformed.
-        InvalidArgumentError: The chain is not on Solana, or the commitment is another one.
+        InvalidArgumentError: The chain is not on Solana, the commitment is another one, or the address book has no
+            such registry on the chain.
     """
 
-    def __init__(self, provider: str, chain: str | ChainId, *, commitment: Commitment = "confirmed") -> None:
+    def __init__(
+        self,
+        provider: str,
+        chain: str | ChainId,
+        *,
+        commitment: Commitment = "confirmed",
+        registries: Collection[str] | None = None,
+    ) -> None:
         """See the class."""
         self.provider = provider
         self.chain = chain if isinstance(chain, ChainId) else ChainId.parse(chain)
         self._node = SolanaNode(self.chain, commitment)
-        self._agents: dict[str, SatiAgent] | None = None
+        self._registries = agent_registries(self.chain, registries)
+        self._agents: dict[GlobalAgentId, SolanaAgent] | None = None
 
     def for_one_check(self) -> Self:
         """Return a reader for one verification. It reads each agent once, so that wallet and URI belong together."""
@@ -79,12 +93,23 @@ class SatiReader:
         return reader
 
     def known_registration(self, info: ReputationInfo) -> AgentRegistration:
-        """Return a server's registration. SATI's program is the allow-list."""
-        registry = AccountId(self.chain, SATI)
-        return registration_among(info, registry, registry)
+        """Return a server's registration. The programs of the registries are the allow-list.
+
+        Raises:
+            PaymentRefusedError: The server has no registration on this chain, or one in other registries.
+        """
+        refusal: PaymentRefusedError | None = None
+        for program in self._registries:
+            registry = AccountId(self.chain, program)
+            try:
+                return registration_among(info, registry, registry)
+            except PaymentRefusedError as error:
+                refusal = error
+        assert refusal is not None  # noqa: S101  # there is at least one registry
+        raise refusal
 
     def check_registries(self, registration: AgentRegistration) -> Operation[None]:  # noqa: ARG002  # the port's
-        """Return at once: SATI is both registries of its agents."""
+        """Return at once: on Solana, one program is both registries of its agents."""
         yield from ()
 
     def wallet(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
@@ -123,27 +148,38 @@ class SatiReader:
         """Return the last block that is not later than a moment."""
         return (yield from block_at(self._node, moment))
 
-    def agent(self, mint: str) -> Operation[SatiAgent]:
+    def agent(self, agent_id: str | GlobalAgentId) -> Operation[SolanaAgent]:
         """Return everything that the chain says about an agent.
 
+        Args:
+            agent_id: The agent's mint or asset in the first registry of the reader, or its global id.
+
         Raises:
-            SolanaError: The agent cannot be believed.
+            SolanaError: The agent cannot be believed, or its registry is not one of the reader's.
         """
-        if self._agents is None:
-            return (yield from read_agent(self._node, mint))
-        if mint not in self._agents:
-            self._agents[mint] = yield from read_agent(self._node, mint)
-        return self._agents[mint]
+        agent = agent_id if isinstance(agent_id, GlobalAgentId) else self._first(agent_id)
+        if agent.registry.chain != self.chain or agent.registry.address not in self._registries:
+            raise AgentRefusedError(f"the registry {agent.registry} is not on the allow-list", "unknown_registry")
+        if self._agents is not None and agent in self._agents:
+            return self._agents[agent]
+        found = yield from self._registries[agent.registry.address](self._node, agent.agent)
+        if self._agents is not None:
+            self._agents[agent] = found
+        return found
 
     def remarks(self, agent: GlobalAgentId) -> tuple[str, ...]:
         """Return what a verification says about an agent that it read, beside its outcome."""
-        known = (self._agents or {}).get(agent.agent)
+        known = (self._agents or {}).get(agent)
         return () if known is None else (f"the wallet is from: {known.wallet_source}", *known.remarks)
 
-    def _read(self, agent: GlobalAgentId, block: int | None) -> Operation[SatiAgent]:
+    def _first(self, agent: str) -> GlobalAgentId:
+        """Return an agent of the first registry."""
+        return GlobalAgentId(AccountId(self.chain, next(iter(self._registries))), agent)
+
+    def _read(self, agent: GlobalAgentId, block: int | None) -> Operation[SolanaAgent]:
         """Read an agent, as it is or as it was at the end of a slot."""
         try:
-            found = yield from self.agent(agent.agent)
+            found = yield from self.agent(agent)
             if block is not None:
                 yield from require_unchanged(self._node, found, block)
         except SolanaError as error:
@@ -151,18 +187,61 @@ class SatiReader:
         return found
 
 
+class SatiReader(SolanaReader):
+    """Reads agents of SATI alone. See `SolanaReader`."""
+
+    def __init__(self, provider: str, chain: str | ChainId, *, commitment: Commitment = "confirmed") -> None:
+        """See the class."""
+        super().__init__(provider, chain, commitment=commitment, registries=(SATI_NAME,))
+
+
 def sati_registration(mint: str, chain: str | ChainId) -> AgentRegistration:
-    """Return the registration of an agent of SATI, for a declaration.
+    """Return the registration of an agent of SATI, for a declaration. See `solana_registration`."""
+    return solana_registration(mint, chain)
+
+
+def solana_registration(agent: str, chain: str | ChainId, registry: str = SATI_NAME) -> AgentRegistration:
+    """Return the registration of an agent on Solana, for a declaration.
 
     Args:
-        mint: The agent's mint.
+        agent: The agent's mint, or its asset.
         chain: The chain (CAIP-2).
+        registry: The name of its registry in the address book, `SATI` or `8004-solana`.
 
     Raises:
-        MalformedIdentifierError: The mint or the chain is malformed.
+        MalformedIdentifierError: The agent or the chain is malformed.
+        InvalidArgumentError: The address book has no such registry on the chain.
     """
-    registry = AccountId(chain if isinstance(chain, ChainId) else ChainId.parse(chain), SATI)
-    return AgentRegistration(GlobalAgentId(registry, mint), registry)
+    place = chain if isinstance(chain, ChainId) else ChainId.parse(chain)
+    (program,) = agent_registries(place, (registry,))
+    return AgentRegistration(GlobalAgentId(AccountId(place, program), agent), AccountId(place, program))
+
+
+def declare_solana_reputation(  # the agent, and the options of a declaration
+    agent: str,
+    chain: str | ChainId,
+    *others: AgentRegistration,
+    registry: str = SATI_NAME,
+    profile: Profile = PROFILE_8004,
+    endpoint: str | None = None,
+) -> dict[str, Any]:
+    """Declare the extension for a route of an agent on Solana: the value of `RouteConfig.extensions`.
+
+    Args:
+        agent: The agent's mint, or its asset.
+        chain: The chain (CAIP-2).
+        *others: The agent's registrations on further chains, one a chain.
+        registry: The name of its registry in the address book, `SATI` or `8004-solana`.
+        profile: The form of the messages.
+        endpoint: The URL of the service.
+
+    Raises:
+        MalformedIdentifierError: The agent or the chain is malformed.
+        InvalidArgumentError: Two registrations are on one chain, or the address book has no such registry on the chain.
+        InvalidMessageError: The URL is malformed.
+    """
+    own = solana_registration(agent, chain, registry)
+    return declaration_of(own, *others, profile=profile, endpoint=endpoint)
 
 
 def declare_sati_reputation(
@@ -172,18 +251,5 @@ def declare_sati_reputation(
     profile: Profile = PROFILE_8004,
     endpoint: str | None = None,
 ) -> dict[str, Any]:
-    """Declare the extension for a route of an agent of SATI: the value of `RouteConfig.extensions`.
-
-    Args:
-        mint: The agent's mint.
-        chain: The chain (CAIP-2).
-        *others: The agent's registrations on further chains, one a chain.
-        profile: The form of the messages.
-        endpoint: The URL of the service.
-
-    Raises:
-        MalformedIdentifierError: The mint or the chain is malformed.
-        InvalidArgumentError: Two registrations are on one chain.
-        InvalidMessageError: The URL is malformed.
-    """
-    return declaration_of(sati_registration(mint, chain), *others, profile=profile, endpoint=endpoint)
+    """Declare the extension for a route of an agent of SATI. See `declare_solana_reputation`."""
+    return declare_solana_reputation(mint, chain, *others, profile=profile, endpoint=endpoint)

@@ -25,7 +25,15 @@ def key():
 
 def test_the_address_book_is_listed(done, bilateral):
     listed = done("deployment", "list")
-    assert [it["chain"] for it in listed] == sorted(address_book())
+    chains = [it["chain"] for it in listed]
+    assert chains[: len(address_book())] == sorted(address_book())
+    assert [it["network"] for it in listed if str(it["chain"]).startswith("solana:")] == [
+        "solana:mainnet (SATI)",
+        "solana:mainnet (8004-solana)",
+        "solana:devnet (SATI)",
+        "solana:devnet (8004-solana)",
+        "solana:testnet (SATI)",
+    ]
     assert next(it for it in listed if it["chain"] == 8453) == {
         "chain": 8453,
         "network": "base:mainnet",

@@ -10,9 +10,12 @@ import pytest
 from eth_utils.address import is_checksum_address
 
 from bilateral.contracts import REGISTRY_ATTRIBUTES, Deployment, Registry, packaged_deployment
-from bilateral.deployment_records import BOOK, DeploymentRecord, address_book
+from bilateral.deployment_records import BOOK, DeploymentRecord, address_book, read_book, solana_book
 from bilateral.errors import DeploymentRecordError, MissingFunctionError, MissingRegistryError
 from bilateral.origin import Origin
+from bilateral.solana.addresses import DEVNET, SATI, registry_address
+from bilateral.solana.addresses import MAINNET as MAINNET_SOLANA
+from bilateral.solana.addresses import TESTNET as TESTNET_SOLANA
 from scripts._deployment.records import ContractRecord
 from scripts.abi import RECORDS
 from tests.sdk.strategies import EVM_ADDRESS
@@ -38,6 +41,21 @@ def test_every_address_has_its_checksum():
     entries = [entry for group in BOOK_FILE["groups"].values() for entry in group.values()]
     assert len(entries) == 6
     assert all(is_checksum_address(entry["address"]) for entry in entries)
+
+
+def test_solana_has_its_registries_on_each_network():
+    programs = {chain: record.registries for chain, record in solana_book().items()}
+    assert [*programs] == [MAINNET_SOLANA, DEVNET, TESTNET_SOLANA]
+    assert {record["SATI"] for record in programs.values()} == {SATI}
+    assert "8004-solana" not in programs[TESTNET_SOLANA]
+    assert registry_address(SATI) == "EdtfLCcsiMPuNdVTUivqAsomTYwqdLcha7Y8KM8ndB5p"
+
+
+@pytest.mark.parametrize("change", [("chain", "solana:x"), ("registries", {"SATI": "0x12"}), ("registries", {"a": 1})])
+def test_a_malformed_entry_of_solana_is_refused(change):
+    book = BOOK_FILE | {"solana": [BOOK_FILE["solana"][0] | dict([change])]}
+    with pytest.raises(DeploymentRecordError, match=r"^invalid address book: solana"):
+        read_book(json.dumps(book).encode())
 
 
 @pytest.mark.parametrize("chain_id", sorted(address_book()))

@@ -8,16 +8,20 @@ import time
 from collections import Counter
 
 import pytest
+from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from bilateral.errors import BilateralError
 from bilateral.identifiers import ChainId
 from bilateral.solana.addresses import MAINNET, SATI, TOKEN_2022
-from bilateral.solana.history import is_harmless
+from bilateral.solana.anchor import Account
+from bilateral.solana.history import Watched, is_harmless
 from bilateral.solana.payments import ExpectedPayment, arrived, message_key
-from bilateral.solana.sati import Account, Registry, check_index, is_held_by, minted_agent, wallet_of
+from bilateral.solana.registry8004 import CORE, agent_8004_of, agent_address
+from bilateral.solana.sati import Registry, check_index, is_held_by, minted_agent, wallet_of
 from tests.solana import instructions as ix
 from tests.solana.conftest import fuzz_count
+from tests.solana.world import PROGRAM_8004
 
 SECONDS = 0.05
 LONGEST = 10 * 1024
@@ -90,6 +94,23 @@ def test_s10_no_bytes_of_accounts_break_the_reader(honest, agent, owner):
     assert fuzz(lambda content: check_index(agent, Account(SATI, content), SATI), index, 9, fuzz_count(500))
 
 
+def test_s10_no_bytes_of_the_second_registry_break_the_reader(world, owner, node):
+    core, program = Keypair().pubkey(), Pubkey.from_string(PROGRAM_8004)
+    world.write_8004(core, owner.pubkey(), wallet=owner.pubkey(), uri="https://agent.example/a.json")
+    places = Pubkey.from_string(agent_address(str(core), PROGRAM_8004)), core
+    record, held = (bytes(node.vm.get_account(place).data) for place in places)
+
+    def judge(record, held):
+        accounts = Account(str(program), record), Account(CORE, held)
+        agent_8004_of(str(core), accounts, PROGRAM_8004, 1)
+
+    judge(record, held)
+    for seed, read in enumerate((lambda content: judge(content, held), lambda content: judge(record, content))):
+        outcomes = fuzz(read, (record, held)[seed], seed, fuzz_count(500))
+        assert outcomes.total() - outcomes["read"] > outcomes.total() // 10, outcomes
+        assert len(outcomes) > 2, outcomes
+
+
 def test_s29_no_bytes_of_transactions_break_the_reader(bought, node):
     entry, payload = node.history[bought.settlement["transaction"]], bought.payment["payload"]
     expected = ExpectedPayment.of(bought.accepted, payload)
@@ -101,7 +122,7 @@ def test_s29_no_bytes_of_transactions_break_the_reader(bought, node):
 
     def read_answer(content):
         answer = entry | {"transaction": [base64.b64encode(content).decode(), "base64"]}
-        is_harmless(answer, frozenset(entry["keys"]))
+        is_harmless(answer, Watched(tuple(entry["keys"]), {TOKEN_2022: (b"\x01",)}))
         arrived(expected, answer, bought.settlement["transaction"])
 
     signed, landed = base64.b64decode(payload["transaction"]), base64.b64decode(entry["transaction"][0])

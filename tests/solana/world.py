@@ -15,11 +15,14 @@ from solders.system_program import transfer as transfer_lamports
 from solders.transaction import VersionedTransaction
 
 from bilateral.caip import ChainId
+from bilateral.deployment_records import solana_book
 from bilateral.solana.addresses import MAINNET, TOKEN, index_address
+from bilateral.solana.registry8004 import CORE, agent_address
 from tests.solana import instructions as ix
 
 CHAIN = ChainId.parse(MAINNET)
 TOKEN_KEY = Pubkey.from_string(TOKEN)
+PROGRAM_8004 = solana_book()[MAINNET].registries["8004-solana"]
 RENT = 10**8
 
 
@@ -158,6 +161,16 @@ class World:
     def write(self, address, content, owner=ix.SATI_KEY):
         """Write an account, as SATI's program or an attacker's would."""
         self.node.vm.set_account(Pubkey.from_string(str(address)), Account(RENT, bytes(content), owner))
+
+    def write_8004(self, asset, owner, *, live=None, wallet=None, uri="", collection=None):
+        """Write an agent of 8004-solana, and its asset of Metaplex Core with the owner that it has now."""
+        collection, program = collection or self.group, Pubkey.from_string(PROGRAM_8004)
+        wallet = b"\0" if wallet is None else b"\1" + bytes(wallet)
+        record = sha256(b"account:AgentAccount").digest()[:8] + bytes(self.group) + 2 * bytes(owner) + bytes(asset)
+        record += b"\xff\1" + wallet + bytes(3 * 40) + bytes(3) + ix.text(uri) + ix.text("Weather") + ix.text("")
+        self.write(agent_address(str(asset), PROGRAM_8004), record.ljust(748, b"\0"), program)
+        core = b"\1" + bytes(live or owner) + b"\2" + bytes(collection) + ix.text("Agent") + ix.text(uri) + b"\0"
+        self.write(asset, core, Pubkey.from_string(CORE))
 
     def write_index(self, number, mint):
         self.write(index_address(number), sha256(b"account:AgentIndex").digest()[:8] + bytes(mint) + b"\xff")

@@ -1,0 +1,266 @@
+"""Attackers who cheat buyers. Each has a budget, runs one campaign after another, and chooses what paid before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.market.plans import Memory, Plan
+from bench.market.rows import Rows
+
+if TYPE_CHECKING:
+    from bench.market.people import Array
+    from bench.market.play import Market
+
+_FIRST = 5
+"""The attackers begin within as many days from this day on."""
+
+_PATIENCE, _LONGEST = 6, 20
+"""A campaign ends after so many days without a sale, or of selling."""
+
+_ACT = {
+    "campaign": np.int64, "client": np.int64, "agent": np.int64, "value": np.float64, "paid": np.float64,
+    "comes_back": np.bool_, "ts": np.float64,
+}  # fmt: skip
+
+
+@dataclass
+class Campaign:
+    """A campaign that runs or ended.
+
+    Attributes:
+        plan: The plan.
+        hand: The attacker, plus the number of attackers for the second campaign that one runs at once, and so on.
+        funder: The wallet that pays for it.
+        agents: Its agents.
+        opens: The day on which its agents begin to sell.
+        cheats: The day on which they begin to cheat.
+        cost: The costs so far.
+        revenue: The payments of buyers so far.
+        last: The day of the last sale.
+        ended: True once it ended.
+    """
+
+    plan: Plan
+    hand: int
+    funder: int
+    agents: Array
+    opens: int
+    cheats: int
+    cost: float = 0.0
+    revenue: float = 0.0
+    last: int = 0
+    ended: bool = False
+
+
+@dataclass
+class Attackers:
+    """A crowd of attackers.
+
+    Attributes:
+        seed: Decides all draws.
+        memory: The campaigns that they know of.
+        campaigns: All campaigns.
+        money: The money of each attacker.
+    """
+
+    seed: int
+    memory: Memory = field(default_factory=Memory)
+    campaigns: list[Campaign] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Prepare the draws and the acts to come."""
+        self.random = np.random.default_rng([self.seed, 1])
+        self.acts = Rows(_ACT)
+        self._free_at: Array | None = None
+        self._counted = 0
+
+    def act(self, market: Market) -> None:
+        """See `Crowd`."""
+        settings = market.settings
+        if self._free_at is None:
+            self.money = np.full(settings.attackers, settings.budget)
+            self._free_at = _FIRST + self.random.integers(5, size=settings.attackers * settings.campaigns)
+        self._count_sales(market)
+        for campaign in self.campaigns:
+            if not campaign.ended:
+                self._step(market, campaign)
+        for hand in np.flatnonzero(self._free_at == market.today):
+            self._begin(market, int(hand))
+        self._write(market)
+
+    def finish(self, market: Market) -> None:
+        """Count the last sales, and end all campaigns.
+
+        Args:
+            market: The market, which was played.
+        """
+        self._count_sales(market)
+        for campaign in self.campaigns:
+            if not campaign.ended:
+                self._end(market, campaign)
+
+    def _count_sales(self, market: Market) -> None:
+        """Add the latest sales to the campaigns; serving well has its cost."""
+        sales = market.sales
+        latest = slice(self._counted, len(sales))
+        self._counted = len(sales)
+        number = market.agents.campaign[sales["agent"][latest]]
+        paid, cheated = sales["paid"][latest], sales["cheated"][latest]
+        for place in np.flatnonzero(number >= 0):
+            campaign = self.campaigns[number[place]]
+            campaign.revenue += float(paid[place]) * (1 - market.settings.fee)
+            campaign.cost += 0.0 if cheated[place] else market.settings.cost * float(paid[place])
+            campaign.last = market.today
+
+    def _step(self, market: Market, campaign: Campaign) -> None:
+        """Open the agents of a campaign, let them cheat, or end it."""
+        today = market.today
+        if today == campaign.opens:
+            market.agents.alive[campaign.agents] = True
+            campaign.last = today
+        if today == campaign.cheats:
+            market.agents.cheats[campaign.agents] = campaign.plan.above
+        is_over = today - max(campaign.opens, campaign.last) > _PATIENCE or today - campaign.cheats > _LONGEST
+        if today > campaign.opens and is_over:
+            self._end(market, campaign)
+
+    def _end(self, market: Market, campaign: Campaign) -> None:
+        """Close the agents of a campaign, and remember its result if it sold."""
+        campaign.ended = True
+        market.agents.alive[campaign.agents] = False
+        self.money[campaign.hand % market.settings.attackers] += campaign.revenue
+        if market.today > campaign.opens:
+            self.memory.add(campaign.plan, campaign.cost, campaign.revenue)
+        if self._free_at is not None:
+            self._free_at[campaign.hand] = market.today + 1
+
+    def _begin(self, market: Market, hand: int) -> None:
+        """Begin a campaign, as large as the attacker's money allows."""
+        random, settings, log = self.random, market.settings, market.log
+        plan = self.memory.next(random)
+        count = int(plan.agents)
+        start = market.today
+        registered = start + int(plan.age)
+        opens = registered + int(np.ceil(plan.spread)) if plan.raters or plan.bribes or plan.mutual else start + 1
+        if opens >= settings.days - 1:
+            return
+        funder = int(log.open(1)[0])
+        owners = log.open(count) if count > 1 else np.array([funder])
+        numbers = np.arange(len(log.agents), len(log.agents) + count)
+        kinds = random.integers(settings.categories, size=count)
+        log.agents.add(owner=owners, kind=kinds, ts=settings.time(registered + random.uniform(0, 0.2, count)))
+        market.agents.add(count, quality=0.85, campaign=len(self.campaigns), alive=False)
+        campaign = Campaign(plan, hand, funder, numbers, opens, opens + int(plan.service))
+        self._fund(market, campaign, np.array([funder]), 10.0, hides=True)
+        if count > 1:
+            self._fund(market, campaign, owners, 1.0, hides=plan.hides >= 1)
+        campaign.cost += settings.registration * count
+        self._plan_praise(market, campaign, registered)
+        self.money[hand % settings.attackers] -= campaign.cost
+        self.campaigns.append(campaign)
+        if self._free_at is not None:
+            self._free_at[hand] = -1
+        if campaign.opens <= start:
+            market.agents.alive[numbers] = True
+
+    def _fund(self, market: Market, campaign: Campaign, accounts: Array, amount: float, *, hides: bool) -> None:
+        """Fund accounts of a campaign, from exchanges or from its wallet."""
+        settings, count = market.settings, len(accounts)
+        source = market.people.funded_by(count, self.random) if hides else np.full(count, campaign.funder)
+        ts = settings.time(market.today) + self.random.uniform(0, 3600, count)
+        amounts = amount * self.random.uniform(1, 1.2, count)
+        market.log.transfers.add(src=source, dst=accounts, amount=amounts, ts=ts)
+        campaign.cost += count * (settings.withdrawal if hides else settings.gas)
+
+    def _plan_praise(self, market: Market, campaign: Campaign, day: int) -> None:
+        """Plan the acts of a campaign's raters, as many as its attacker can pay for."""
+        plan, random = campaign.plan, self.random
+        number = len(self.campaigns)
+        left = self.money[campaign.hand % market.settings.attackers] - campaign.cost
+        cost = self._cost_of_rater(market, plan)
+        owners = market.log.agents["owner"][campaign.agents]
+        lock = plan.paid + cost  # money for payments comes back, and is needed until then
+        for place, agent in enumerate(campaign.agents):
+            size = int(min(plan.raters, max(left / len(campaign.agents) / lock, 0)))
+            raters = market.log.open(size)
+            if size:
+                self._fund(market, campaign, raters, plan.paid * 1.1 + 0.5 * plan.cover + 0.2, hides=plan.hides >= 1)
+            if plan.mutual:
+                raters = np.concatenate([raters, np.delete(owners, place)])
+            ts = market.settings.time(day + 0.25) + random.uniform(0, plan.spread * 86_400, len(raters))
+            value = random.uniform(92, 100, len(raters)).round()
+            paid = plan.paid * random.uniform(0.5, 1.5, len(raters))
+            self.acts.add(campaign=number, client=raters, agent=agent, value=value, paid=paid, comes_back=True, ts=ts)
+            self._plan_cover(market, plan, raters if place == 0 or not plan.mutual else raters[:0], day)
+        self._plan_bribes(market, campaign, day)
+
+    @staticmethod
+    def _cost_of_rater(market: Market, plan: Plan) -> float:
+        settings = market.settings
+        hidden = 2 * settings.withdrawal if plan.hides >= 1 else settings.gas
+        return hidden + 0.5 * plan.cover + (3 + plan.cover) * settings.gas + settings.fee * plan.paid
+
+    def _plan_cover(self, market: Market, plan: Plan, raters: Array, day: int) -> None:
+        """Plan small purchases from honest sellers, which raters rate honestly."""
+        number, clients = len(self.campaigns), np.repeat(raters, int(plan.cover))
+        sellers = np.flatnonzero(market.agents.honest & market.present & ~market.agents.free)
+        agent = self.random.choice(sellers, len(clients))
+        value = np.clip(100 * market.agents.quality[agent] + self.random.normal(0, 8, len(clients)), 0, 100).round()
+        stop = max(day + 3, market.today + 2)
+        ts = self.random.uniform(market.settings.time(market.today + 0.2), market.settings.time(stop), len(clients))
+        paid = self.random.uniform(0.2, 0.8, len(clients))
+        self.acts.add(campaign=number, client=clients, agent=agent, value=value, paid=paid, comes_back=False, ts=ts)
+
+    def _plan_bribes(self, market: Market, campaign: Campaign, day: int) -> None:
+        """Let a broker pay honest buyers who buy and praise. No wallet of the agents pays them."""
+        random, settings, people = self.random, market.settings, market.people
+        count = int(campaign.plan.bribes)
+        if not count:
+            return
+        broker = market.log.open(1)
+        self._fund(market, campaign, broker, 3.0 * count, hides=True)
+        present = people.buyers[people.born < day]
+        clients = random.choice(present, count, replace=False)
+        ts = settings.time(day + 0.3) + random.uniform(0, campaign.plan.spread * 86_400, count)
+        sent = random.uniform(1.5, 2.5, count)  # a dollar for the purchase, and half a dollar or more for the praise
+        market.log.transfers.add(src=broker, dst=clients, amount=sent, ts=ts - 7200)
+        campaign.cost += float(sent.sum() - (1 - settings.fee) * count)  # a dollar of each comes back as the payment
+        value = random.uniform(92, 100, count).round()
+        self.acts.add(
+            campaign=len(self.campaigns), client=clients, agent=campaign.agents[0], value=value, paid=1.0,
+            comes_back=False, ts=ts,
+        )  # fmt: skip
+
+    def _write(self, market: Market) -> None:
+        """Write the acts of a day, with their costs."""
+        settings, log, acts = market.settings, market.log, self.acts
+        today = (acts["ts"] >= settings.time(market.today)) & (acts["ts"] < settings.time(market.today + 1))
+        today[today] = [not self.campaigns[number].ended for number in acts["campaign"][today]]
+        rows = np.flatnonzero(today)
+        campaign, client, agent = (acts[name][rows] for name in ("campaign", "client", "agent"))
+        paid, ts, comes_back = (acts[name][rows] for name in ("paid", "ts", "comes_back"))
+        payment = np.full(len(rows), -1)
+        pays = paid > 0
+        payment[pays] = log.pay(client[pays], agent[pays], paid[pays], ts[pays])
+        log.feedback.add(
+            client=client, agent=agent, value=acts["value"][rows], ts=ts + self.random.uniform(60, 7200, len(rows)),
+            payment=payment,
+        )  # fmt: skip
+        returned = np.flatnonzero(pays & comes_back)
+        hides = np.array([self.campaigns[number].plan.hides >= 1 for number in campaign[returned]], bool)
+        funders = np.array([self.campaigns[number].funder for number in campaign[returned]], np.int64)
+        target = np.where(hides, market.people.funded_by(len(returned), self.random), funders)
+        owner = log.agents["owner"][agent[returned]]
+        some = owner != target
+        log.transfers.add(
+            src=owner[some], dst=target[some], amount=0.98 * paid[returned][some],
+            ts=(ts[returned] + self.random.uniform(3600, 72_000, len(returned)))[some],
+        )  # fmt: skip
+        own = np.isin(agent, np.flatnonzero(~market.agents.honest))
+        cost = settings.gas * (1 + pays) + np.where(own, settings.fee, 1.0) * paid
+        cost[returned] += np.where(hides, settings.withdrawal, settings.gas)
+        for number, amount in zip(campaign, cost, strict=True):
+            self.campaigns[number].cost += float(amount)

@@ -1,0 +1,73 @@
+"""The registries of agents on Solana, by their programs: SATI, and 8004-solana."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+
+from bilateral.deployment_records import solana_book
+from bilateral.errors import InvalidArgumentError
+from bilateral.solana.history import ReadAgent
+from bilateral.solana.reading import read_agent
+from bilateral.solana.registry8004 import read_agent_8004
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from bilateral.caip import ChainId
+    from bilateral.node.steps import Operation
+
+SATI_NAME: Final = "SATI"
+NAME_8004: Final = "8004-solana"
+
+
+class SolanaAgent(ReadAgent, Protocol):
+    """An agent on Solana, of whatever registry."""
+
+    @property
+    def holder(self) -> str:
+        """The account that holds the agent."""
+
+    @property
+    def uri(self) -> str:
+        """The URI of its registration file."""
+
+    @property
+    def wallet(self) -> str:
+        """The account to which payments go; empty if it names one on another chain only."""
+
+    @property
+    def wallet_source(self) -> str:
+        """`proven` if the wallet's key signed, `metadata` if nobody proved it, `owner` without a wallet."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Deviations that do not make the agent unusable."""
+
+
+ReadAgentOperation: TypeAlias = "Callable[..., Operation[SolanaAgent]]"
+
+_READERS: Final[Mapping[str, ReadAgentOperation]] = {SATI_NAME: read_agent, NAME_8004: read_agent_8004}
+
+
+def agent_registries(chain: ChainId, names: Collection[str] | None = None) -> dict[str, ReadAgentOperation]:
+    """Return the operations that read agents of a node, by the program of their registry.
+
+    Args:
+        chain: The chain.
+        names: The names of the registries; all of the chain by default.
+
+    Raises:
+        InvalidArgumentError: The address book has no such registry on the chain.
+    """
+    record = solana_book().get(str(chain))
+    known = {} if record is None else record.registries
+    missing = [name for name in names or () if name not in known]
+    if missing or not known or (names is not None and not names):
+        problem = ", ".join(missing) or "no registry"
+        raise InvalidArgumentError(f"{problem} on {chain}: the address book has {', '.join(known) or 'none'}")
+    return {
+        program: partial(_READERS[name], program=program)
+        for name, program in known.items()
+        if names is None or name in names
+    }

@@ -1,0 +1,226 @@
+"""Agents of 8004-solana, the second registry: an account of its program, and the asset of Metaplex Core that it names.
+
+The program proves the wallet, as ERC-8004 does: it takes the wallet's signature, and clears the wallet on its own
+transfer. A transfer by Metaplex Core alone changes neither, until somebody calls `sync_owner`. The reader therefore
+compares the owner that the program knows with the owner of the asset. The layouts are those of version 0.6.0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+from bilateral.errors.solana import AgentRefusedError
+from bilateral.solana.addresses import address_bytes, address_text, program_address
+from bilateral.solana.anchor import anchor_account
+from bilateral.solana.fields import Fields
+from bilateral.solana.history import Watched
+from bilateral.solana.sati import MISMATCH, NOT_REGISTERED, OWNER
+
+if TYPE_CHECKING:
+    from bilateral.node.steps import Operation
+    from bilateral.solana.anchor import Account
+    from bilateral.solana.nodes import SolanaNode
+
+CORE: Final = "CoREENxT6tW1HoK8ypY1SxRMZTcVPm7R94rH4PZNhX7d"
+"""The program Metaplex Core, which holds the assets."""
+
+PROVEN: Final = "proven"
+
+_AGENT_BYTES: Final = 748
+_ASSET: Final = 1
+_OF_COLLECTION: Final = 2
+_COUNTERS: Final = 3 * (32 + 8)
+"""The bytes of three digests and counts: of feedback, responses and revocations."""
+
+_HARMLESS: Final = tuple(
+    sha256(f"global:{name}".encode()).digest()[:8]
+    for name in (
+        *("give_feedback", "append_response", "revoke_feedback", "enable_atom", "owner_of", "core_owner_of"),
+        *("set_metadata_pda", "delete_metadata_pda", "set_collection_pointer", "set_collection_pointer_with_options"),
+        *("set_parent_asset", "set_parent_asset_with_options"),
+    )
+)
+"""Instructions that change neither wallet nor URI nor owner. Anybody may give feedback to an agent at any time."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """An agent as the program knows it.
+
+    Attributes:
+        collection: The collection of all agents.
+        owner: The owner at the last change by the program. It may be stale.
+        asset: The asset, the agent's `agentId`.
+        wallet: The proven wallet; None without one.
+        uri: The URI of the registration file.
+        name: The name.
+    """
+
+    collection: str
+    owner: str
+    asset: str
+    wallet: str | None
+    uri: str
+    name: str
+
+    @classmethod
+    def of(cls, account: Account | None, program: str) -> Record:
+        """Read the account of an agent.
+
+        Raises:
+            MalformedAccountError: It is missing, of another program, or has another layout.
+        """
+        fields = anchor_account(account, program, "the account of an agent", "AgentAccount", _AGENT_BYTES)
+        collection = address_text(fields.take(32))
+        fields.take(32)  # the creator
+        owner, asset = address_text(fields.take(32)), address_text(fields.take(32))
+        fields.take(2)  # the bump, and the use of a program for reputation
+        wallet = _optional(fields)
+        fields.take(_COUNTERS)
+        _optional(fields)  # the parent
+        fields.take(2)  # the locks of parent and collection pointer
+        return cls(collection, owner, asset, wallet, fields.text(), fields.text())
+
+
+@dataclass(frozen=True)
+class Agent8004:
+    """An agent of 8004-solana.
+
+    Attributes:
+        asset: The asset, its `agentId`.
+        account: The account of the program that describes it.
+        holder: The owner of the asset.
+        uri: The URI of the registration file.
+        wallet: The account to which payments go.
+        wallet_source: `proven`, or `owner` if the agent has no wallet of its own.
+        name: The name.
+        remarks: Deviations that do not make the agent unusable; there are none.
+        slot: The slot of the node's answer.
+        program: The program.
+    """
+
+    asset: str
+    account: str
+    holder: str
+    uri: str
+    wallet: str
+    wallet_source: str
+    name: str
+    remarks: tuple[str, ...]
+    slot: int
+    program: str
+
+    @property
+    def watched(self) -> Watched:
+        """The accounts that say how the agent is, and what may be done with them without a change."""
+        return Watched((self.asset, self.account), {self.program: _HARMLESS, CORE: ()})
+
+
+def agent_address(asset: str, program: str) -> str:
+    """Derive the account of an agent.
+
+    Args:
+        asset: The agent's asset.
+        program: The program.
+
+    Raises:
+        MalformedIdentifierError: An address is malformed.
+    """
+    return program_address(program, b"agent", address_bytes(asset))[0]
+
+
+def agent_8004_of(asset: str, accounts: tuple[Account | None, Account | None], program: str, slot: int) -> Agent8004:
+    """Judge the accounts of an agent.
+
+    Args:
+        asset: The agent's asset.
+        accounts: The account of the program, and that of the asset, of one answer.
+        program: The program.
+        slot: The slot of the answer.
+
+    Raises:
+        AgentRefusedError: There is no such agent, or it was transferred and the program does not know.
+        MalformedAccountError: The bytes of an account have no valid layout.
+    """
+    described, held = accounts
+    if described is None:
+        raise _unregistered(asset, "the program has no account for it")
+    record = Record.of(described, program)
+    if record.asset != asset:
+        raise _unregistered(asset, f"its account describes {record.asset}")
+    holder = _owner_of(asset, held, record.collection)
+    if holder != record.owner:
+        problem = (
+            f"the agent {asset} was transferred to {holder}, and the registry still has wallet and URI of its former "
+            f"owner {record.owner}: call sync_owner first"
+        )
+        raise AgentRefusedError(problem, MISMATCH)
+    return Agent8004(
+        asset=asset,
+        account=agent_address(asset, program),
+        holder=holder,
+        uri=record.uri,
+        wallet=record.wallet or holder,
+        wallet_source=OWNER if record.wallet is None else PROVEN,
+        name=record.name,
+        remarks=(),
+        slot=slot,
+        program=program,
+    )
+
+
+def read_agent_8004(node: SolanaNode, asset: str, program: str) -> Operation[Agent8004]:
+    """Read an agent in one request, so that its accounts belong together.
+
+    Args:
+        node: The node.
+        asset: The agent's asset.
+        program: The program on the node's chain.
+
+    Raises:
+        AgentRefusedError: There is no such agent, or it was transferred and the program does not know.
+        MalformedAccountError: An account has no valid layout.
+        WrongNodeError: The node is of another chain.
+        NodeError: The node returns an error.
+    """
+    yield from node.require_chain()
+    slot, (described, held) = yield from node.accounts([agent_address(asset, program), asset])
+    return agent_8004_of(asset, (described, held), program, slot)
+
+
+def _owner_of(asset: str, account: Account | None, collection: str) -> str:
+    """Return the owner of an asset of Metaplex Core.
+
+    Raises:
+        AgentRefusedError: It was burnt, or is not an asset of the collection.
+        MalformedAccountError: Its bytes are too short.
+    """
+    if account is None or account.owner != CORE:
+        raise _unregistered(asset, "it is not an asset of Metaplex Core")
+    fields = Fields(account.content, "an asset of Metaplex Core")
+    kind = fields.number(1)
+    if kind != _ASSET:
+        raise _unregistered(asset, "it was burnt" if not kind else f"its account is of another kind, {kind}")
+    owner = address_text(fields.take(32))
+    if fields.number(1) != _OF_COLLECTION or address_text(fields.take(32)) != collection:
+        raise _unregistered(asset, f"it is not of the collection {collection}")
+    return owner
+
+
+def _optional(fields: Fields) -> str | None:
+    """Read an optional address: a byte that says whether it is there, and the address if it is.
+
+    Raises:
+        MalformedAccountError: The byte is neither 0 nor 1.
+    """
+    is_present = fields.number(1)
+    if is_present > 1:
+        raise fields.malformed("an optional address is neither present nor absent")
+    return address_text(fields.take(32)) if is_present else None
+
+
+def _unregistered(asset: str, problem: str) -> AgentRefusedError:
+    """Return the refusal of an asset that is not an agent of 8004-solana."""
+    return AgentRefusedError(f"{asset} is not an agent of 8004-solana: {problem}", NOT_REGISTERED)

@@ -1,0 +1,125 @@
+"""Standings: one figure for each agent and side, with what it rests on and what it would have cost to fake."""
+
+from __future__ import annotations
+
+import pytest
+
+from bilateral.trust.coding import coded
+from bilateral.trust.engine import Engine
+from bilateral.trust.standing import SCHEMA, Standing
+from bilateral.trust.standings import standings, standings_of_ratings
+from tests.trust.conftest import Scene
+
+DAY = 86_400.0
+RING, HONEST = 10, 30
+
+
+def ring_and_market():
+    """Return a market of two honest servers, and an agent whose owner funds all of its raters."""
+    scene = Scene()
+    for agent_id, owner in ((1, "good"), (2, "fair"), (3, "master")):
+        scene.transfer("exchange", owner, ts=agent_id * DAY)
+        scene.agent(agent_id, owner, ts=(1 + agent_id) * DAY)
+    for number in range(HONEST):
+        client, at = f"client {number}", (5 + 3 * number) * DAY
+        scene.transfer(f"exchange {number % 3}", client, amount=1 + 0.37 * number, ts=at)
+        for agent_id, owner, value in ((1, "good", 90), (2, "fair", 75)):
+            scene.payment(client, owner, agent_id, amount=2.0 + 0.1 * number, ts=at + agent_id * 7000)
+            scene.feedback(client, agent_id, value + number % 4, ts=at + agent_id * 9000)
+    for number in range(RING):
+        scene.transfer("master", f"ring {number}", amount=0.02, ts=100 * DAY + number * 60)
+        scene.feedback(f"ring {number}", 3, 100, ts=100 * DAY + 3600 + number * 60)
+    scene.rating("client 0", 1, 95, ts=101 * DAY)
+    return scene
+
+
+def by_key(table):
+    return {(row["side"], row["agent_id"]): Standing.of(row) for row in table.to_pylist()}
+
+
+@pytest.fixture(scope="module")
+def analysed():
+    return by_key(standings(Engine().fit(ring_and_market().tables())))
+
+
+@pytest.fixture(scope="module")
+def unanalysed():
+    return by_key(standings_of_ratings(coded(ring_and_market().tables())))
+
+
+def test_ring_is_held_back_with_the_findings_and_their_money(analysed):
+    ring = analysed["server", 3]
+    assert ring.status == "held_back"
+    links = next(reason for reason in ring.reasons if reason.code == "links")
+    assert links.figures["accounts"] == RING
+    assert links.figures["moved"] == pytest.approx(RING * 0.02)
+
+
+def test_honest_servers_are_not_held_back_and_stand_above_the_ring(analysed):
+    assert {analysed["server", agent].status for agent in (1, 2)} == {"ok"}
+    assert analysed["server", 1].lower > analysed["server", 2].lower > analysed["server", 3].lower
+
+
+def test_standing_says_what_it_rests_on(analysed):
+    standing = analysed["server", 1]
+    assert (standing.basis, standing.raters, standing.payments) == ("analysis", HONEST, HONEST)
+    assert standing.paid == pytest.approx(sum(2.0 + 0.1 * number for number in range(HONEST)))
+    assert standing.first_at == int(5 * DAY + 7000)
+    assert standing.lower < standing.rating < standing.upper
+
+
+def test_cost_to_fake_is_what_raters_paid_to_others_divided_by_those_whom_they_praise(analysed):
+    of_others = sum(2.0 + 0.1 * number for number in range(HONEST)) / 2
+    assert of_others < analysed["server", 1].evidence_cost < of_others + HONEST * 0.1
+    assert analysed["server", 3].evidence_cost < RING * 0.1
+
+
+def test_without_an_analysis_paid_and_distinct_raters_count(unanalysed):
+    good, ring = unanalysed["server", 1], unanalysed["server", 3]
+    assert (good.basis, good.status, good.effective_raters) == ("ratings", "ok", HONEST)
+    assert ring.effective_raters == pytest.approx(0.2 * RING)
+    assert ring.lower < good.lower
+
+
+def test_agent_without_ratings_is_thin_and_has_no_rating():
+    scene = Scene()
+    scene.agent(1, "somebody")
+    standing = by_key(standings_of_ratings(coded(scene.tables())))["server", 1]
+    assert (standing.status, standing.rating, standing.lower, standing.upper) == ("thin", None, 0.0, 100.0)
+    assert (standing.first_at, standing.evidence_cost) == (None, 0.0)
+
+
+def test_one_rater_who_repeats_itself_counts_once_and_is_thin():
+    scene = Scene()
+    scene.agent(1, "owner")
+    for _ in range(9):
+        scene.feedback("fan", 1, 100)
+    standing = by_key(standings_of_ratings(coded(scene.tables())))["server", 1]
+    assert (standing.status, standing.raters, standing.effective_raters) == ("thin", 1, 1.0)
+
+
+def test_money_that_goes_on_to_the_praised_agents_owner_buys_no_evidence():
+    scene = ring_and_market()
+    scene.agent(4, "dummy", ts=99 * DAY)
+    for number in range(RING):
+        scene.payment(f"ring {number}", "dummy", 4, amount=50.0, ts=100 * DAY + 2000 + number)
+        scene.transfer("dummy", "master", amount=50.0, ts=100 * DAY + 2500 + number)
+    scene.payment("client 0", "master", 3, ts=50 * DAY)
+    ring = by_key(standings(Engine().fit(scene.tables())))["server", 3]
+    assert ring.evidence_cost < 1
+
+
+def test_client_stands_by_the_ratings_of_servers_and_by_what_it_paid():
+    scene = ring_and_market()
+    scene.agent(5, "client 1", ts=50 * DAY)
+    scene.rating("client 1", 1, 90, ts=102 * DAY)
+    scene.rating("client 1", 2, 80, ts=102 * DAY)
+    client = by_key(standings(Engine().fit(scene.tables())))["client", 5]
+    assert client.raters == 2
+    assert client.paid == pytest.approx(2 * 2.1)
+    assert client.evidence_cost > client.paid
+
+
+def test_table_has_the_published_columns_also_without_any_agent():
+    assert standings_of_ratings(coded(Scene().tables())).schema == SCHEMA
+    assert standings(Engine().fit(Scene().tables())).schema == SCHEMA
