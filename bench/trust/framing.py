@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bench.trust.worlds.world import DAY, HOUR, START
 from bilateral.trust.engine import Engine
@@ -111,19 +112,7 @@ def acted(world: World, victim: Agent, plan: Plan) -> Tables:
             break
         one = world.account(when, role="sybil", attack=0)
         world.fund(one, None if hidden else wallet, 3.0)
-        if draw.random() < plan.buys:
-            world.pay(one, victim, 1.0, when + HOUR)
-            world.transfer(victim.wallet, one, plan.refunded, when + 8 * HOUR)
-        if draw.random() < plan.praises:
-            world.say(one, victim, draw.uniform(92, 100), when + 2 * HOUR)
-        elif draw.random() < plan.slanders:
-            world.say(one, victim, draw.uniform(0, 10), when + 2 * HOUR)
-        if draw.random() < plan.gives:
-            world.transfer(one, victim.owner, 1.0, when + 3 * HOUR)
-        if liked and draw.random() < plan.follows:
-            world.say(one, world.agents[liked[draw.integers(len(liked))]], 98, when + 4 * HOUR)
-        if draw.random() < plan.answers:
-            world.rate_client(victim.owner, world.agent(one, when, 50.0), draw.choice([0, 100]), when + 5 * HOUR)
+        _act(world, victim, plan, one, liked)
     tables = world.tables()[0]
     if plan.lures <= 0.5:  # noqa: PLR2004
         return tables
@@ -134,19 +123,45 @@ def acted(world: World, victim: Agent, plan: Plan) -> Tables:
     return Tables.of(agents=agents, **{name: getattr(tables, name) for name in rest})
 
 
-def seen(tables: Tables, owner: Account, agent: Agent) -> tuple[bool, float, str]:
-    """Return whether an owner is held back, and the lower bound and status of its agent.
+def _act(world: World, victim: Agent, plan: Plan, one: Account, liked: list[int]) -> None:
+    """Let an account of the attacker act.
+
+    Args:
+        world: The world, which is added to.
+        victim: The agent.
+        plan: The acts.
+        one: The account.
+        liked: The agents that the victim praised.
+    """
+    draw, when = world.random, one.born
+    if draw.random() < plan.buys:
+        world.pay(one, victim, 1.0, when + HOUR)
+        world.transfer(victim.wallet, one, plan.refunded, when + 8 * HOUR)
+    if draw.random() < plan.praises:
+        world.say(one, victim, draw.uniform(92, 100), when + 2 * HOUR)
+    elif draw.random() < plan.slanders:
+        world.say(one, victim, draw.uniform(0, 10), when + 2 * HOUR)
+    if draw.random() < plan.gives:
+        world.transfer(one, victim.owner, 1.0, when + 3 * HOUR)
+    if liked and draw.random() < plan.follows:
+        world.say(one, world.agents[liked[draw.integers(len(liked))]], 98, when + 4 * HOUR)
+    if draw.random() < plan.answers:
+        world.rate_client(victim.owner, world.agent(one, when, 50.0), draw.choice([0, 100]), when + 5 * HOUR)
+
+
+def seen(tables: Tables, seed: int, agent: Agent) -> tuple[bool, float, str]:
+    """Return if an agent's owner is held back, and the lower bound and status of the agent.
 
     Args:
         tables: The tables.
-        owner: The owner.
-        agent: Its agent.
+        seed: The seed of their world.
+        agent: The agent.
     """
     engine = Engine().fit(tables)
     ledger = engine.context_.ledger
-    uri = [place for place, text in enumerate(tables.agents["uri"].to_pylist()) if text.endswith(f"/{agent.number}")][0]
-    place = int(np.searchsorted(ledger.agent_ids, tables.agents["agent_id"][uri].as_py()))
-    account = ledger.addresses.to_pylist().index(owner.address)
+    row = pc.index(tables.agents["uri"], f"ipfs://{seed}/{agent.number}").as_py()
+    place = int(np.searchsorted(ledger.agent_ids, tables.agents["agent_id"][row].as_py()))
+    account = ledger.addresses.to_pylist().index(agent.owner.address)
     subject = np.flatnonzero(ledger.subject_kind == Kind.FEEDBACK)[place]
     scores = engine.scores_
     return bool(engine.suspicion_.flagged[account]), float(scores.lower[subject]), str(scores.status[subject])
@@ -162,12 +177,12 @@ def search(world: World, victim: Agent, tries: int, seed: int = 0) -> list[tuple
         seed: Decides the search.
     """
     random = np.random.default_rng(seed)
-    before = seen(world.tables()[0], victim.owner, victim)[1]
+    before = seen(world.tables()[0], world.seed, victim)[1]
     tried: list[tuple[Plan, Harm]] = []
     plan = Plan()
     for _ in range(tries):
         made = deepcopy(world)
-        held, lower, status = seen(acted(made, made.agents[victim.number], plan), victim.owner, victim)
+        held, lower, status = seen(acted(made, made.agents[victim.number], plan), world.seed, victim)
         tried.append((plan, Harm(held, (lower, before), status == "contested")))
         best = max(tried, key=lambda one: one[1].size)[0]
         plan = best.near(random)

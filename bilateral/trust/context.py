@@ -182,7 +182,7 @@ def _returned(ledger: Ledger, money: Money, rows: Ints) -> Flags:
         rows: The positions of the opinions.
     """
     rater, rated = ledger.opinions.rater[rows], ledger.subject_account[ledger.opinions.subject[rows]]
-    return np.asarray(money.between(rated, rater) >= MOSTLY * money.between(rater, rated), np.bool_)
+    return np.asarray(money.between(rated, rater, given=True) >= MOSTLY * money.between(rater, rated), np.bool_)
 
 
 def _freshness(ledger: Ledger, kin: Kinship) -> Floats:

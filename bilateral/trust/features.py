@@ -19,6 +19,7 @@ from bilateral.trust.arrays import (
     group_sums,
     pairs,
     stretches,
+    unpaired,
 )
 from bilateral.trust.judgements import (
     Judgements,
@@ -45,6 +46,7 @@ _CLUSTERING: Final = 6.0
 _UNREACHED: Final = -20.0
 _FRESH: Final = 1.6
 _FEW: Final = 3
+_GIVERS: Final = 12
 _NEAREST: Final = 3
 """The number of opinions before, and after, that are nearest in time."""
 
@@ -146,16 +148,50 @@ def _money(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
     Net flow tells a bribe from cashback, and wash trade from a refund.
     """
     money = context.money
-    gave, got = money.between(said.rater, said.rated), money.between(said.rated, said.rater)
     answers = said.kind == Kind.CLIENT_RATING
-    gave, got = np.where(answers, got, gave), np.where(answers, gave, got)
+    client, server = np.where(answers, said.rated, said.rater), np.where(answers, said.rater, said.rated)
+    gave, got = money.between(client, server), money.between(server, client, given=True)
     yield "money back", single(got / np.maximum(gave + got, 1e-12))
     sender, _, left = money.kept()
     spent = group_sums(left, sender, context.ledger.accounts)
     usual = np.median(left) if len(left) else 1.0
-    client = np.where(answers, said.rated, said.rater)
     yield "spent elsewhere", single(np.log1p(np.maximum(spent[client] - np.maximum(gave - got, 0), 0) / usual))
+    yield "paid together", _paid_together(context, said)
     yield "trust by money", single(np.nan_to_num(walked(context.ledger, money), nan=_UNREACHED)[client])
+
+
+def _paid_together(context: Context, said: Judgements) -> Floats:
+    """Return, for each praise, how improbable it is that so many who praise the subject got money of one giver.
+
+    A broker pays for praise, and no wallet of the subject does. Exchanges, the subject itself and the first funds of an
+    account do not count.
+    """
+    money, size = context.money, context.ledger.accounts
+    giver, taker = unpaired(money.keys[money.given > 0], size)
+    order = np.argsort(taker, kind="stable")
+    giver, taker = giver[order], taker[order]
+    start, stop = (np.searchsorted(taker, np.arange(size), side=side) for side in ("left", "right"))
+    many = stop - start
+    many[many > _GIVERS] = 0  # a shop, or a busy account
+    clients = np.bincount(giver[many[taker] > 0], minlength=size) / max(int((many > 0).sum()), 1)
+    out = np.zeros(len(said.rows), np.float32)
+    for stretch in stretches(said.subject):
+        rows = np.flatnonzero(said.praise[stretch] & (many[said.rater[stretch]] > 0)) + stretch.start
+        each = many[said.rater[rows]]
+        row = np.repeat(rows, each)
+        within = np.arange(len(row)) - np.repeat(np.cumsum(each) - each, each)
+        source = giver[start[said.rater[row]] + within]
+        strange = source != said.rated[row]
+        row, source = row[strange], source[strange]
+        keys, place, count = np.unique(pairs(said.subject[row], source, size), return_inverse=True, return_counts=True)
+        subject, payer = unpaired(keys, size)
+        praises = np.bincount(said.subject[rows] - said.subject[stretch.start])
+        several = np.flatnonzero(count > 1)
+        usual = _CLUSTERING * clients[payer[several]] * praises[subject[several] - said.subject[stretch.start]]
+        digits = np.zeros(len(keys), np.float32)
+        digits[several] = -np.log10(excess(count[several], usual))
+        np.maximum.at(out, row, digits[place])
+    return out
 
 
 def _pauses(subject: Ints, ts: Floats) -> Floats:

@@ -71,10 +71,10 @@ def usual_shares(observed: Ints, trials: Ints) -> Shares:
     """
     known = trials >= _TELLING
     found = np.sort(observed[known] / trials[known])
-    found = found[: int(np.ceil(len(found) * (1 - _EXTREME)))]
+    found = found[: int(len(found) * (1 - _EXTREME))]
     mean = (found.sum() + _ASSUMED * _LITTLE) / (len(found) + _ASSUMED)
     spread = float((((found - mean) ** 2).sum() + _ASSUMED * _LITTLE**2) / (len(found) + _ASSUMED))
-    size = float(np.clip(mean * (1 - mean) / spread - 1, 1.0, 10.0))
+    size = float(np.clip(mean * (1 - mean) / spread - 1, *_SIZES))
     return Shares(mean * size, (1 - mean) * size)
 
 
@@ -83,6 +83,9 @@ _TELLING: Final = 5
 
 _EXTREME: Final = 0.02
 """The part of the groups, those with the highest shares, that says nothing about what is usual."""
+
+_SIZES: Final = (3.0, 10.0)
+"""The least and the most certainty about shares, in trials. More would make each odd shop a discovery."""
 
 _ASSUMED: Final = 20
 _LITTLE: Final = 0.01

@@ -19,7 +19,7 @@ from bilateral.trust.arrays import Flags, Floats, Ints, group_sums
 from bilateral.trust.detectors.wash import WashPayments
 from bilateral.trust.findings import Basis, Part
 from bilateral.trust.kinship import FUNDER
-from bilateral.trust.signs import MOST, weak_signs
+from bilateral.trust.signs import MOST, Told, weak_signs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,8 +34,8 @@ _SECOND: Final = 1.0
 """The digits that the second kind of evidence needs."""
 
 _ALONE: Final = {Basis.CONTROL: 4.0, Basis.ANSWERS: 4.0, Basis.REVIEWS: THRESHOLD}
-"""The digits from which one kind of evidence suffices. It rests on what the accounts do themselves, and on no habit of a
-market, as refunds, cashback and free services are. Attack-free markets of up to 40,000 accounts have none beyond 2."""
+"""The digits from which one kind of evidence suffices. It rests on acts of the accounts themselves, and on no habit of
+a market, as refunds, cashback and free services are. Attack-free markets of 40,000 accounts have none beyond 2."""
 
 _EVERY_AGENT: Final = 4.0
 """The digits from which all agents of a held-back owner are held back, and not only those that findings are about."""
@@ -45,6 +45,9 @@ _OF_ONE_HAND: Final = (FUNDER, "one funder and one amount")
 
 GUILTY: Final = 99.0
 """The suspicion of an account that people found guilty, whatever its findings."""
+
+_HEARD: Final = 4.0
+"""The most digits of findings that count beside weak signs, as logarithms of odds."""
 
 _BELOW: Final = 0.95
 """The most that findings count to an account that they do not hold back, as a share of the threshold."""
@@ -69,6 +72,7 @@ class Suspicion:
         withheld: Marks the subjects that are held back with the account that answers for them.
         cluster: The cluster of each flagged account; -1 for the others.
         row: The probability of each opinion that it is false.
+        told: Tells what moved the highest ranks by weak signs; None without them.
         own: Marks the opinions in findings by which the account that they are about gains, by an act of its own.
     """
 
@@ -81,6 +85,7 @@ class Suspicion:
     cluster: Ints
     row: Floats
     own: Flags
+    told: Told | None = None
 
 
 def suspicion(
@@ -116,6 +121,7 @@ def suspicion(
                 np.maximum.at(values, accounts, digits)
         if finding.basis == Basis.REVIEWS:  # of other ties, the learned signs see all that they say
             np.maximum.at(tied, finding.tied, 0.9 * finding.strength)
+    _of_company(findings, kinds)
     total, held = _evidence(kinds, own, facts, threshold)
     kin = _kin(context, total, held, threshold)
     parts["kin of flagged"] = np.where(context.kin.acknowledged & ~held, kin, 0.0)
@@ -124,12 +130,15 @@ def suspicion(
     total, held = _evidence(kinds, own, facts, threshold)
     row = _false_rows(context, findings, total, threshold)
     parts["tied by others"] = np.minimum(tied, MOST)
-    parts["weak signs"], odd = weak_signs(context, total) if learned else (np.zeros(size), np.zeros(size))
+    parts["weak signs"], odd, told = (
+        weak_signs(context, np.minimum(total, _HEARD)) if learned else (np.zeros(size), np.zeros(size), None)
+    )
     for account in verdicts:
         parts["weak signs"][account] = odd[account] = 0.0
-    unranked = np.where(held, np.maximum(total, threshold), np.minimum(total, _BELOW * threshold))
+    every = np.sum(list(parts.values()), axis=0)
     ranked = np.maximum(parts["weak signs"] if learned else np.minimum(total, MOST), parts["tied by others"])
-    total = np.where(held, unranked + ranked, ranked)
+    unranked = np.where(held, np.maximum(total, threshold), np.minimum(total, _BELOW * threshold))
+    total = np.where(held, np.maximum(every, threshold), ranked)
     for account, guilty in verdicts.items():
         unranked[account] = total[account] = GUILTY if guilty else 0.0
         held[account] = guilty
@@ -148,7 +157,27 @@ def suspicion(
         cluster=_clusters(findings, held, size),
         row=row,
         own=_own(context, findings),
+        told=told,
     )
+
+
+def _of_company(findings: Sequence[Finding], kinds: dict[Basis, Floats]) -> None:
+    """Add to who gains by an act of its own the other kinds of evidence that most of its actors have.
+
+    Who funds its raters answers for them. Others cannot make an account fund anybody.
+
+    Args:
+        findings: The findings of all detectors.
+        kinds: The digits of each kind of evidence, by account, which are raised.
+    """
+    before = {basis: digits.copy() for basis, digits in kinds.items()}
+    for finding in findings:
+        gains = finding.basis == Basis.CONTROL and len(finding.beneficiaries) and len(finding.actors)
+        if gains and finding.strength >= _SECOND:
+            for basis, digits in before.items():
+                if basis != finding.basis:
+                    usual = 0.9 * float(np.median(digits[finding.actors]))
+                    np.maximum.at(kinds[basis], finding.beneficiaries, usual)
 
 
 def _evidence(

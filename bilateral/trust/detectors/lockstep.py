@@ -190,6 +190,7 @@ class Lockstep(Detector):
                 actors=np.unique(opinions.rater[found]),
                 subjects=np.array([ledger.subject_account[number]]),
                 opinions=found,
+                passive=frozenset({Part.ACTOR}),
                 weight=(0.2 + 0.5 * thin) * _oddness(context, found),
                 confidence=share_of_blame(context, found),
                 sentence=f"{together} of one subject come within {span}.",

@@ -33,9 +33,6 @@ _WEEK: Final = 7 * DAY
 _NEAR: Final = 0.05
 """The share of an amount that fees and rounding take."""
 
-_WHOLE: Final = 0.1
-"""The share of all payments that may be missing in a return of all of them."""
-
 _EQUAL: Final = 0.01
 """The share of an amount by which equal payments may differ."""
 
@@ -46,6 +43,9 @@ _MOST: Final = 1.5
 """The least part of a payment that counts as its return, and the most of all payments. An agent that pays others for
 what it buys from them sends other sums. Otherwise a supplier could frame it by a few small payments of its accounts."""
 
+
+_CLIENTS: Final = 2
+"""The clients whose money comes back that an agent needs. One may be a refund."""
 
 _LOW: Final = 50.0
 """The percentage below which feedback is a complaint."""
@@ -97,11 +97,12 @@ class WashPayments(Detector):
         self.returned_ = self._returned(context) & inside
         rows = np.flatnonzero(inside & ~_refunded(ledger, self.returned_))
         keys, client = np.unique(pairs(agent[rows], ledger.payer[rows], ledger.accounts), return_inverse=True)
-        back = np.bincount(client, weights=self._share[rows]) >= MOSTLY * np.bincount(client)
+        back = np.bincount(client, weights=self._answers[rows] >= 0) >= MOSTLY * np.bincount(client)
+        back[client[self._share[rows] >= MOSTLY]] = True
         sold_by = unpaired(keys, ledger.accounts)[0]
         clients, washed = group_counts(sold_by, ledger.agents), group_counts(sold_by[back], ledger.agents)
         returns = rows[back[client] & self.returned_[rows]]
-        candidates = np.flatnonzero(washed)
+        candidates = np.flatnonzero(washed >= _CLIENTS)
         chance = usual_shares(washed, clients).excess(washed[candidates], clients[candidates])
         q_values = adjusted(chance, int((clients > 0).sum()))
         order = returns[np.argsort(agent[returns], kind="stable")]
@@ -135,17 +136,13 @@ class WashPayments(Detector):
                     farther[rows] = np.maximum(farther[rows], share)
             self._share += farther
         self._answers = _equal_payments(ledger)
-        np.minimum(self._share, 1.0, out=self._share)
-        self._share[self._answers >= 0] = 1.0
         return out | (self._answers >= 0)
 
     def _after(self, moves: _Moves, ends: tuple[Ints, Ints], usable: Flags, ledger: Ledger) -> tuple[Ints, Floats]:
         """Return the payments that a move between the ends follows within the time, and the share that each is.
 
-        A move returns at least a tenth of the payment, and not much more than all that was paid between the two. If all
-        of that comes back, each payment counts, but small ones only by their part of the money. Else a payment counts
-        by the share of the money that comes back, and by the moves for each payment. So one refund is one return, and
-        small rewards for purchases are hardly any.
+        A move returns at least a tenth of the payment, and not much more than all that was paid between the two. The
+        share is that of all money between the two, so that cashback and single refunds stay small.
         """
         rows = np.flatnonzero(usable)
         source, target = (end[rows] for end in ends)
@@ -160,11 +157,7 @@ class WashPayments(Detector):
         fitting = moves.sent[places] <= _MOST * paid[group]
         group, places = group[fitting], places[fitting]
         back = np.bincount(group, weights=moves.sent[places], minlength=len(wanted)) / np.maximum(paid, 1e-12)
-        moved = np.bincount(group, minlength=len(wanted)) / np.bincount(number)
-        amount = ledger.amount[rows]
-        even = amount * (paid / np.maximum(np.bincount(number, weights=amount**2), 1e-12))[number]
-        whole = ((back >= 1 - _WHOLE) & (back <= _MOST))[number]
-        share = np.minimum(np.where(whole, even, np.minimum(back, moved)[number]), 1.0)
+        amount, share = ledger.amount[rows], np.minimum(back, 1.0)[number]
         first = first_reaching(
             Keyed(group, moves.times[places], moves.sent[places]),
             Keyed(number, ledger.paid_at[rows], _LEAST * amount),
