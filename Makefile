@@ -27,7 +27,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play setup compile clean test lint format test-interop prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-explorer bench-speed bench-retaliation evaluate packages dist lock pictures deployed-registries
+.PHONY: help demo play setup compile clean test test-all lint format test-interop prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-explorer bench-speed bench-retaliation market evaluate packages dist licences vulnerabilities lock pictures deployed-registries
 
 ##@ Try it
 
@@ -47,12 +47,15 @@ compile: setup ## Compile the contracts.
 	@./toolchain/compile.sh
 
 clean: ## Remove everything that was installed, compiled or cached.
-	@rm -rf .venv node_modules .build .cache .mutants contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv node_modules .build .cache .mutants .user-projects contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 ##@ Check a change
 
-test: compile ## Run the whole test suite.
-	@$(BIN)/ape test --numprocesses auto --maxprocesses 4 $(TESTS)
+test: compile ## Run the test suite, or all tests of the files TESTS. What takes long is left to test-all.
+	@$(BIN)/ape test --numprocesses auto --maxprocesses 4 $(or $(TESTS),-m "not nightly")
+
+test-all: compile ## Run every test, as CI does each night.
+	@$(BIN)/ape test --numprocesses auto --maxprocesses 4
 
 lint: compile ## Check style, types, format and plain words.
 	@$(BIN)/ruff check $(PYTHON_SOURCES)
@@ -164,17 +167,26 @@ packages: setup ## Print the size of each Python package, its longest file and t
 
 ##@ For maintainers
 
-dist: setup ## Build the wheel and the source distribution of the last commit into dist/. Two builds are equal byte for byte.
+dist: setup ## Build wheel, source distribution, npm package and bills of materials into dist/. Two builds are equal byte for byte.
 	@rm -rf dist .cache/dist && git clone --quiet . .cache/dist
 	@cd .cache/dist && ../../$(BIN)/python -m hatchling build --target wheel --target sdist --directory ../../dist
+	@$(BIN)/python -m scripts.npm_package dist
+	@$(BIN)/python -m scripts.bill_of_materials dist
 	@rm -rf .cache/dist && cksum dist/*
+
+licences: setup ## Compare the licences of all dependencies with docs/licences.md.
+	@$(BIN)/python -m scripts.bill_of_materials --check
+
+vulnerabilities: setup ## Compare all locks with the known vulnerabilities that PyPI and npm list.
+	@./assurance/provenance.sh audit
 
 lock: ## Resolve the *.in files of toolchain/, assurance/ and interop/ into hashed lock files, and package.json into package-lock.json.
 	@npm install --package-lock-only --ignore-scripts
 	@npm install --package-lock-only --ignore-scripts --prefix assurance --omit-lockfile-registry-resolved
 	@npm install --package-lock-only --ignore-scripts --prefix interop --omit-lockfile-registry-resolved
+	@npm install --package-lock-only --ignore-scripts --prefix npm --omit-lockfile-registry-resolved
 	@./toolchain/setup.sh # fails if package-lock.json and package.json differ
-	@for name in toolchain/uv toolchain/requirements assurance/requirements assurance/fuzz interop/requirements; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	@for name in toolchain/uv toolchain/requirements assurance/requirements assurance/fuzz assurance/provenance interop/requirements; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-annotate --no-header --override toolchain/overrides.in $$name.in --output-file $$name.lock \
 	  > /dev/null || exit 1; done
 

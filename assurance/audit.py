@@ -32,10 +32,12 @@ def main(report: Path) -> int:
     analysis = json.loads(report.read_text())
     if not analysis["success"]:
         sys.exit(f"audit: slither failed: {analysis['error']}")
-    found = analysis["results"].get("detectors", [])
-    serious = [each for each in found if each["impact"] in {"High", "Medium"} and touches_ours(each)]
-    for each in serious:
-        print(f"{each['impact']}: {each['check']}: {each['description'].strip()}")
+    detectors = analysis["results"].get("detectors", [])
+    serious = [
+        detector for detector in detectors if detector["impact"] in {"High", "Medium"} and touches_ours(detector)
+    ]
+    for detector in serious:
+        print(f"{detector['impact']}: {detector['check']}: {detector['description'].strip()}")
     print(f"audit: {len(serious)} findings of high or medium impact in the contracts.")
     return 1 if serious else 0
 

@@ -124,13 +124,13 @@ def mutants_of(path: str) -> list[Mutant]:
     lines = (ROOT / path).read_text().splitlines(keepends=True)
     with contextlib.redirect_stdout(io.StringIO()):
         changes = mutants_regexp(lines, RULES, ignorePatterns=IGNORED)
-    found = [
+    mutants = [
         Mutant(path, line, lines[line - 1], after)
         for line, after, *_ in changes
         if after.strip().rpartition("\n")[2].strip() not in GROSS
     ]
-    found += [Mutant(path, *change) for change in _removals(lines) + _swaps(lines)]
-    return list(dict.fromkeys(m for m in found if "".join(m.before.split()) != "".join(m.after.split())))
+    mutants += [Mutant(path, *change) for change in _removals(lines) + _swaps(lines)]
+    return list(dict.fromkeys(m for m in mutants if "".join(m.before.split()) != "".join(m.after.split())))
 
 
 def _swaps(lines: list[str]) -> list[tuple[int, str, str]]:

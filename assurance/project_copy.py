@@ -242,12 +242,12 @@ def tests_of(path: str) -> list[str]:
 
 def _imports(path: str) -> set[str]:
     """Return a source and all sources that it imports, directly or not."""
-    found, waiting = set(), [path]
+    imports, waiting = set(), [path]
     while waiting:
         path = waiting.pop()
-        if path in found:
+        if path in imports:
             continue
-        found.add(path)
+        imports.add(path)
         names = re.findall(r'^import [^"]*"(\.[^"]+)";', (ROOT / path).read_text(), re.MULTILINE)
         waiting += [os.path.normpath(Path(path).parent / name) for name in names]
-    return found
+    return imports

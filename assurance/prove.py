@@ -138,7 +138,7 @@ def run_halmos(contract: str, progress: Progress, *, reach: bool) -> list[str]:
     Returns:
         The faults, one line each.
     """
-    what, expected = ("reached", REFUTED) if reach else ("proved", PASSED)
+    outcome, expected = ("reached", REFUTED) if reach else ("proved", PASSED)
     faults = []
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
@@ -154,19 +154,19 @@ def run_halmos(contract: str, progress: Progress, *, reach: bool) -> list[str]:
         ) as process:
             for line in process.stdout or ():
                 output.append(line)
-                if found := VERDICT.search(line):
-                    progress.tell(f"{what}? {contract}.{found[1]}")
+                if match := VERDICT.search(line):
+                    progress.tell(f"{outcome}? {contract}.{match[1]}")
         if not result.exists():
             print("".join(output))
             return [f"{contract}: halmos ended with exit code {process.returncode}, and without a result"]
-        verdicts = [each for tests in json.loads(result.read_text())["test_results"].values() for each in tests]
+        verdicts = [test for tests in json.loads(result.read_text())["test_results"].values() for test in tests]
 
     names = {verdict["name"].split("(")[0] for verdict in verdicts}
     faults += [f"{contract}.{name}: was not looked at" for name in proofs_of(contract) if name not in names]
     for verdict in verdicts:
         name = f"{contract}.{verdict['name'].split('(')[0]}"
         if verdict["exitcode"] != expected:
-            faults.append(f"{name}: not {what} (halmos says {verdict['exitcode']})")
+            faults.append(f"{name}: not {outcome} (halmos says {verdict['exitcode']})")
         if verdict["num_bounded_loops"] and not reach:
             faults.append(f"{name}: a loop was not followed to its end")
     if "not been fully explored" in "".join(output) and not faults and not reach:

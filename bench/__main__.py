@@ -23,7 +23,7 @@ def _speed_table() -> Table:
     table = Table("what", "a second", "", title="Python, on this machine")
     table.columns[1].justify = "right"
     for case in SPEED_CASES:
-        table.add_row(case.what, f"{speed(case):,}", case.unit)
+        table.add_row(case.work, f"{speed(case):,}", case.unit)
     return table
 
 

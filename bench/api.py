@@ -43,18 +43,18 @@ def agents(database: str, count: int) -> list[str]:
     return [f"{chain_id}:{agent_id}" for chain_id, agent_id in random.Random(1).choices(rows, k=count)]  # noqa: S311
 
 
-def row(name: str, found: Load, limit: str = "", is_kept: Callable[[Load], bool] | None = None) -> str:
+def row(name: str, load: Load, limit: str = "", is_kept: Callable[[Load], bool] | None = None) -> str:
     """Return the row of a table.
 
     Args:
         name: The request.
-        found: The answers.
+        load: The answers.
         limit: The limit in words.
         is_kept: Checks it; None without a limit.
     """
-    times = f"{found.rate:,.0f} | {found.at(_P50):.1f} | {found.at(_P95):.1f}"
-    processor = f"{found.service * 1000:.2f} | {found.client * 1000:.2f}"
-    verdict = "" if is_kept is None else "yes" if is_kept(found) else "no"
+    times = f"{load.rate:,.0f} | {load.at(_P50):.1f} | {load.at(_P95):.1f}"
+    processor = f"{load.service * 1000:.2f} | {load.client * 1000:.2f}"
+    verdict = "" if is_kept is None else "yes" if is_kept(load) else "no"
     return f"| {name} | {times} | {processor} | {limit} | {verdict} |"
 
 
@@ -65,20 +65,20 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=5_000)
     options = parser.parse_args()
     ids = agents(options.database, options.requests)
-    one = [f"/v1/agents/{it}" for it in ids]
-    newest = [f"/v1/agents/{it}?newest=20" for it in ids]
+    one = [f"/v1/agents/{agent}" for agent in ids]
+    newest = [f"/v1/agents/{agent}?newest=20" for agent in ids]
     print("| request | requests/s | p50 ms | p95 ms | processor ms of the service | of the client | limit | within |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | --- | --- |")
     print(row("nothing", floor(options.requests)), flush=True)
     with served(options.database) as service:
         many = f"{CONNECTIONS} connections"
-        found = measure(*service, one)
-        print(row(f"one agent, {many}", found, f"{_RATE:,}/s", lambda it: it.rate >= _RATE), flush=True)
+        load = measure(*service, one)
+        print(row(f"one agent, {many}", load, f"{_RATE:,}/s", lambda load: load.rate >= _RATE), flush=True)
         for name, connections in (("one connection", 1), (many, CONNECTIONS)):
-            found = measure(*service, newest, connections)
+            load = measure(*service, newest, connections)
             limit = f"p95 {_MILLISECONDS:g} ms"
             asked = f"one agent with its 20 newest feedback, {name}"
-            print(row(asked, found, limit, lambda it: it.at(_P95) <= _MILLISECONDS), flush=True)
+            print(row(asked, load, limit, lambda load: load.at(_P95) <= _MILLISECONDS), flush=True)
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def _settle(_: World, earlier: int, *, own_wallet: bool = False, in_parts: bool 
 def _record_payment(_: World, earlier: int) -> int:
     market = Market()
     hashes = [keccak(number.to_bytes(32)) for number in range(earlier + 1)]
-    receipts = [market.registry.recordPayment(market.client, PRICE, it, sender=market.deployer) for it in hashes]
+    receipts = [market.registry.recordPayment(market.client, PRICE, hash_, sender=market.deployer) for hash_ in hashes]
     return int(receipts[-1].gas_used)
 
 

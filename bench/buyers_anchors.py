@@ -67,9 +67,9 @@ def measure(engine: str, database: str, states: int) -> bool:
         _, wanted = chance.choice(made)
         began = time.perf_counter()
         with opened.connect() as connection:
-            found = read_proof(connection, _EPOCH, wanted.buyer, 8453, _POLICY)
+            proof = read_proof(connection, _EPOCH, wanted.buyer, 8453, _POLICY)
         times.append((time.perf_counter() - began) * 1_000)
-        if found is None or found.state != wanted or not verify_state(wanted, root, found.proof):
+        if proof is None or proof.state != wanted or not verify_state(wanted, root, proof.proof):
             raise SystemExit(f"{engine}: the proof of {wanted.buyer} is wrong")
     opened.dispose()
     late = statistics.quantiles(times, n=100)[-1]

@@ -128,14 +128,14 @@ def ask(engine: str, database: str, requests: int) -> bool:
     arguments = ["--rate", "1000000/second", "--database", database]
     with subprocess.Popen([*command, *arguments], stderr=subprocess.PIPE, text=True) as service:  # noqa: S603  # ours
         try:
-            found = re.search(r"listening on (\S+)", service.stderr.readline() if service.stderr else "")
-            if found is None:
+            match = re.search(r"listening on (\S+)", service.stderr.readline() if service.stderr else "")
+            if match is None:
                 raise SystemExit("the service ended")
             chance = random.Random(2)  # noqa: S311  # the same each time
             paths = [f"/api/buyer/{account('buyer', chance.randrange(BUYERS))}" for _ in range(requests)]
-            asyncio.run(load(found[1], paths[: requests // 10]))  # warm
+            asyncio.run(load(match[1], paths[: requests // 10]))  # warm
             before, began = processor_seconds(service.pid), time.perf_counter()
-            took = asyncio.run(load(found[1], paths))
+            took = asyncio.run(load(match[1], paths))
             wall, used = time.perf_counter() - began, processor_seconds(service.pid) - before
             rate, p95 = requests / wall, took[len(took) * 95 // 100] * 1e3
             is_met = rate >= RATE and p95 <= P95_MS

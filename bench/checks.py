@@ -55,10 +55,10 @@ def main() -> None:
     print("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
     with served(arguments.database) as service:
         for name, paths in questions.items():
-            found = measure(*service, paths, connections=1)
-            times = " | ".join(f"{found.at(share):.1f}" for share in (0.5, _P95))
-            verdict = "yes" if found.at(_P95) <= _MILLISECONDS else "no"
-            worst, processor = found.seconds[-1] * 1000, found.service * 1000
+            load = measure(*service, paths, connections=1)
+            times = " | ".join(f"{load.at(share):.1f}" for share in (0.5, _P95))
+            verdict = "yes" if load.at(_P95) <= _MILLISECONDS else "no"
+            worst, processor = load.seconds[-1] * 1000, load.service * 1000
             print(f"| {name} | {times} | {worst:.1f} | {processor:.1f} | {_MILLISECONDS:g} | {verdict} |", flush=True)
 
 
@@ -77,7 +77,7 @@ def _questions(engine: Engine, world: World, count: int) -> dict[str, Sequence[s
     def urls(side: str, *options: tuple[str, str], among: int = agents) -> list[str]:
         subject = "agent" if side == "server" else "client"
         asked = (f"{world.chain_id}:{1 + int(chance.random() ** 2.2 * among)}" for _ in range(count))
-        return [f"/v1/checks/{side}?{urlencode([(subject, it), *options])}" for it in asked]
+        return [f"/v1/checks/{side}?{urlencode([(subject, subject_id), *options])}" for subject_id in asked]
 
     return {
         "server": urls("server"),

@@ -66,7 +66,7 @@ class Service:
     def processor_milliseconds(self) -> float:
         """Return the processor time that all of its threads have used."""
         tasks = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
-        return sum(int(it.read_text(encoding="ascii").split()[0]) for it in tasks) / 1e6
+        return sum(int(task.read_text(encoding="ascii").split()[0]) for task in tasks) / 1e6
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def server_times(service: Service, paths: dict[str, list[str]]) -> None:
                 used.append(service.processor_milliseconds() - before)
             wall, work = sorted(took[len(warm) :]), sorted(used[len(warm) :])
             shown = [values[int(len(values) * share)] for values in (wall, work) for share in (0.5, 0.95)]
-            cells = " | ".join(f"{it:.1f}" for it in shown)
+            cells = " | ".join(f"{figure:.1f}" for figure in shown)
             print(f"| {name} | {len(wanted)} | {cells} | {verdict(shown[-1], _MILLISECONDS)} |", flush=True)
 
 
@@ -124,30 +124,30 @@ def paths_of(service: Service, ids: list[str]) -> dict[str, list[str]]:
     network = ids[0].partition("/")[0]
     accounts, ratings, validations = [], [], []
     with httpx.Client(base_url=service.url, timeout=60) as client:
-        for it in ids[:100]:
-            content = client.get(f"/{it}.json").raise_for_status().json()
+        for agent in ids[:100]:
+            content = client.get(f"/{agent}.json").raise_for_status().json()
             accounts.append(f"/accounts/{content['agent']['owner']}")
             accounts += [f"/accounts/{row['client']}" for row in content["feedback"][:1]]
             ratings += [f"/{network}/ratings/{row['block']}-{row['log_index']}" for row in content["feedback"][:2]]
             validations += [f"/{network}/validations/{row['request_hash']}" for row in content["validations"][:1]]
-    found = {
+    timings = {
         "home": ["/"] * len(ids),
-        "agent": [f"/{it}" for it in ids],
-        "agent, its ratings": [f"/{it}/ratings?tag=starred" for it in ids[:100]],
-        "agent, its picture": [f"/{it}.png" for it in ids[:100]],
+        "agent": [f"/{agent}" for agent in ids],
+        "agent, its ratings": [f"/{agent}/ratings?tag=starred" for agent in ids[:100]],
+        "agent, its picture": [f"/{agent}.png" for agent in ids[:100]],
         "account": accounts,
         "rating": ratings,
         "validation": validations,
         "compare": [f"/compare?first={one}&second={two}" for one, two in pairwise(ids)],
         "search, a gate": ["/search?side=server&tag=starred&clients=3"] * 100,
-        "search, an id": [f"/search?q={it.replace('/', ':')}" for it in ids[:100]],
+        "search, an id": [f"/search?q={agent.replace('/', ':')}" for agent in ids[:100]],
         "search, a common word": [f"/search?q={word}" for word in _WORDS] * 25,
-        "neighbourhood": [f"/{it}/network" for it in ids[:100]],
+        "neighbourhood": [f"/{agent}/network" for agent in ids[:100]],
         "network": [f"/{network}/network"] * 100,
         "analysis": [f"/{network}/analysis"] * 100,
         "method": ["/method"] * 100,
     }
-    return {name: wanted for name, wanted in found.items() if wanted}
+    return {name: wanted for name, wanted in timings.items() if wanted}
 
 
 def first_view(browser: Browser, url: str, path: str) -> tuple[float, int, int]:
@@ -158,7 +158,7 @@ def first_view(browser: Browser, url: str, path: str) -> tuple[float, int, int]:
         url: The service.
         path: The page.
     """
-    found: list[tuple[float, int, int]] = []
+    times: list[tuple[float, int, int]] = []
     for _ in range(_ROUNDS):
         context = browser.new_context(base_url=url)
         page = context.new_page()
@@ -166,9 +166,9 @@ def first_view(browser: Browser, url: str, path: str) -> tuple[float, int, int]:
         sizes: list[tuple[str, int]] = page.evaluate(_SIZES)
         paint = float(page.wait_for_function(_PAINT, timeout=30_000).json_value())
         scripts = sum(size for name, size in sizes if name.endswith(".js"))
-        found.append((paint, sum(size for _, size in sizes), scripts))
+        times.append((paint, sum(size for _, size in sizes), scripts))
         context.close()
-    return sorted(found)[_ROUNDS // 2]
+    return sorted(times)[_ROUNDS // 2]
 
 
 def first_views(browser: Browser, service: Service, paths: dict[str, list[str]]) -> None:
@@ -223,7 +223,7 @@ def main() -> None:
         if options.small:
             database, requests, ratings = f"sqlite:///{Path(folder) / 'small.sqlite'}", 10, 10_000
             build(open_database(database), World(agents=400, ratings=12_000))
-        ids = [it.replace(":", "/") for it in agents(database, requests)]
+        ids = [agent.replace(":", "/") for agent in agents(database, requests)]
         with serving(database) as service, running_browser() as browser:
             paths = paths_of(service, ids)
             server_times(service, paths)

@@ -74,7 +74,7 @@ def main() -> None:
     options = parser.parse_args()
     reader = Reader(options.database, seconds=60.0)
     registries = reader.read(read_registries)
-    files = reader.read(lambda it: it.execute(select(func.count()).select_from(registration_card)).scalar_one())
+    files = reader.read(lambda value: value.execute(select(func.count()).select_from(registration_card)).scalar_one())
     if not files:
         parser.error("the database has no registration files: make it anew by `python -m bench.world`")
     print(f"{reader.dialect}, {files:,} registration files\n")

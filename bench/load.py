@@ -165,8 +165,8 @@ def served(database: str, *options: str) -> Iterator[tuple[str, int]]:
         *options: Further options of `bilateral serve`.
     """
     command = [str(Path(sys.executable).with_name("bilateral")), "serve", "--no-index", "--port", "0"]
-    with _running([*command, "--rate", "1000000/second", "--database", database, *options]) as found:
-        yield found
+    with _running([*command, "--rate", "1000000/second", "--database", database, *options]) as running:
+        yield running
 
 
 def floor(requests: int) -> Load:
@@ -184,10 +184,10 @@ def _running(command: Sequence[str]) -> Iterator[tuple[str, int]]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as service:  # noqa: S603  # ours
         try:
             told = service.stderr.readline() if service.stderr else ""
-            found = re.search(r"listening on (\S+)", told)
-            if found is None:
+            match = re.search(r"listening on (\S+)", told)
+            if match is None:
                 raise SystemExit(f"the service ended: {told}")
-            yield found[1], service.pid
+            yield match[1], service.pid
         finally:
             service.terminate()
 

@@ -102,9 +102,9 @@ def searches(reader: Reader, seed: int) -> Iterator[AgentSearch]:
     texts = [text.lower().rstrip(".").split() for row in rows for text in row if text]
 
     def word() -> str:
-        found: str = chance.choice(chance.choice(texts))
-        is_cut = len(found) >= _SHORTEST and chance.random() < 0.15  # noqa: PLR2004  # a share
-        return found[:-2] if is_cut else found
+        word: str = chance.choice(chance.choice(texts))
+        is_cut = len(word) >= _SHORTEST and chance.random() < 0.15  # noqa: PLR2004  # a share
+        return word[:-2] if is_cut else word
 
     while True:
         limits = {name: chance.choice(values) for name, values in chance.choice(_GATES).items()}

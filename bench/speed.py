@@ -42,13 +42,13 @@ class SpeedCase:
     """Something that the package does many times.
 
     Attributes:
-        what: The work, as the table shows it.
+        work: The work, as the table shows it.
         unit: The counted thing.
         count: The number of units in one run.
         prepare: Makes ready, which is not timed, and returns the run.
     """
 
-    what: str
+    work: str
     unit: str
     count: int
     prepare: Callable[[], Callable[[], object]]
@@ -138,7 +138,9 @@ def signers(feedback_auths: list[bytes]) -> list[str | None]:
     Returns:
         The signers.
     """
-    return [recover_feedback_auth_signer(*decode_feedback_auth(it), DOMAIN) for it in feedback_auths]
+    return [
+        recover_feedback_auth_signer(*decode_feedback_auth(authorization), DOMAIN) for authorization in feedback_auths
+    ]
 
 
 def _read_and_sum_up() -> Callable[[], object]:

@@ -72,10 +72,10 @@ def _fits(value: object, hint: Any) -> bool:
     """Tell whether an annotation allows a value."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        return any(_fits(value, each) for each in inner)
+        return any(_fits(value, option) for option in inner)
     if origin is Sequence:
         is_several = isinstance(value, Collection) and not isinstance(value, (str, bytes, bytearray, Mapping))
-        return is_several and all(_fits(each, inner[0]) for each in cast("Collection[object]", value))
+        return is_several and all(_fits(element, inner[0]) for element in cast("Collection[object]", value))
     if origin is Mapping:
         return isinstance(value, Mapping) and all(
             _fits(key, inner[0]) and _fits(each, inner[1]) for key, each in value.items()

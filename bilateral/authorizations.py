@@ -30,13 +30,13 @@ def paired_nonces(
     Returns:
         The nonces by the places of the transfers. A transfer without an authorization is not among them.
     """
-    left, found = dict(used), {}
+    left, paired = dict(used), {}
     for group, index in sorted(transfers, key=lambda place: place[1], reverse=True):
         for neighbour in ((group, index + 1), (group, index - 1)):
             if neighbour in left:
-                found[group, index] = left.pop(neighbour)
+                paired[group, index] = left.pop(neighbour)
                 break
-    return found
+    return paired
 
 
 def unsure_groups(transfers: Iterable[tuple[G, int]], used: Mapping[tuple[G, int], bytes]) -> set[G]:

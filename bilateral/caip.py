@@ -221,10 +221,10 @@ def _checksummed(address: str) -> str:
     digits = address[2:].lower()
     # Three times as fast as eth-utils, which looks at the form again: an index meets many addresses for the first time.
     capitals = zip(digits, keccak(text=digits).hex(), strict=False)
-    found = "0x" + "".join([digit.upper() if nibble > "7" else digit for digit, nibble in capitals])
-    if address != found and is_checksum_formatted_address(address):
+    checksum = "0x" + "".join([digit.upper() if nibble > "7" else digit for digit, nibble in capitals])
+    if address != checksum and is_checksum_formatted_address(address):
         raise MalformedIdentifierError("an EVM address", address, "its checksum (EIP-55) is wrong")
-    return found
+    return checksum
 
 
 def _split(kind: str, text: str, form: str, count: int) -> list[str]:
@@ -262,12 +262,12 @@ def _chain_problem(namespace: str, reference: str) -> str | None:
     return f"the namespaces eip155 and solana are supported, not {namespace}"
 
 
-def base58_problem(text: str, length: int, what: str) -> str | None:
+def base58_problem(text: str, length: int, subject: str) -> str | None:
     """Return the problem of a Solana identifier of so many bytes; None if it is valid."""
     if not _BASE58.fullmatch(text) or len(text) > 2 * length:
-        return f"{what} of solana is {length} bytes in base 58"
+        return f"{subject} of solana is {length} bytes in base 58"
     decoded = len(base58_bytes(text))
-    return None if decoded == length else f"{what} of solana has {length} bytes, this one has {decoded}"
+    return None if decoded == length else f"{subject} of solana has {length} bytes, this one has {decoded}"
 
 
 def is_base58(text: str) -> bool:

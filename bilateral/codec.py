@@ -78,9 +78,9 @@ def _type(part: Mapping[str, Any]) -> str:
     return f"({','.join(map(_type, part['components']))}){kind.removeprefix('tuple')}"
 
 
-def _decode(parts: Sequence[Mapping[str, Any]], data: bytes, what: str) -> tuple[Any, ...]:
+def _decode(parts: Sequence[Mapping[str, Any]], data: bytes, subject: str) -> tuple[Any, ...]:
     """Decode values, strings as bytes first."""
-    problem = UnexpectedAnswerError(f"{what} in an unexpected form ({len(data)} bytes)")
+    problem = UnexpectedAnswerError(f"{subject} in an unexpected form ({len(data)} bytes)")
     if len(data) < _WORD * len(parts):  # Ape, if it is in the process, makes eth-abi read zeros beyond the end
         raise problem
     try:
@@ -97,7 +97,10 @@ def _value(part: Mapping[str, Any], value: Any) -> Any:
         element = {**part, "type": kind[: kind.rindex("[")]}
         return [_value(element, inner) for inner in value]
     if kind == "tuple":
-        return {inner["name"]: _value(inner, it) for inner, it in zip(part["components"], value, strict=True)}
+        return {
+            inner["name"]: _value(inner, inner_value)
+            for inner, inner_value in zip(part["components"], value, strict=True)
+        }
     if kind == "string":
         return ChainText(value)
     return checksummed(value) if kind == "address" else value

@@ -214,12 +214,14 @@ class Deployment:
                 f"invalid deployment record: its IdentityRegistry is {entries[Registry.IDENTITY].address}, and its "
                 f"CompanionDirectory belongs to {below}"
             )
-        found = {attribute: entries[name] for attribute, name in _NAMES.items() if name in entries}
-        if "ratings" in found and ("reputation" not in found or found["reputation"].origin is Origin.BILATERAL):
-            found["reputation"] = found["ratings"]
-        places: dict[str, Any] = {name: found[name].address if name in found else None for name in _NAMES}
-        if "identity" in found:
-            first = found["identity"].first_agent_id
+        addresses = {attribute: entries[name] for attribute, name in _NAMES.items() if name in entries}
+        if "ratings" in addresses and (
+            "reputation" not in addresses or addresses["reputation"].origin is Origin.BILATERAL
+        ):
+            addresses["reputation"] = addresses["ratings"]
+        places: dict[str, Any] = {name: addresses[name].address if name in addresses else None for name in _NAMES}
+        if "identity" in addresses:
+            first = addresses["identity"].first_agent_id
             places["first_agent_id"] = 1 if first is None else first
         else:
             places |= {"identity": below, "first_agent_id": 0}
@@ -231,9 +233,11 @@ class Deployment:
                 entry.address: RegistryFacts(
                     entry.origin,
                     entry.upgradable,
-                    None if entry.functions is None else frozenset(it.partition("(")[0] for it in entry.functions),
+                    None
+                    if entry.functions is None
+                    else frozenset(function.partition("(")[0] for function in entry.functions),
                 )
-                for entry in found.values()
+                for entry in addresses.values()
             },
         )
 
@@ -387,9 +391,9 @@ def packaged_deployment(chain_id: int, origin: Origin | None = None) -> Deployme
     Returns:
         The deployment; None if the package has none.
     """
-    found = None if origin is Origin.BILATERAL else Deployment.canonical(chain_id)
-    if found is not None or origin is Origin.CANONICAL:
-        return found
+    canonical = None if origin is Origin.BILATERAL else Deployment.canonical(chain_id)
+    if canonical is not None or origin is Origin.CANONICAL:
+        return canonical
     record = _own_record(chain_id)
     return Deployment.from_record(record.read_bytes()) if record.is_file() else None
 

@@ -195,8 +195,8 @@ def read_book(text: bytes) -> dict[int, DeploymentRecord]:
 
 def _first_line(error: ValueError) -> str:
     """Return an error on one line, without the address of a page that explains it."""
-    found = getattr(error, "errors", None)
-    if found is None:
+    problems = getattr(error, "errors", None)
+    if problems is None:
         return str(error)
-    first = found(include_url=False)[0]
+    first = problems(include_url=False)[0]
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

@@ -98,4 +98,8 @@ def _indented(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text if text.isprintable() else "".join(it if it.isprintable() else repr(it)[1:-1] for it in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+    )

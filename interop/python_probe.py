@@ -27,51 +27,53 @@ def main() -> None:
     )
     here = {"chains": [CHAIN]}
 
-    def found(**filters: Any) -> list[str]:
-        return sorted(it.agentId for it in sdk.searchAgents(**here, **filters))
+    def agent_ids(**filters: Any) -> list[str]:
+        return sorted(agent.agentId for agent in sdk.searchAgents(**here, **filters))
 
-    def given(**filters: Any) -> list[float]:
-        return sorted(it.value for it in sdk.searchFeedback(**filters))
+    def scores(**filters: Any) -> list[float]:
+        return sorted(feedback.value for feedback in sdk.searchFeedback(**filters))
 
     agent = sdk.getAgent("31337:1")
     feedback = sdk.getFeedback("31337:1", client, 13)
     answers = {
-        "all": found(),
-        "name": found(name="WEATHER"),
-        "description": found(description="forty languages"),
-        "mcp": found(hasMCP=True),
-        "a2a": found(hasA2A=True, a2aContains="translate.example"),
-        "web": found(webContains="weather.example"),
-        "oasf": found(hasOASF=True),
-        "tools": found(mcpTools=["forecast", "nothing"]),
-        "skills": found(a2aSkills=["translate"]),
-        "oasf skills": found(oasfSkills=["images/generation"], oasfDomains=["media"]),
-        "trust": found(supportedTrust=["crypto-economic"]),
-        "active": found(active=True),
-        "inactive": found(active=False),
-        "x402": found(x402support=True),
-        "owner": found(owners=[agent.owners[0]]),
-        "wallet": found(walletAddress=wallet),
-        "ids": found(agentIds=["31337:2", "31337:4"], hasRegistrationFile=None),
-        "without a file": found(hasRegistrationFile=False),
-        "metadata key": found(hasMetadataKey="category"),
-        "metadata value": found(metadataValue={"key": "category", "value": "weather"}),
-        "since": found(registeredAtFrom=1, updatedAtTo=4102444800),
-        "rated": found(feedback={"hasFeedback": True}),
-        "unrated": found(feedback={"hasNoFeedback": True}),
-        "rated well": found(feedback={"minValue": 80, "tag": "starred", "minCount": 2}),
-        "rated by": found(feedback={"fromReviewers": [client]}),
-        "by name": [it.name for it in sdk.searchAgents({"chains": [CHAIN]}, {"sort": ["name:asc"]})],
-        "agent": {it: getattr(agent, it) for it in ("agentId", "name", "mcpTools", "active", "x402support", "mcp")},
+        "all": agent_ids(),
+        "name": agent_ids(name="WEATHER"),
+        "description": agent_ids(description="forty languages"),
+        "mcp": agent_ids(hasMCP=True),
+        "a2a": agent_ids(hasA2A=True, a2aContains="translate.example"),
+        "web": agent_ids(webContains="weather.example"),
+        "oasf": agent_ids(hasOASF=True),
+        "tools": agent_ids(mcpTools=["forecast", "nothing"]),
+        "skills": agent_ids(a2aSkills=["translate"]),
+        "oasf skills": agent_ids(oasfSkills=["images/generation"], oasfDomains=["media"]),
+        "trust": agent_ids(supportedTrust=["crypto-economic"]),
+        "active": agent_ids(active=True),
+        "inactive": agent_ids(active=False),
+        "x402": agent_ids(x402support=True),
+        "owner": agent_ids(owners=[agent.owners[0]]),
+        "wallet": agent_ids(walletAddress=wallet),
+        "ids": agent_ids(agentIds=["31337:2", "31337:4"], hasRegistrationFile=None),
+        "without a file": agent_ids(hasRegistrationFile=False),
+        "metadata key": agent_ids(hasMetadataKey="category"),
+        "metadata value": agent_ids(metadataValue={"key": "category", "value": "weather"}),
+        "since": agent_ids(registeredAtFrom=1, updatedAtTo=4102444800),
+        "rated": agent_ids(feedback={"hasFeedback": True}),
+        "unrated": agent_ids(feedback={"hasNoFeedback": True}),
+        "rated well": agent_ids(feedback={"minValue": 80, "tag": "starred", "minCount": 2}),
+        "rated by": agent_ids(feedback={"fromReviewers": [client]}),
+        "by name": [agent.name for agent in sdk.searchAgents({"chains": [CHAIN]}, {"sort": ["name:asc"]})],
+        "agent": {
+            name: getattr(agent, name) for name in ("agentId", "name", "mcpTools", "active", "x402support", "mcp")
+        },
         "feedback": {"value": feedback.value, "tags": feedback.tags},
         "feedback file": {"text": feedback.text, "tool": feedback.mcpTool},
-        "feedback of agent": given(agentId="31337:1"),
-        "feedback of agents": given(agents=["31337:2", "31337:3"]),
-        "feedback by client": given(reviewers=[client]),
-        "feedback with tag": given(agentId="31337:1", tags=["starred"]),
-        "feedback from": given(agentId="31337:1", minValue=95, maxValue=99),
-        "feedback with revoked": given(agentId="31337:1", include_revoked=True),
-        "answers": [len(it.answers) for it in sdk.searchFeedback(agentId="31337:1") if it.answers],
+        "feedback of agent": scores(agentId="31337:1"),
+        "feedback of agents": scores(agents=["31337:2", "31337:3"]),
+        "feedback by client": scores(reviewers=[client]),
+        "feedback with tag": scores(agentId="31337:1", tags=["starred"]),
+        "feedback from": scores(agentId="31337:1", minValue=95, maxValue=99),
+        "feedback with revoked": scores(agentId="31337:1", include_revoked=True),
+        "answers": [len(feedback.answers) for feedback in sdk.searchFeedback(agentId="31337:1") if feedback.answers],
         "reputation": sdk.getReputationSummary("31337:1"),
     }
     print(json.dumps(answers, default=_plain))

@@ -44,7 +44,7 @@ def chromium() -> str:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        found = subprocess.run(  # noqa: S603  # our own program
+        completed = subprocess.run(  # noqa: S603  # our own program
             ["node", "-e", _UNPACK],  # noqa: S607  # Node of the PATH, as in set-up
             cwd=ROOT,
             env={**os.environ, "TMPDIR": str(folder)},
@@ -52,7 +52,7 @@ def chromium() -> str:
             capture_output=True,
             text=True,
         )
-    return str(Path(found.stdout.strip()))
+    return str(Path(completed.stdout.strip()))
 
 
 @contextmanager

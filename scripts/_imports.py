@@ -66,18 +66,18 @@ def modules(package: Path) -> dict[str, Path]:
     Returns:
         The file of each module by the module's full name; a package's name stands for its `__init__.py`.
     """
-    found = {}
+    paths = {}
     for path in sorted(package.rglob("*.py")):
         parts = path.relative_to(package.parent).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+        paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return paths
 
 
-def imports(found: Mapping[str, Path]) -> Iterator[Import]:
+def imports(paths: Mapping[str, Path]) -> Iterator[Import]:
     """Read the imports of modules by each other.
 
     Args:
-        found: The modules, from `modules`.
+        paths: The modules, from `modules`.
 
     Yields:
         Every import statement's targets, also those inside functions and under `TYPE_CHECKING`.
@@ -85,26 +85,26 @@ def imports(found: Mapping[str, Path]) -> Iterator[Import]:
     Raises:
         ValueError: If an import is relative. The project imports by full names.
     """
-    for name, path in found.items():
+    for name, path in paths.items():
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
-            for target in _targets(node, name, found):
+            for target in _targets(node, name, paths):
                 if target != name:
                     yield Import(name, target, node.lineno)  # type: ignore[attr-defined]
 
 
-def _targets(node: ast.AST, importer: str, found: Mapping[str, Path]) -> set[str]:
+def _targets(node: ast.AST, importer: str, paths: Mapping[str, Path]) -> set[str]:
     """Return the modules of the package that a statement imports."""
     if isinstance(node, ast.Import):
-        return {alias.name for alias in node.names if alias.name in found}
+        return {alias.name for alias in node.names if alias.name in paths}
     if not isinstance(node, ast.ImportFrom):
         return set()
     if node.level:
         raise ValueError(f"{importer}:{node.lineno} has a relative import: write the full name")
-    if node.module not in found:
+    if node.module not in paths:
         return set()
     submodules = {f"{node.module}.{alias.name}" for alias in node.names}
-    return {name if name in found else str(node.module) for name in submodules}
+    return {name if name in paths else str(node.module) for name in submodules}
 
 
 def room(module: str) -> str:

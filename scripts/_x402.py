@@ -109,8 +109,8 @@ def facilitator_app_of(facilitator: x402FacilitatorSync) -> FastAPI:
     def perform(action: str, message: dict[str, Any]) -> dict[str, Any]:
         payload = PaymentPayload.model_validate(message["paymentPayload"])
         requirements = PaymentRequirements.model_validate(message["paymentRequirements"])
-        found = getattr(facilitator, action)(payload, requirements)
-        done: dict[str, Any] = found.model_dump(by_alias=True, exclude_none=True)
+        result = getattr(facilitator, action)(payload, requirements)
+        done: dict[str, Any] = result.model_dump(by_alias=True, exclude_none=True)
         return done
 
     @app.get("/supported")

@@ -50,6 +50,7 @@ DEPLOYMENTS = ROOT / "deployments"
 )
 @click.option(
     "--given",
+    "given_texts",
     metavar="NAME=ADDRESS",
     multiple=True,
     help="An address that the parameters ask for, such as attestor; several with commas for a list, such as tokens.",
@@ -62,7 +63,7 @@ def cli(  # noqa: PLR0913, PLR0917  # as many as the user has options
     parameters: Path,
     records: Path,
     canonical: tuple[str, ...],
-    given: tuple[str, ...],
+    given_texts: tuple[str, ...],
     timeout: float,
 ) -> None:
     """Deploy the registries, or find them in place.
@@ -80,7 +81,7 @@ def cli(  # noqa: PLR0913, PLR0917  # as many as the user has options
         chain = chain_of(provider)
         entries = load_parameters(parameters)
         addresses = canonical_addresses(chain.chain_id, entries, canonical)
-        others = given_addresses(entries, given)
+        others = given_addresses(entries, given_texts)
         console.print(f"Building {len(entries)} contracts and reading chain {chain.chain_id}, usually in 5 seconds …")
         plan = make_plan(entries, addresses | others)
         with store.locked(chain.chain_id):

@@ -56,7 +56,11 @@ def provide() -> None:
     """
     wanted = _pinned(_ROOT / "package-lock.json")
     record = TARGET / _VERSIONS
-    if record.is_file() and json.loads(record.read_bytes()) == wanted and all((TARGET / it).is_file() for it in COPIED):
+    if (
+        record.is_file()
+        and json.loads(record.read_bytes()) == wanted
+        and all((TARGET / name).is_file() for name in COPIED)
+    ):
         return
     installed = _MODULES / ".package-lock.json"
     if installed.is_file() and _pinned(installed) == wanted:

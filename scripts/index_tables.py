@@ -59,15 +59,15 @@ def page() -> str:
             _HEAD.replace("VERSION", schema.REVISION),
             "## Tables of events\n",
             f"Each begins with the place of the event: {place}.\n",
-            *_rows("columns behind the place", ((it.name, _columns(list(it.c)[_PLACES:])) for it in events)),
+            *_rows("columns behind the place", ((event.name, _columns(list(event.c)[_PLACES:])) for event in events)),
             "\n## Derived tables\n",
-            *_rows("columns", ((it.name, _columns(it.c)) for it in (*schema.DERIVED_TABLES, agent_activity))),
+            *_rows("columns", ((table.name, _columns(table.c)) for table in (*schema.DERIVED_TABLES, agent_activity))),
             "\n## Views\n",
             *_rows("columns", _views()),
             "\n## State of the index\n",
-            *_rows("columns", ((it.name, _columns(it.c)) for it in _STATE)),
+            *_rows("columns", ((table.name, _columns(table.c)) for table in _STATE)),
             "\n## Payments and buyers\n",
-            *_rows("columns", ((it.name, _columns(it.c)) for it in payments.metadata.sorted_tables)),
+            *_rows("columns", ((table.name, _columns(table.c)) for table in payments.metadata.sorted_tables)),
             "",
         )
     )
@@ -95,8 +95,10 @@ def _views() -> list[tuple[str, str]]:
     """Return the views with their columns."""
     with tempfile.TemporaryDirectory() as folder:
         engine = open_database(f"sqlite:///{Path(folder) / 'index.sqlite'}")
-        found = inspect(engine)
-        views = [(name, ", ".join(f"`{it['name']}`" for it in found.get_columns(name))) for name in schema.VIEWS]
+        inspector = inspect(engine)
+        views = [
+            (name, ", ".join(f"`{column['name']}`" for column in inspector.get_columns(name))) for name in schema.VIEWS
+        ]
         engine.dispose()
     return views
 

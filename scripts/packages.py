@@ -16,27 +16,27 @@ def table() -> Table:
     Returns:
         A row for each package: its modules, its lines, its longest file with the number of lines, and its rooms' names.
     """
-    found = modules(PACKAGE)
+    paths = modules(PACKAGE)
     packages = defaultdict(list)
-    for name, path in found.items():
+    for name, path in paths.items():
         packages[path.parent.relative_to(PACKAGE.parent).as_posix()].append(name)
     imported = defaultdict(set)
-    for each in imports(found):
-        if room(each.importer) != room(each.imported):
-            imported[found[each.importer].parent.relative_to(PACKAGE.parent).as_posix()].add(room(each.imported))
+    for arrow in imports(paths):
+        if room(arrow.importer) != room(arrow.imported):
+            imported[paths[arrow.importer].parent.relative_to(PACKAGE.parent).as_posix()].add(room(arrow.imported))
 
     result = Table(box=None, pad_edge=False)
     for title, side in (("package", "left"), ("modules", "right"), ("lines", "right"), ("longest file", "left")):
         result.add_column(title, justify=side)  # type: ignore[arg-type]
     result.add_column("imports")
     for package, names in sorted(packages.items()):
-        lines = {name: len(found[name].read_text(encoding="utf-8").splitlines()) for name in names}
+        lines = {name: len(paths[name].read_text(encoding="utf-8").splitlines()) for name in names}
         longest = max(lines, key=lambda name: lines[name])
         result.add_row(
             package,
             str(len(names)),
             str(sum(lines.values())),
-            f"{found[longest].name} ({lines[longest]})",
+            f"{paths[longest].name} ({lines[longest]})",
             ", ".join(sorted(imported[package])) or "-",
         )
     return result

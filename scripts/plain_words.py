@@ -1,7 +1,8 @@
 """`make lint`: finds sentences that are hard to read in docstrings, comments, messages, NatSpec and pages.
 
 CONVENTIONS.md states the rule. The patterns here find its worst violations: sentences that start with What, Whether,
-Where, That or How, and a few idioms that a reader must translate.
+Where, That or How, and a few idioms that a reader must translate. A variable of Python is named for the value that it
+holds; `NAMES` lists the names that say nothing.
 
     python -m scripts.plain_words            every tracked file
     python -m scripts.plain_words PATH…      these files only
@@ -39,6 +40,9 @@ PATTERNS = {
     "says `nothing that`": re.compile(r"\b[Nn]othing (?:that|of it)\b"),
 }
 """The patterns, by the description that a finding shows."""
+
+NAMES = {"it", "found", "said", "given", "what"}
+"""The names that say nothing about a variable's value."""
 
 SENTENCE = 4
 """The words from which on a string other than a docstring counts as a sentence."""
@@ -141,8 +145,8 @@ def _solidity_blocks(source: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the groups of comments of a Solidity file."""
     comments = {}
     for number, line in enumerate(source.splitlines(), start=1):
-        if found := re.search(r"(?:^|[\s;{])(?:///?|/\*\*?|\*)\s(.*?)(?:\*/)?$", line):
-            comments[number] = Comment(found[1], is_alone=line.lstrip().startswith(("/", "*")))
+        if match := re.search(r"(?:^|[\s;{])(?:///?|/\*\*?|\*)\s(.*?)(?:\*/)?$", line):
+            comments[number] = Comment(match[1], is_alone=line.lstrip().startswith(("/", "*")))
     yield from _groups(comments)
 
 
@@ -194,6 +198,37 @@ def findings(path: Path, name: str) -> Iterator[Finding]:
                 yield Finding(f"{name}:{line}", fault, quoted[max(match.start() - 20, 0) : match.end() + 40])
 
 
+def empty_names(path: Path, name: str) -> Iterator[Finding]:
+    """Find the variables and arguments of a Python file whose name does not tell what they hold.
+
+    Fields of classes are left out: they are part of published answers.
+
+    Args:
+        path: The file.
+        name: The name that findings show.
+
+    Yields:
+        The findings, a line each.
+    """
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    fields = {
+        id(field.target)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for field in node.body
+        if isinstance(field, ast.AnnAssign)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            variable = node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in fields:
+            variable = node.id
+        else:
+            continue
+        if variable in NAMES:
+            yield Finding(f"{name}:{node.lineno}", "names a variable without saying what it holds", f"`{variable}`")
+
+
 def tracked_files() -> list[str]:
     """Return the paths of the tracked Python, Solidity and Markdown files, relative to the project."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
@@ -210,9 +245,11 @@ def main(arguments: list[str]) -> int:
     Returns:
         The exit code: 1 if there are findings.
     """
-    found = [str(each) for name in arguments or tracked_files() for each in findings(ROOT / name, name)]
-    print("\n".join(found), end="\n" if found else "")
-    return 1 if found else 0
+    names = arguments or tracked_files()
+    lines = [str(finding) for name in names for finding in findings(ROOT / name, name)]
+    lines += [str(finding) for name in names if name.endswith(".py") for finding in empty_names(ROOT / name, name)]
+    print("\n".join(lines), end="\n" if lines else "")
+    return 1 if lines else 0
 
 
 if __name__ == "__main__":

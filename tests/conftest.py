@@ -19,7 +19,13 @@ from tests.helpers import PORTS, isolated
 from tests.offline import stay_offline
 from tests.quick_ape import spare_work
 
-pytest_plugins = ["tests.conformance.plugin", "tests.api.fixtures", "tests.postgres", "tests.packaging.fixtures"]
+pytest_plugins = [
+    "tests.conformance.plugin",
+    "tests.nightly",
+    "tests.api.fixtures",
+    "tests.postgres",
+    "tests.packaging.fixtures",
+]
 
 spare_work()
 stay_offline()

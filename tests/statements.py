@@ -17,11 +17,11 @@ def noted_reads():
 
     Settings and transactions are left out, and so are the statements that SQLite runs within another one.
     """
-    found = []
+    statements = []
 
     def note(statement):
         if statement.startswith(_READS):
-            found.append(statement)
+            statements.append(statement)
 
     class Cursor(psycopg.Cursor):
         """A cursor of PostgreSQL that notes its statements."""
@@ -45,7 +45,7 @@ def noted_reads():
     event.listen(Pool, "checkout", begin)
     event.listen(Pool, "checkin", end)
     try:
-        yield found
+        yield statements
     finally:
         event.remove(Pool, "checkout", begin)
         event.remove(Pool, "checkin", end)

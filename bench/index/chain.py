@@ -83,7 +83,7 @@ class EventChain:
     def emitted(self) -> dict[tuple[str, str], int]:
         """Return how many logs of each registry and first topic the chain holds."""
         query = {"fromBlock": "0x0", "toBlock": "latest", "address": list(ADDRESSES.values())}
-        found: dict[tuple[str, str], int] = defaultdict(int)
+        counts: dict[tuple[str, str], int] = defaultdict(int)
         for log in self.rpc("eth_getLogs", query):
-            found[log["address"], log["topics"][0] if log["topics"] else ""] += 1
-        return found
+            counts[log["address"], log["topics"][0] if log["topics"] else ""] += 1
+        return counts

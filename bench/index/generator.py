@@ -83,10 +83,10 @@ class Generator:
         Args:
             least: The least number of logs.
         """
-        found: list[Log] = []
-        while len(found) < least:
-            found += self._transaction()
-        return found
+        logs: list[Log] = []
+        while len(logs) < least:
+            logs += self._transaction()
+        return logs
 
     def _transaction(self) -> Iterator[Log]:
         """Make up the logs of one transaction."""
@@ -141,8 +141,8 @@ class Generator:
     def _respond(self) -> Iterator[Log]:
         """Respond to a feedback."""
         if self._given:
-            given, responder = self._random.choice(self._given), self._any_account()
-            arguments = (*given, responder, self._text(b"https://answer.example"), bytes(32))
+            chosen, responder = self._random.choice(self._given), self._any_account()
+            arguments = (*chosen, responder, self._text(b"https://answer.example"), bytes(32))
             yield encoded(Registry.BIDIRECTIONAL, "ResponseAppended", *arguments)
 
     def _rate(self) -> Iterator[Log]:

@@ -74,19 +74,23 @@ def fill(database: str, blocks: int) -> int:
     """
     engine = open_database(database)
     events = (*schema.EVENT_TABLES.values(), schema.undecodable_log)
-    derived = [it for it in (*schema.DERIVED_TABLES, agent_activity) if it is not schema.primary_agent]
+    derived = [
+        derived_table
+        for derived_table in (*schema.DERIVED_TABLES, agent_activity)
+        if derived_table is not schema.primary_agent
+    ]
     with engine.begin() as connection:
         last = connection.execute(select(func.max(schema.block.c.block_number))).scalar_one()
         for table in (*events, *derived):
-            columns = [it.name for it in table.c]
-            names = ", ".join(f'"{it}"' for it in columns)
+            columns = [column.name for column in table.c]
+            names = ", ".join(f'"{column}"' for column in columns)
             where = f"block_number > {last - blocks}" if "block_number" in columns else f"agent_id < {_AGENTS_A_COPY}"
             for number in range(1, COPIES + 1):
-                values = ", ".join(_copied(it, number, blocks) for it in columns)
+                values = ", ".join(_copied(column, number, blocks) for column in columns)
                 connection.execute(
                     text(f'INSERT INTO "{table.name}" ({names}) SELECT {values} FROM "{table.name}" WHERE {where}')  # noqa: S608
                 )
-        query = " + ".join(f'(SELECT count(*) FROM "{it.name}")' for it in events)  # noqa: S608
+        query = " + ".join(f'(SELECT count(*) FROM "{event.name}")' for event in events)  # noqa: S608
         rows: int = connection.execute(text(f"SELECT {query}")).scalar_one()
     if engine.dialect.name == "postgresql":  # as its own workers do within minutes, and would do during the measurement
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -114,7 +118,11 @@ def rolled_back(database: str) -> tuple[int, float]:
     cursor = store.cursor()
     if cursor is None:
         raise RuntimeError("nothing is indexed")
-    target = next(it for it in store.checkpoints(cursor.number) if it.number == cursor.number - _ROLLED_BACK)
+    target = next(
+        checkpoint
+        for checkpoint in store.checkpoints(cursor.number)
+        if checkpoint.number == cursor.number - _ROLLED_BACK
+    )
     with engine.connect() as connection:
         before = connection.execute(schema.chain.select()).mappings().one()["event_rows"]
     began = time.perf_counter()
@@ -219,28 +227,28 @@ class _Bench:
         """Measure an engine."""
         first_block = COPIES * self._options.blocks + 1
         plain = measured(index_plainly, fresh("plain"), self._chain.url, first_block)
-        what = f"{plain.events:,} events by the plain loop, {plain.cpu_seconds:.1f} s of CPU"
-        self._table.add_row(engine, what, f"{plain.rate:,.0f}/s", "", "")
+        work = f"{plain.events:,} events by the plain loop, {plain.cpu_seconds:.1f} s of CPU"
+        self._table.add_row(engine, work, f"{plain.rate:,.0f}/s", "", "")
         names = [f"index_{number}" for number in range(_RUNS)]
         for name in names:
             open_database(fresh(name)).dispose()  # as `bilateral index schema` does
         runs = [measured(index_all, fresh(name), self._chain.url, first_block) for name in names]
-        run = sorted(runs, key=lambda it: it.rate)[_RUNS // 2]
-        what = f"{run.events:,} events, {run.cpu_seconds:.1f} s of CPU"
+        run = sorted(runs, key=lambda run: run.rate)[_RUNS // 2]
+        work = f"{run.events:,} events, {run.cpu_seconds:.1f} s of CPU"
         least, multiple, times = _LEAST_RATES[engine], _LEAST_MULTIPLES[engine], run.rate / plain.rate
-        self._add(engine, what, f"{run.rate:,.0f}/s", (f"at least {least:,}/s", run.rate >= least))
+        self._add(engine, work, f"{run.rate:,.0f}/s", (f"at least {least:,}/s", run.rate >= least))
         self._add(engine, "times the plain loop", f"{times:.1f}", (f"at least {multiple}", times >= multiple))
         self._add_memory(engine, "most memory of the worker", run)
         self._measure_large(engine, fresh(names[-1]), run.rate)
 
-    def _add(self, engine: str, what: str, figure: str, bound: tuple[str, bool]) -> None:
+    def _add(self, engine: str, work: str, figure: str, bound: tuple[str, bool]) -> None:
         """Add a figure to the table, with its bound and the verdict."""
-        self._table.add_row(engine, what, figure, bound[0], "holds" if bound[1] else "MISSED")
+        self._table.add_row(engine, work, figure, bound[0], "holds" if bound[1] else "MISSED")
 
-    def _add_memory(self, engine: str, what: str, run: Run) -> None:
+    def _add_memory(self, engine: str, work: str, run: Run) -> None:
         """Add the memory of a run to the table."""
         bound = f"at most {_MOST_MEBIBYTES} MiB", run.mebibytes <= _MOST_MEBIBYTES
-        self._add(engine, what, f"{run.mebibytes:.0f} MiB", bound)
+        self._add(engine, work, f"{run.mebibytes:.0f} MiB", bound)
 
     def _measure_large(self, engine: str, database: str, rate: float) -> None:
         """Measure with a million rows in the tables."""
@@ -248,17 +256,17 @@ class _Bench:
         rows = fill(database, options.blocks)
         grow(chain, self._generator, options.blocks, options.events // options.blocks)
         more = measured(index_all, database, chain.url, 0)
-        what = f"{more.events:,} events more, {rows:,} rows there, {more.cpu_seconds:.1f} s of CPU"
+        work = f"{more.events:,} events more, {rows:,} rows there, {more.cpu_seconds:.1f} s of CPU"
         least = _LEAST_SHARE * _LEAST_RATES[engine]
         figure = f"{more.rate:,.0f}/s, {more.rate / rate:.0%} of the rate above"
-        self._add(engine, what, figure, (f"at least {least:,.0f}/s", more.rate >= least))
+        self._add(engine, work, figure, (f"at least {least:,.0f}/s", more.rate >= least))
         self._add_memory(engine, "most memory of that run", more)
         removed, seconds = rolled_back(database)
         bound = f"at most {1000 * _MOST_ROLLBACK_SECONDS:.0f} ms", seconds <= _MOST_ROLLBACK_SECONDS
         self._add(engine, f"rollback of {_ROLLED_BACK} blocks, {removed:,} rows", f"{1000 * seconds:.0f} ms", bound)
         index_all(database, chain.url, 0)
-        found = latencies(database, chain, self._generator, options.latencies)
-        middle, last = found[len(found) // 2], found[int(0.99 * (len(found) - 1))]
+        delays = latencies(database, chain, self._generator, options.latencies)
+        middle, last = delays[len(delays) // 2], delays[int(0.99 * (len(delays) - 1))]
         bound = f"at most {_MOST_SECONDS_TO_VISIBLE} s", last <= _MOST_SECONDS_TO_VISIBLE
-        what = f"event mined to row visible, 99th percentile (median {middle:.2f} s)"
-        self._add(engine, what, f"{last:.2f} s", bound)
+        work = f"event mined to row visible, 99th percentile (median {middle:.2f} s)"
+        self._add(engine, work, f"{last:.2f} s", bound)

@@ -59,9 +59,9 @@ def first_run(figures: dict[str, Any]) -> None:
         if f"{kind} run" in figures["worlds"]:
             raise SystemExit(f"the first run was on {figures['worlds'][f'{kind} run']['date']}: it cannot be repeated")
     for kind in _UNSEEN:
-        found = study.study(kind)
-        figures["worlds"][f"{kind} run"] = {"date": datetime.now(UTC).date().isoformat(), "set": found}
-        figures["worlds"]["sets"][kind] = found
+        outcome = study.study(kind)
+        figures["worlds"][f"{kind} run"] = {"date": datetime.now(UTC).date().isoformat(), "set": outcome}
+        figures["worlds"]["sets"][kind] = outcome
         _record(figures)
 
 

@@ -127,7 +127,7 @@ def acceptance(figures: dict[str, Any]) -> list[str]:
             table.scored(told, run)
     table.ranked("watched families", ours["watched"])
     parts = [ours[kind] for kind in ("seen", "watched", "latest")]
-    shared = [name for name in parts[0] if all(name in one for one in parts)]
+    shared = [name for name in parts[0] if all(name in part for part in parts)]
     known = {name: list(chain.from_iterable(part[name] for part in parts)) for name in shared}
     table.flagged(KNOWN, known)
     table.scored(KNOWN, known)

@@ -61,11 +61,11 @@ def formulas(otc: Otc, *, received: bool) -> dict[str, Floats]:
     """
     good, fair = fairness(otc)
     trust = standing(otc)
-    given = np.maximum(np.bincount(otc.rater, minlength=otc.size), 1)
+    maximum = np.maximum(np.bincount(otc.rater, minlength=otc.size), 1)
     taken = np.maximum(np.bincount(otc.rated, minlength=otc.size), 1)
 
     def mean(values: Floats | Flags, *, out: bool) -> Floats:
-        side, count = (otc.rater, given) if out else (otc.rated, taken)
+        side, count = (otc.rater, maximum) if out else (otc.rated, taken)
         return np.asarray(group_sums(np.asarray(values, np.float64), side, otc.size) / count)
 
     single: dict[str, Floats] = {"unfairness": -fair, "short activity": -span(otc)}
@@ -81,7 +81,7 @@ def formulas(otc: Otc, *, received: bool) -> dict[str, Floats]:
         }
     else:
         single |= {
-            "few ratings": -given.astype(np.float64),
+            "few ratings": -maximum.astype(np.float64),
             "share of low ratings": mean(otc.value < 0, out=True),
             "goodness of the rated": -mean(good[otc.rated], out=True),
             "standing of the rated": -mean(np.log(trust[otc.rated] + 1e-9), out=True),
@@ -103,9 +103,9 @@ def chosen(tuned: Otc, reported: Otc, *, received: bool) -> tuple[str, Floats]:
     """
     active = np.bincount(tuned.rater, minlength=tuned.size)[tuned.nodes] > 0
     kept = np.ones(len(tuned.nodes), bool) if received else active
-    found = {
+    figures = {
         name: float(roc_auc_score(tuned.label[kept], score[tuned.nodes][kept]))
         for name, score in formulas(tuned, received=received).items()
     }
-    best = max(found, key=lambda name: (found[name], name))
+    best = max(figures, key=lambda name: (figures[name], name))
     return best, formulas(reported, received=received)[best]

@@ -33,7 +33,7 @@ class Plan:
 
     Attributes:
         accounts: The number of fresh accounts.
-        hidden: The share that exchanges fund; one wallet of the attacker funds the others.
+        hidden: The share that exchanges fund; account wallet of the attacker funds the others.
         buys: The share that buy from the victim, and ask for the money back.
         refunded: The part of the money that the victim gives back.
         praises: The share that praise the victim.
@@ -60,11 +60,11 @@ class Plan:
     def near(self, random: np.random.Generator) -> Plan:
         """Return a plan that differs a little."""
         steps = {}
-        for one in fields(self):
-            value = getattr(self, one.name)
+        for field in fields(self):
+            value = getattr(self, field.name)
             if random.random() < 0.4:  # noqa: PLR2004
-                top = {"accounts": 60.0, "hurry": 72.0}.get(one.name, 1.0)
-                steps[one.name] = float(np.clip(value + random.normal(0, 0.35) * top, 0, top))
+                top = {"accounts": 60.0, "hurry": 72.0}.get(field.name, 1.0)
+                steps[field.name] = float(np.clip(value + random.normal(0, 0.35) * top, 0, top))
         return replace(self, **steps)
 
 
@@ -110,9 +110,9 @@ def acted(world: World, victim: Agent, plan: Plan) -> Tables:
         money -= (_WITHDRAWAL if hidden else _ACCOUNT) + 5 * _ACT
         if money < 0 or when > world.end - DAY:
             break
-        one = world.account(when, role="sybil", attack=0)
-        world.fund(one, None if hidden else wallet, 3.0)
-        _act(world, victim, plan, one, liked)
+        account = world.account(when, role="sybil", attack=0)
+        world.fund(account, None if hidden else wallet, 3.0)
+        _act(world, victim, plan, account, liked)
     tables = world.tables()[0]
     if plan.lures <= 0.5:  # noqa: PLR2004
         return tables
@@ -123,30 +123,30 @@ def acted(world: World, victim: Agent, plan: Plan) -> Tables:
     return Tables.of(agents=agents, **{name: getattr(tables, name) for name in rest})
 
 
-def _act(world: World, victim: Agent, plan: Plan, one: Account, liked: list[int]) -> None:
+def _act(world: World, victim: Agent, plan: Plan, account: Account, liked: list[int]) -> None:
     """Let an account of the attacker act.
 
     Args:
         world: The world, which is added to.
         victim: The agent.
         plan: The acts.
-        one: The account.
+        account: The account.
         liked: The agents that the victim praised.
     """
-    draw, when = world.random, one.born
+    draw, when = world.random, account.born
     if draw.random() < plan.buys:
-        world.pay(one, victim, 1.0, when + HOUR)
-        world.transfer(victim.wallet, one, plan.refunded, when + 8 * HOUR)
+        world.pay(account, victim, 1.0, when + HOUR)
+        world.transfer(victim.wallet, account, plan.refunded, when + 8 * HOUR)
     if draw.random() < plan.praises:
-        world.say(one, victim, draw.uniform(92, 100), when + 2 * HOUR)
+        world.say(account, victim, draw.uniform(92, 100), when + 2 * HOUR)
     elif draw.random() < plan.slanders:
-        world.say(one, victim, draw.uniform(0, 10), when + 2 * HOUR)
+        world.say(account, victim, draw.uniform(0, 10), when + 2 * HOUR)
     if draw.random() < plan.gives:
-        world.transfer(one, victim.owner, 1.0, when + 3 * HOUR)
+        world.transfer(account, victim.owner, 1.0, when + 3 * HOUR)
     if liked and draw.random() < plan.follows:
-        world.say(one, world.agents[liked[draw.integers(len(liked))]], 98, when + 4 * HOUR)
+        world.say(account, world.agents[liked[draw.integers(len(liked))]], 98, when + 4 * HOUR)
     if draw.random() < plan.answers:
-        world.rate_client(victim.owner, world.agent(one, when, 50.0), draw.choice([0, 100]), when + 5 * HOUR)
+        world.rate_client(victim.owner, world.agent(account, when, 50.0), draw.choice([0, 100]), when + 5 * HOUR)
 
 
 def seen(tables: Tables, seed: int, agent: Agent) -> tuple[bool, float, str]:
@@ -184,6 +184,6 @@ def search(world: World, victim: Agent, tries: int, seed: int = 0) -> list[tuple
         made = deepcopy(world)
         held, lower, status = seen(acted(made, made.agents[victim.number], plan), world.seed, victim)
         tried.append((plan, Harm(held, (lower, before), status == "contested")))
-        best = max(tried, key=lambda one: one[1].size)[0]
+        best = max(tried, key=lambda entry: entry[1].size)[0]
         plan = best.near(random)
     return tried

@@ -41,7 +41,7 @@ def without(truth: Truth, held: frozenset[str]) -> np.ndarray:
 
 def main() -> None:
     """Train and measure without each quarter of the structures, on other worlds than those of the training."""
-    console, names = Console(), list(dict.fromkeys(one.__name__[1:] for one in EVERY))
+    console, names = Console(), list(dict.fromkeys(world.__name__[1:] for world in EVERY))
     worlds = [analysed(seed) for seed in SEEDS]
     for fold in range(_FOLDS):
         held = frozenset(names[fold::_FOLDS])
@@ -49,7 +49,7 @@ def main() -> None:
         samples = [Sample.of(engine.context_, without(truth, held), truth.attack >= 0) for engine, truth in learned]
         model, rows = Model.of(train(samples)), []
         for engine, truth in worlds[fold::_FOLDS]:
-            families = frozenset(one for one in truth.family.values() if structures(one) & held)
+            families = frozenset(family for family in truth.family.values() if structures(family) & held)
             score = np.full(len(truth.judged), -np.inf)
             chosen = np.flatnonzero(truth.judged)
             score[chosen] = model.scores(engine.context_, chosen)[0]

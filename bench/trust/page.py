@@ -224,7 +224,7 @@ def _look_alikes(worlds: dict[str, Any]) -> list[str]:
             without = worlds["sets"]["first author"].get(f"without {label}")
             recall = f"{np.mean(without['recall at 1 %']):.3f}" if without else ""
             lines.append(f"| {label} | {np.mean(first[name]):.2%} | {np.mean(values):.2%} | {recall} |")
-    shares = " | ".join(f"{np.mean(one['false positives']):.2%}" for one in (first, ours))
+    shares = " | ".join(f"{np.mean(figures['false positives']):.2%}" for figures in (first, ours))
     lines.append(f"| all | {shares} | {np.mean(ours['recall at 1 %']):.3f} |")
     return lines
 
@@ -295,7 +295,7 @@ def _paths(paths: dict[str, Any]) -> list[str]:
         "|---:|---:|---:|",
     ]
     for size, row in paths.items():
-        cells = " | ".join(f"{_seconds(row, it):.1f} ({row[it]['steps']:.1f})" for it in ("arrays", "database"))
+        cells = " | ".join(f"{_seconds(row, name):.1f} ({row[name]['steps']:.1f})" for name in ("arrays", "database"))
         lines.append(f"| {int(size):,} | {cells} |")
     verdict = f"From {min(better):,} feedbacks on, DuckDB" if better else "At each of these sizes, the steps on arrays"
     return [*lines, "", f"{verdict} took less.", ""]

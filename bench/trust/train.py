@@ -84,9 +84,9 @@ def train(samples: Sequence[Sample]) -> dict[str, Any]:
     alone = _fitted(coded, samples)
     beside = []
     for sample, first in zip(samples, firsts, strict=True):
-        said = Judgements.of(sample.context)
+        judgements = Judgements.of(sample.context)
         score = np.where(_acting(sample.context), first, 0).astype(np.float32)
-        beside.append({name: known(column) for name, column in around(sample.context, said, score)})
+        beside.append({name: known(column) for name, column in around(sample.context, judgements, score)})
     more = _edges(beside, samples)
     coded = [np.concatenate([one, _coded(columns, more)], axis=1) for one, columns in zip(coded, beside, strict=True)]
     among = _fitted(coded, samples)
@@ -104,11 +104,11 @@ def _acting(context: Context) -> Flags:
     return out
 
 
-def _edges(found: Sequence[dict[str, Floats]], samples: Sequence[Sample]) -> dict[str, Floats]:
+def _edges(columns: Sequence[dict[str, Floats]], samples: Sequence[Sample]) -> dict[str, Floats]:
     """Return the values between which the codes of each feature lie."""
     out = {}
-    for name in found[0]:
-        column = np.concatenate([one[name][sample.judged] for one, sample in zip(found, samples, strict=True)])
+    for name in columns[0]:
+        column = np.concatenate([one[name][sample.judged] for one, sample in zip(columns, samples, strict=True)])
         out[name] = np.unique(np.quantile(column, _QUANTILES).astype(np.float32))
     return out
 

@@ -74,8 +74,8 @@ def build(engine: Engine, world: World, report: Callable[[str], None] = lambda _
             cursor = _append(store, cursor, chain)
         report(f"block {cursor.number}: {chain.agents} agents, {chain.ratings} ratings")
     scan, references = ReferenceScan(engine, world.chain_id, Loader()), 0
-    while (found := scan.step()) is not None:
-        references += found
+    while (step := scan.step()) is not None:
+        references += step
         report(f"{references} references to files")
     if engine.dialect.name == "postgresql":
         # A server in use does this by itself, now and then.
@@ -179,8 +179,8 @@ class _Chain:
             self._given[at], self._given[-1] = self._given[-1], self._given[at]
             self._log(FeedbackRevoked, REPUTATION, *self._given.pop())
         elif chance > 0.95:  # noqa: PLR2004  # a share
-            given = self._people.random.choice(self._given)
-            self._log(ResponseAppended, REPUTATION, *given, self._people.owner(given[0]), "", _NO_HASH, None)
+            chosen = self._people.random.choice(self._given)
+            self._log(ResponseAppended, REPUTATION, *chosen, self._people.owner(chosen[0]), "", _NO_HASH, None)
         elif chance > 0.94:  # noqa: PLR2004  # a share
             self._validate(agent)
 

@@ -97,10 +97,12 @@ def repeat(engine: Engine, copies: int, report: Callable[[str], None] = lambda _
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         for setting in _SETTINGS:
             connection.exec_driver_sql(setting)
-        found = connection.execute(text("SELECT chain_id, block_number FROM chain")).one()
+        row = connection.execute(text("SELECT chain_id, block_number FROM chain")).one()
         agents = connection.execute(text("SELECT max(agent_id) FROM agent")).scalar_one()
-        step = _Step(found.chain_id, int(agents), found.block_number)
-        events = [it for it in schema.PARTITIONED_TABLES if it not in _ONCE]
+        step = _Step(row.chain_id, int(agents), row.block_number)
+        events = [
+            partitioned_table for partitioned_table in schema.PARTITIONED_TABLES if partitioned_table not in _ONCE
+        ]
         restore = _without_references(connection)
         for table in (*events, agent_activity, *_FILES):
             rows = _repeat(connection, table, step, copies)
@@ -108,7 +110,7 @@ def repeat(engine: Engine, copies: int, report: Callable[[str], None] = lambda _
                 report(f"{table.name}: {rows:,} rows more")
         for statement in restore:
             connection.exec_driver_sql(statement)
-        last = found.block_number * copies
+        last = row.block_number * copies
         moved = "UPDATE chain SET block_number = :last, head_number = :last, finalized_number = :last"
         connection.execute(text(moved), {"last": last})
         connection.execute(text("UPDATE file_scan SET block_number = :last"), {"last": last})
@@ -125,7 +127,10 @@ def _repeat(connection: Connection, table: Table, step: _Step, copies: int) -> i
         connection.exec_driver_sql(f'ALTER TABLE "{table.name}" DETACH PARTITION "{place}"')
     restore = _without_indexes(connection, place)
     columns = [column.name for column in table.c]
-    names, values = ", ".join(f'"{it}"' for it in columns), ", ".join(step.value(table, it) for it in columns)
+    names, values = (
+        ", ".join(f'"{column}"' for column in columns),
+        ", ".join(step.value(table, column) for column in columns),
+    )
     inserted = connection.exec_driver_sql(
         f'INSERT INTO "{place}" ({names}) SELECT {values} FROM generate_series(1, {copies - 1}) k, "{place}"'  # noqa: S608
     )

@@ -113,17 +113,17 @@ class Verdict:
         return "holds" if self.holds else missed
 
     @classmethod
-    def of_large(cls, found: Overhead, hashing: float) -> Verdict:
+    def of_large(cls, overhead: Overhead, hashing: float) -> Verdict:
         """Judge requests with large bodies, whose hash nothing can overlap.
 
         Args:
-            found: Their times.
+            overhead: Their times.
             hashing: The time of the hash, in seconds.
         """
-        lowest = 1 + hashing / found.bare
+        lowest = 1 + hashing / overhead.bare
         floor = f"{lowest:.2f} times" if lowest > MAX_RATIO else ""
-        is_near = bool(floor) and found.ratio <= lowest * 1.1
-        return cls(f"{found.ratio:.2f} times", f"{MAX_RATIO} times", found.ratio <= MAX_RATIO, floor, is_near)
+        is_near = bool(floor) and overhead.ratio <= lowest * 1.1
+        return cls(f"{overhead.ratio:.2f} times", f"{MAX_RATIO} times", overhead.ratio <= MAX_RATIO, floor, is_near)
 
 
 def hashing_seconds(size: int) -> float:
@@ -158,15 +158,20 @@ def main() -> int:
         ("30 MB, settled on a chain", large, Verdict.of_large(large, hashing)),
         ("30 MB, settled at once", ready, Verdict.of_large(ready, hashing)),
     )
-    for what, found, it in rows:
+    for kind, overhead, verdict in rows:
         table.add_row(
-            what, f"{found.bare * 1000:.2f} ms", f"{found.signed * 1000:.2f} ms", it.figure, it.limit, it.text
+            kind,
+            f"{overhead.bare * 1000:.2f} ms",
+            f"{overhead.signed * 1000:.2f} ms",
+            verdict.figure,
+            verdict.limit,
+            verdict.text,
         )
     checked = Verdict(f"{seconds * 1000:.2f} ms", f"{MAX_VERIFICATION * 1000:.0f} ms", seconds <= MAX_VERIFICATION)
     table.add_row("verification", "", "", checked.figure, checked.limit, checked.text)
     table.add_row("keccak-256 of two bodies of 30 MB", "", "", f"{hashing * 1000:.0f} ms", "", "")
     Console(width=140).print(table)
-    return 0 if checked.holds and all(it.is_accepted for *_, it in rows) else 1
+    return 0 if checked.holds and all(verdict.is_accepted for *_, verdict in rows) else 1
 
 
 if __name__ == "__main__":

@@ -59,10 +59,10 @@ def play(shop: Shop, count: int, show: Callable[[int], None] = lambda _: None) -
             settlement = decode_header(response.headers.get("payment-response"))
             assert (response.status_code, response.content) == (200, body), f"{response.text[:200]} {settlement}"  # noqa: S101
             receipt = SettlementReceipt.of(settlement)
-            found = InteractionData.of(receipt.interaction)
-            assert found.interaction_hash == interaction_hash(found.task_ref, body, body)  # noqa: S101
-            assert is_signature_of(found.interaction_hash, found.signature, KEY.public_key, KEY.algorithm)  # noqa: S101
-            return found.task_ref
+            interaction = InteractionData.of(receipt.interaction)
+            assert interaction.interaction_hash == interaction_hash(interaction.task_ref, body, body)  # noqa: S101
+            assert is_signature_of(interaction.interaction_hash, interaction.signature, KEY.public_key, KEY.algorithm)  # noqa: S101
+            return interaction.task_ref
 
         for task_ref in pool.map(one, range(count)):
             seen.add(task_ref)
@@ -86,9 +86,9 @@ def main() -> int:
             print(f"{done:,} of {count:,} paid requests, {last - began:.0f} s", flush=True)
 
     with running_anvil() as url, open_shop(url, AT_ONCE) as shop:
-        found = play(shop, count, show)
+        proven = play(shop, count, show)
         assert shop.extension.unsigned_responses == 0  # noqa: S101
-    print(f"{found:,} paid requests, {AT_ONCE} at a time: each has a proof of its own bodies and its own transaction.")
+    print(f"{proven:,} paid requests, {AT_ONCE} at a time: each has a proof of its own bodies and its own transaction.")
     return 0
 
 

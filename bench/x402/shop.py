@@ -77,10 +77,10 @@ def open_shop(rpc: str, buyers: int) -> Iterator[Shop]:
     token = _deployed(web3, "MockPaymentToken")
     deployment = Deployment(web3.eth.chain_id, identity=identity, reputation=reputation)
     seller, facilitator, *accounts = (Account.create() for _ in range(buyers + 2))
-    for each in (seller, facilitator):
-        web3.provider.make_request("anvil_setBalance", [each.address, hex(1000 * _ETHER)])  # type: ignore[arg-type]
-    for each in accounts:
-        minted = token.functions.mint(each.address, _FUNDS).transact({"from": web3.eth.accounts[0]})
+    for account in (seller, facilitator):
+        web3.provider.make_request("anvil_setBalance", [account.address, hex(1000 * _ETHER)])  # type: ignore[arg-type]
+    for account in accounts:
+        minted = token.functions.mint(account.address, _FUNDS).transact({"from": web3.eth.accounts[0]})
         web3.eth.wait_for_transaction_receipt(minted, poll_latency=_POLL_SECONDS)
     with Client(rpc, signer=seller, deployment=deployment, poll_interval=_POLL_SECONDS) as client:
         agent = client.register_agent().wait().agent

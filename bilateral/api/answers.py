@@ -39,7 +39,9 @@ _RARE_ENDS: Final = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
 _RARE_END: Final = re.compile(f"[{_RARE_ENDS}]")
 
-_ESCAPED_ENDS: Final = tuple((it.encode(), f"\\u{ord(it):04x}".encode()) for it in "\x85\u2028\u2029")
+_ESCAPED_ENDS: Final = tuple(
+    (character.encode(), f"\\u{ord(character):04x}".encode()) for character in "\x85\u2028\u2029"
+)
 """Those that JSON leaves as they are, and how it may escape them."""
 
 _BLANKS: Final = " \N{NO-BREAK SPACE}\N{IDEOGRAPHIC SPACE}\N{ZERO WIDTH SPACE}\N{ZERO WIDTH NO-BREAK SPACE}"
@@ -169,7 +171,7 @@ def tagged_by(known: str | None, body: bytes, media_type: str = JSON) -> Respons
     tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
     if known is not None and (
-        known.strip() == "*" or tag in (it.strip().removeprefix("W/") for it in known.split(","))
+        known.strip() == "*" or tag in (part.strip().removeprefix("W/") for part in known.split(","))
     ):
         return Response(None, HTTPStatus.NOT_MODIFIED, headers)
     return Response(body, HTTPStatus.OK, headers, media_type)
@@ -186,7 +188,7 @@ def _json_lines(kind: Any, items: Iterable[Any]) -> bytes:
 
 def _csv(kind: Any, items: Iterable[Any]) -> bytes:
     """Return entries as CSV (RFC 4180). An apostrophe is before each text that a spreadsheet would compute."""
-    names = [it.name for it in fields(kind)]
+    names = [field.name for field in fields(kind)]
     written = io.StringIO()
     writer, quoting = csv.writer(written), csv.writer(written, quoting=csv.QUOTE_ALL)
     writer.writerow(names)
@@ -205,7 +207,7 @@ def _is_number(kind: Any, name: str) -> bool:
     """Check that a field is a number, also where JSON has it as text."""
     schema = adapter(kind).json_schema(mode="validation")["properties"][name]
     options = schema.get("anyOf", [schema])
-    return any(it.get("type") in ("integer", "number") for it in options)
+    return any(option.get("type") in ("integer", "number") for option in options)
 
 
 def _cell(value: Any, *, is_number: bool) -> str:

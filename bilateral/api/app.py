@@ -53,7 +53,7 @@ def create_app(settings: ApiSettings) -> FastAPI:
         DatabaseUnavailableError: The database cannot be opened.
         InvalidArgumentError: A setting is invalid.
     """
-    modules = [import_module(f"{routes.__name__}.{it.name}") for it in iter_modules(routes.__path__)]
+    modules = [import_module(f"{routes.__name__}.{module.name}") for module in iter_modules(routes.__path__)]
     if settings.aggregator is not None:
         modules.append(import_module("bilateral.api.aggregator.routes"))
     service = Service(settings)
@@ -89,7 +89,7 @@ def create_app(settings: ApiSettings) -> FastAPI:
     describe(app)
     add_handlers(app, problem_page)
     app.add_exception_handler(Exception, _on_fault)
-    shortcuts = [it for module in modules for it in getattr(module, "shortcuts", ())]
+    shortcuts = [shortcut for module in modules for shortcut in getattr(module, "shortcuts", ())]
     app.add_middleware(Shortcuts, service=service, shortcuts=shortcuts)
     app.add_middleware(Guard, settings=settings)
     for layer in (CrossOriginReads, Observer, HeadAsGet):  # the last one is the outermost

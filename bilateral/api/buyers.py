@@ -145,7 +145,12 @@ def buyer_registries(registries: Registries, chain_id: int) -> tuple[tuple[int, 
     """
     known = registries.by_chain
     chains = known if chain_id == ALL_CHAINS else (chain_id,)
-    return tuple((chain, it.address) for chain in chains for it in known.get(chain, ()) if it.kind == Registry.BUYERS)
+    return tuple(
+        (chain, account.address)
+        for chain in chains
+        for account in known.get(chain, ())
+        if account.kind == Registry.BUYERS
+    )
 
 
 def described_body(body: type[BaseModel], answer: type, *statuses: int) -> dict[str, Any]:
@@ -158,8 +163,8 @@ def described_body(body: type[BaseModel], answer: type, *statuses: int) -> dict[
     """
     problems = {status: dict(PROBLEM) for status in (400, 401, 404, 409, 413, 414, 422, 429, 431, 500, 503, *statuses)}
     schema = body.model_json_schema()
-    for it in schema.pop("$defs", {}).items():
-        schema = _inlined(schema, *it)
+    for definition in schema.pop("$defs", {}).items():
+        schema = _inlined(schema, *definition)
     return {
         "response_class": Response,
         "responses": {200: {"model": answer}, **problems},
@@ -173,7 +178,7 @@ def _inlined(schema: Any, name: str, definition: Any) -> Any:
         if schema.get("$ref") == f"#/$defs/{name}":
             return _inlined(definition, name, {})
         return {key: _inlined(value, name, definition) for key, value in schema.items()}
-    return [_inlined(it, name, definition) for it in schema] if isinstance(schema, list) else schema
+    return [_inlined(part, name, definition) for part in schema] if isinstance(schema, list) else schema
 
 
 async def json_body(request: Request) -> dict[str, Any]:
@@ -203,5 +208,5 @@ def _require_depth(value: Any, depth: int = 0) -> None:
     """
     if depth > _MOST_DEPTH:
         raise RecursionError("it is nested too deeply")
-    for it in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _require_depth(it, depth + 1)
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _require_depth(part, depth + 1)

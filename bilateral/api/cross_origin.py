@@ -46,4 +46,4 @@ class CrossOriginReads:
 
 
 def _may_post(path: str) -> bool:
-    return any(path == it or path.startswith(f"{it}/") for it in READING_POSTS)
+    return any(path == reading or path.startswith(f"{reading}/") for reading in READING_POSTS)

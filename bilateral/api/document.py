@@ -24,12 +24,12 @@ def describe(app: FastAPI) -> None:
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
-            found = original()
-            schemas = found.setdefault("components", {}).setdefault("schemas", {})
+            document = original()
+            schemas = document.setdefault("components", {}).setdefault("schemas", {})
             for name in _OWN:
                 schemas.pop(name, None)
             schemas["Problem"] = {**adapter(Problem).json_schema(), "additionalProperties": True}
-            for operations in found["paths"].values():
+            for operations in document["paths"].values():
                 for operation in operations.values():
                     operation["responses"].pop("422", None)
                     operation["responses"].setdefault("default", dict(PROBLEM))

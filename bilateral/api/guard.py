@@ -288,13 +288,13 @@ def _is_within(text: str, networks: tuple[object, ...]) -> bool:
 
 def _plain(text: str) -> IPv4Address | IPv6Address:
     """Return an address, as that of IPv4 if IPv6 carries one: so a socket of both shows its clients."""
-    found = ip_address(text.partition("%")[0])
-    return found.ipv4_mapped or found if isinstance(found, IPv6Address) else found
+    address = ip_address(text.partition("%")[0])
+    return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address
 
 
 def _network(address: str) -> str:
     """Return an IPv4 address as it is, and the network of an IPv6 address."""
     if ":" not in address:
         return address
-    found = _plain(address)
-    return str(found) if isinstance(found, IPv4Address) else str(ip_network((found, _IPV6_PREFIX), strict=False))
+    plain = _plain(address)
+    return str(plain) if isinstance(plain, IPv4Address) else str(ip_network((plain, _IPV6_PREFIX), strict=False))

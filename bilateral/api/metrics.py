@@ -88,15 +88,19 @@ class _Progress(Collector):
     def collect(self) -> Iterable[Any]:
         """Read the figures."""
         now = time.time()
-        found = self._reader.read(chains)
+        progresses = self._reader.read(chains)
         for name, text, values in (
-            ("bilateral_chain_block", "The last indexed block.", [it.block for it in found]),
-            ("bilateral_chain_head", "The head of the chain.", [it.head for it in found]),
-            ("bilateral_chain_lag_blocks", "The blocks between the two.", [it.lag for it in found]),
-            ("bilateral_chain_silence_seconds", "Seconds since the last look.", [now - it.updated_at for it in found]),
+            ("bilateral_chain_block", "The last indexed block.", [progress.block for progress in progresses]),
+            ("bilateral_chain_head", "The head of the chain.", [progress.head for progress in progresses]),
+            ("bilateral_chain_lag_blocks", "The blocks between the two.", [progress.lag for progress in progresses]),
+            (
+                "bilateral_chain_silence_seconds",
+                "Seconds since the last look.",
+                [now - progress.updated_at for progress in progresses],
+            ),
         ):
             family = GaugeMetricFamily(name, text, labels=["chain_id"])
-            for chain, value in zip(found, values, strict=True):
+            for chain, value in zip(progresses, values, strict=True):
                 family.add_metric([str(chain.chain_id)], value)
             yield family
 

@@ -86,7 +86,11 @@ async def problem_page(request: Request, problem: ProblemError) -> Response | No
     """
     path = request.url.path
     wants_page = "text/html" in request.headers.get("accept", "") and request.method in ("GET", "HEAD")
-    if not wants_page or path.endswith(".json") or any(f"{path}/".startswith(f"{it}/") for it in _OF_PROGRAMS):
+    if (
+        not wants_page
+        or path.endswith(".json")
+        or any(f"{path}/".startswith(f"{of_program}/") for of_program in _OF_PROGRAMS)
+    ):
         return None
     return await to_thread.run_sync(_shown, request, problem)
 

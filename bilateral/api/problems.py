@@ -177,7 +177,7 @@ def add_handlers(app: FastAPI, page: Callable[[Request, ProblemError], Awaitable
     async def on_invalid_request(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101  # by its registration
         listed = error.errors()[:_MOST_ERRORS]
-        errors = [{"in": ".".join(map(str, it["loc"])), "problem": message_of(it)} for it in listed]
+        errors = [{"in": ".".join(map(str, error["loc"])), "problem": message_of(error)} for error in listed]
         first = errors[0]
         detail = f"{first['in']}: {first['problem']}"
         problem = ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail, errors=errors)

@@ -166,5 +166,5 @@ class BoundedProtocol(HttpToolsProtocol):
 
 def _longest_waiting(connections: Iterable[Any]) -> BoundedProtocol:
     """Return the connection that has been without a request under way for the longest time."""
-    found: BoundedProtocol = min(connections, key=lambda it: it.waits_since)
-    return found
+    bounded_protocol: BoundedProtocol = min(connections, key=lambda connection: connection.waits_since)
+    return bounded_protocol

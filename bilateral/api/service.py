@@ -153,5 +153,5 @@ def service_of(request: HTTPConnection) -> Service:
     Args:
         request: The request.
     """
-    found: Service = request.app.state.service
-    return found
+    service: Service = request.app.state.service
+    return service

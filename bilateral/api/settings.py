@@ -85,13 +85,13 @@ class ApiSettings:
         Raises:
             InvalidArgumentError: One is not an address or a network.
         """
-        found = []
+        plains = []
         for text in self.trusted_proxies:
             try:
-                found.append(_plain(ip_network(text)))
+                plains.append(_plain(ip_network(text)))
             except ValueError:
                 raise InvalidArgumentError(f"the proxy {text!r} is not an address or a network") from None
-        return tuple(found)
+        return tuple(plains)
 
 
 def _plain(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
@@ -102,12 +102,12 @@ def _plain(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
     return ip_network((carried, network.prefixlen - _MAPPED_PREFIX))
 
 
-def read_api_settings(path: Path | None, **given: Any) -> ApiSettings:
+def read_api_settings(path: Path | None, **options: Any) -> ApiSettings:
     """Read the settings of the service from the table `[api]` of the index's TOML file.
 
     Args:
         path: The file; None for no file.
-        **given: Settings that count more than the file's; None for those that nobody gave.
+        **options: Settings that count more than the file's; None for those that nobody gave.
 
     Raises:
         InvalidArgumentError: The file cannot be read, or a setting is unknown or invalid.
@@ -119,8 +119,8 @@ def read_api_settings(path: Path | None, **given: Any) -> ApiSettings:
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
             raise InvalidArgumentError(f"{path} cannot be read: {problem}") from None
         values = {"database": content.get("database"), **content.get("api", {})}
-    values |= {name: value for name, value in given.items() if value is not None}
-    if unknown := sorted(values.keys() - {it.name for it in fields(ApiSettings)}):
+    values |= {name: value for name, value in options.items() if value is not None}
+    if unknown := sorted(values.keys() - {field.name for field in fields(ApiSettings)}):
         raise InvalidArgumentError(f"api.{unknown[0]}: the setting is unknown")
     adapter = TypeAdapter(ApiSettings)
     adapter.rebuild(_types_namespace={"AggregatorSettings": str})  # a file names the aggregator's own file

@@ -79,5 +79,5 @@ class Shortcuts:
 
 def _known(scope: Scope) -> str | None:
     """Return the tags of the answers that the client has."""
-    found = [value for name, value in scope["headers"] if name == b"if-none-match"]
-    return b",".join(found).decode("latin-1") if found else None
+    values = [value for name, value in scope["headers"] if name == b"if-none-match"]
+    return b",".join(values).decode("latin-1") if values else None

@@ -50,9 +50,9 @@ def stored_buyers(connection: Connection, moment: Moment, account: str) -> Buyer
     if known is None:
         raise PaymentsNotHeldError(moment.block)
     known = min(known, moment.block)
-    found = read_dealings(connection, moment.chain_id, account, moment.block, known)
-    add_ties(connection, moment.chain_id, account, found, moment.block, known)
-    metrics = weigh(INDEPENDENT, found, moment.time or 0).metrics
+    dealings = read_dealings(connection, moment.chain_id, account, moment.block, known)
+    add_ties(connection, moment.chain_id, account, dealings, moment.block, known)
+    metrics = weigh(INDEPENDENT, dealings, moment.time or 0).metrics
     if not metrics.payments:
         return None
     paid, back = payment.c, payment_return.c

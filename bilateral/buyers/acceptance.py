@@ -202,7 +202,7 @@ class BuyerMessages:
             BuyerRefusalError: The service is refused.
         """
         body = parse_body(EnrichmentBody, value)
-        unsigned = {name: it for name, it in value.items() if name != "signature"}
+        unsigned = {name: part for name, part in value.items() if name != "signature"}
         if body.issuedAt > time.time() + _AHEAD:
             raise _invalid("issuedAt: the time is in the future")
         content = content_hash(unsigned)
@@ -241,7 +241,7 @@ class BuyerMessages:
             "signature": signature,
             "received_at": int(time.time()),
         }
-        is_key = [table.c[name] == it for name, it in key.items()]
+        is_key = [table.c[name] == value for name, value in key.items()]
 
         def store(connection: Connection) -> bool:
             known = connection.execute(select(table.c.content_hash, table.c.issued_at).where(*is_key)).one_or_none()

@@ -95,7 +95,7 @@ def state_of(standing: Standing) -> BuyerState:
     Args:
         standing: The buyer.
     """
-    found, metrics = standing.weighed, standing.weighed.metrics
+    weighed, metrics = standing.weighed, standing.weighed.metrics
     votes = Fraction(metrics.feedback_sum)
     return BuyerState(
         standing.buyer,
@@ -104,8 +104,8 @@ def state_of(standing: Standing) -> BuyerState:
         tier_of(metrics),
         metrics.payments,
         metrics.volume,
-        found.first_at or 0,
-        found.last_at or 0,
+        weighed.first_at or 0,
+        weighed.last_at or 0,
         metrics.reviews,
         metrics.review_sum,
         metrics.feedback_sellers,
@@ -127,13 +127,13 @@ def _prepare(engine: Engine, epoch: Epoch, policies: Sequence[str], now: int) ->
     place = dict(zip(("chain_id", "registry", "epoch"), epoch, strict=True))
     isolation = "REPEATABLE READ" if engine.dialect.name == "postgresql" else "SERIALIZABLE"
     with engine.connect().execution_options(isolation_level=isolation) as connection, connection.begin():
-        found = list(states_of(connection, policies, now))
-    if not found:
+        states = list(states_of(connection, policies, now))
+    if not states:
         raise InvalidArgumentError("no buyer has paid yet: let the index learn payments first")
     try:
         with engine.begin() as connection:
-            root = store_tree(connection, epoch, found)
-            connection.execute(insert(buyer_anchor).values(**place, root=root, made_at=now, states=len(found)))
+            root = store_tree(connection, epoch, states)
+            connection.execute(insert(buyer_anchor).values(**place, root=root, made_at=now, states=len(states)))
     except IntegrityError:
         stored = _stored_root(engine, epoch)  # another process was faster: its states count
         if stored is None:

@@ -100,8 +100,8 @@ class StateTree:
             chain_id: EIP-155 id of the chain of its payments.
             policy: The hash of the scoring policy's name.
         """
-        found = self._states.get((buyer, chain_id, policy))
-        return None if found is None else found[0]
+        state = self._states.get((buyer, chain_id, policy))
+        return None if state is None else state[0]
 
     def proof_of(self, state: BuyerState) -> list[bytes]:
         """Return the proof that a state is in the tree.
@@ -127,8 +127,8 @@ class StateTree:
             InvalidArgumentError: The tree does not have the state.
         """
         key = (state.buyer, state.chain_id, state.policy)
-        found, leaf = self._states.get(key, (None, b""))
-        if found != state:
+        standing_state, leaf = self._states.get(key, (None, b""))
+        if standing_state != state:
             raise InvalidArgumentError(f"the tree does not have this state of the buyer {state.buyer}")
         # OpenZeppelin puts the leaves at the end, in descending order.
         return len(self._nodes) - 1 - bisect_left(self._leaves, leaf)

@@ -25,8 +25,14 @@ def standing_of(records: BuyerRecords, chain_id: int, now: int) -> Standing:
         now: The time of the latest block, in Unix seconds.
     """
     settled, attested = records.settled, records.attested
-    first = [int(it.first_payment_at.timestamp()) for it in (settled, attested) if it.first_payment_at is not None]
-    last = [int(it.last_payment_at.timestamp()) for it in (settled, attested) if it.last_payment_at is not None]
+    first = [
+        int(record.first_payment_at.timestamp())
+        for record in (settled, attested)
+        if record.first_payment_at is not None
+    ]
+    last = [
+        int(record.last_payment_at.timestamp()) for record in (settled, attested) if record.last_payment_at is not None
+    ]
     metrics = BuyerMetrics(
         payments=settled.payments + attested.payments,
         volume=settled.volume + attested.volume,
@@ -51,9 +57,9 @@ def incentives_of(value: Any) -> BuyerIncentives:
     Raises:
         InvalidArgumentError: It is not a policy. The error names the field.
     """
-    found = value.get("buyerIncentives", value) if isinstance(value, dict) else value
+    incentives = value.get("buyerIncentives", value) if isinstance(value, dict) else value
     try:
-        return BuyerIncentives.model_validate(found)
+        return BuyerIncentives.model_validate(incentives)
     except ValidationError as problem:
         first = problem.errors()[0]
         place = ".".join(["buyerIncentives", *map(str, first["loc"])])

@@ -223,13 +223,13 @@ def offered_to(incentives: BuyerIncentives, tier: BuyerTier) -> Decimal:
         incentives: The seller's policy.
         tier: The tier.
     """
-    found = Decimal(0)
-    for it in BuyerTier:
-        listed = getattr(incentives.discounts, it.value, None)
-        found = found if listed is None else listed
-        if it is tier:
+    percentage = Decimal(0)
+    for rank in BuyerTier:
+        listed = getattr(incentives.discounts, rank.value, None)
+        percentage = percentage if listed is None else listed
+        if rank is tier:
             break
-    return found
+    return percentage
 
 
 def warnings_of(incentives: BuyerIncentives) -> tuple[str, ...]:
@@ -239,9 +239,10 @@ def warnings_of(incentives: BuyerIncentives) -> tuple[str, ...]:
         incentives: The policy.
     """
     return tuple(
-        f"{it.value}: {listed} % is above the tier's cap and counts as {it.discount_eligibility} %"
-        for it in BuyerTier
-        if (listed := getattr(incentives.discounts, it.value, None)) is not None and listed > it.discount_eligibility
+        f"{tier.value}: {listed} % is above the tier's cap and counts as {tier.discount_eligibility} %"
+        for tier in BuyerTier
+        if (listed := getattr(incentives.discounts, tier.value, None)) is not None
+        and listed > tier.discount_eligibility
     )
 
 

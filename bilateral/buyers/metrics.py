@@ -88,26 +88,32 @@ def read_dealings(
     Returns:
         The dealings by seller.
     """
-    found: dict[Seller, Dealings] = defaultdict(Dealings)
+    dealings: dict[Seller, Dealings] = defaultdict(Dealings)
     block = _LAST_BLOCK if until is None else until
     values = {"chain_id": chain_id, "buyer": buyer, "until": block}
     paid = values if paid_until is None else {**values, "until": paid_until}
     rows = _statement(with_messages=until is None).all(connection, paid)
     for kind, registry, agent_id, count, total, first, last, own in rows:
-        it = found[registry, agent_id]
+        dealing = dealings[registry, agent_id]
         if kind == "payment":
-            it.payments, it.micros, it.first_at, it.last_at, it.own = count, int(total), first or 0, last or 0, own
+            dealing.payments, dealing.micros, dealing.first_at, dealing.last_at, dealing.own = (
+                count,
+                int(total),
+                first or 0,
+                last or 0,
+                own,
+            )
         elif kind == "review":
-            it.reviews.append(int(total))
+            dealing.reviews.append(int(total))
         elif kind == "vote":
-            it.votes.append(int(total))
+            dealing.votes.append(int(total))
         elif kind == "filed":
-            it.filed += count
+            dealing.filed += count
         else:
-            it.upheld += count
-    if any(it.payments for it in found.values()):
-        _add_reviews_on_chain(connection, values, paid, found)
-    return dict(found)
+            dealing.upheld += count
+    if any(dealing.payments for dealing in dealings.values()):
+        _add_reviews_on_chain(connection, values, paid, dealings)
+    return dict(dealings)
 
 
 @cache
@@ -188,23 +194,28 @@ _REVIEWS: Final = Prepared(
 
 
 def _add_reviews_on_chain(
-    connection: Connection, given: Mapping[str, Any], paying: Mapping[str, Any], found: Mapping[Seller, Dealings]
+    connection: Connection,
+    parameters: Mapping[str, Any],
+    paying: Mapping[str, Any],
+    dealings: Mapping[Seller, Dealings],
 ) -> None:
     """Add the buyer's unrevoked feedback with a scale of 0 to 100, the newest first, one a payment."""
-    rows = _REVIEWS.all(connection, given)
+    rows = _REVIEWS.all(connection, parameters)
     reviewed = {(registry, _integer(agent_id)) for registry, agent_id, _, _ in rows}
-    paid = _paid_agents(connection, paying, reviewed - {seller for seller, it in found.items() if it.payments})
+    paid = _paid_agents(
+        connection, paying, reviewed - {seller for seller, dealing in dealings.items() if dealing.payments}
+    )
     for registry, agent_id, value, decimals in rows:
         seller = registry, _integer(agent_id)
-        it = found.get(paid.get(seller, seller))
-        if it is None or len(it.reviews) >= it.payments:
+        dealing = dealings.get(paid.get(seller, seller))
+        if dealing is None or len(dealing.reviews) >= dealing.payments:
             continue
         number, unit = _integer(value), 10 ** int(decimals)
         if 0 <= number <= _HIGHEST * unit:
-            it.reviews.append(half_up(number, unit))
+            dealing.reviews.append(half_up(number, unit))
 
 
-def _paid_agents(connection: Connection, given: Mapping[str, Any], agents: set[Seller]) -> dict[Seller, Seller]:
+def _paid_agents(connection: Connection, parameters: Mapping[str, Any], agents: set[Seller]) -> dict[Seller, Seller]:
     """Return the agents that payments to the wallets of other agents count for.
 
     Several agents may have one wallet. Its payments count for the one with the lowest id, and so do reviews of all. If
@@ -212,7 +223,7 @@ def _paid_agents(connection: Connection, given: Mapping[str, Any], agents: set[S
 
     Args:
         connection: The database.
-        given: The chain, the buyer and the last block of payments.
+        parameters: The chain, the buyer and the last block of payments.
         agents: The agents that no payment counts for.
 
     Returns:
@@ -224,34 +235,34 @@ def _paid_agents(connection: Connection, given: Mapping[str, Any], agents: set[S
     if not agents:
         return {}
     require_patience(connection)
-    table, found = payment.c, dict[Seller, Seller]()
+    table, paid = payment.c, dict[Seller, Seller]()
     is_paid = (
-        (table.chain_id == given["chain_id"])
-        & (table.payer == given["buyer"])
-        & (table.block_number <= given["until"])
+        (table.chain_id == parameters["chain_id"])
+        & (table.payer == parameters["buyer"])
+        & (table.block_number <= parameters["until"])
         & table.kinship.is_(None)
     )
     payees = set(connection.execute(select(table.payee).where(is_paid).distinct()).scalars())
-    shared = sorted(payees & _wallets_of(connection, given["chain_id"], sorted(agents)))
-    wallets = Wallets(connection, given["chain_id"], shared)
+    shared = sorted(payees & _wallets_of(connection, parameters["chain_id"], sorted(agents)))
+    wallets = Wallets(connection, parameters["chain_id"], shared)
     columns = table.payee, table.block_number, table.log_index, table.identity_registry, table.agent_id
     for start in range(0, len(shared), _AT_ONCE):
         query = select(*columns).where(is_paid, table.payee.in_(shared[start : start + _AT_ONCE]))
         for row in connection.execute(query.order_by(table.block_number, table.log_index)):
             for registry, agent_id, _ in wallets.agents_at(row.payee, (row.block_number, row.log_index)):
                 if (registry, agent_id) in agents:
-                    found.setdefault((registry, agent_id), (row.identity_registry, int(row.agent_id)))
-    return found
+                    paid.setdefault((registry, agent_id), (row.identity_registry, int(row.agent_id)))
+    return paid
 
 
 def _wallets_of(connection: Connection, chain_id: int, agents: Sequence[Seller]) -> set[str]:
     """Return all accounts that ever were the wallet of one of some agents."""
-    table, found = agent_account.c, set[str]()
+    table, wallets = agent_account.c, set[str]()
     for start in range(0, len(agents), _AT_ONCE):
         is_wanted = tuple_(table.identity_registry, table.agent_id).in_(agents[start : start + _AT_ONCE])
         query = select(table.wallet).where(table.chain_id == chain_id, is_wanted, table.wallet.is_not(None))
-        found.update(connection.execute(query.distinct()).scalars())
-    return found
+        wallets.update(connection.execute(query.distinct()).scalars())
+    return wallets
 
 
 def _integer(value: Any) -> int:
@@ -280,7 +291,7 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
     connection: Connection,
     chain_id: int,
     buyer: str,
-    found: Mapping[Seller, Dealings],
+    dealings: Mapping[Seller, Dealings],
     until: int | None = None,
     paid_until: int | None = None,
 ) -> None:
@@ -290,7 +301,7 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
         connection: The database.
         chain_id: The chain.
         buyer: The buyer.
-        found: The dealings, which are changed.
+        dealings: The dealings, which are changed.
         until: The last block that counts; None for all. An account's funder is known once an analysis has found it,
             and counts from the next block on.
         paid_until: The last block whose payments count; None for `until`.
@@ -318,10 +329,12 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
     funders = {row.account: row.source for row in rows}
     public = {row.source for row in rows if row.reach > MOST_FUNDED}
     for seller, known in accounts.items():
-        if seller in found:
-            found[seller].shares_funder = _are_tied(buyer, known, funders, public)
+        if seller in dealings:
+            dealings[seller].shares_funder = _are_tied(buyer, known, funders, public)
     for account, total in returned.items():
-        _share(total, [found[seller] for seller, known in accounts.items() if account in known and seller in found])
+        _share(
+            total, [dealings[seller] for seller, known in accounts.items() if account in known and seller in dealings]
+        )
 
 
 def _share(total: int, dealings: Sequence[Dealings]) -> None:
@@ -329,10 +342,10 @@ def _share(total: int, dealings: Sequence[Dealings]) -> None:
 
     An owner may have several agents, and its money came back once. Rounding favours the buyer.
     """
-    left = [max(0, it.micros - it.returned) for it in dealings]
+    left = [max(0, dealing.micros - dealing.returned) for dealing in dealings]
     whole = sum(left)
-    for it, part in zip(dealings, left, strict=True):
-        it.returned += min(part, total * part // whole) if whole else 0
+    for dealing, part in zip(dealings, left, strict=True):
+        dealing.returned += min(part, total * part // whole) if whole else 0
 
 
 def _are_tied(buyer: str, others: set[str], funders: Mapping[str, str], public: set[str]) -> bool:

@@ -70,7 +70,7 @@ def messages_about(connection: Connection, chain_id: int, buyer: str) -> tuple[M
         chain_id: The chain.
         buyer: The address, in checksum form.
     """
-    found = []
+    removed = []
     for kind, table in (("feedback", buyer_feedback), ("dispute", buyer_dispute)):
         query = (
             select(table, buyer_reply.c.reply)
@@ -79,8 +79,8 @@ def messages_about(connection: Connection, chain_id: int, buyer: str) -> tuple[M
             .order_by(table.c.received_at.desc(), table.c.id)
             .limit(MOST_MESSAGES)
         )
-        found += [_message(kind, dict(row._mapping)) for row in connection.execute(query)]
-    return tuple(found)
+        removed += [_message(kind, dict(row._mapping)) for row in connection.execute(query)]
+    return tuple(removed)
 
 
 def _message(kind: str, row: Mapping[str, Any]) -> MessageAbout:

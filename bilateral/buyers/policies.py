@@ -88,7 +88,7 @@ INDEPENDENT: Final = ScoringPolicy(
 )
 """Dealings with independent sellers: money that came back, repeated pairs and shared funders are discounted."""
 
-POLICIES: Final[Mapping[str, ScoringPolicy]] = {it.name: it for it in (BRP, INDEPENDENT)}
+POLICIES: Final[Mapping[str, ScoringPolicy]] = {policy.name: policy for policy in (BRP, INDEPENDENT)}
 """The policies by their name."""
 
 
@@ -134,12 +134,14 @@ def weigh(policy: ScoringPolicy, dealings: Mapping[Seller, Dealings], now: int) 
         now: The time, in Unix seconds, up to which the age is counted.
     """
     reasons: set[Reason] = set()
-    if any(it.own for it in dealings.values()):
+    if any(dealing.own for dealing in dealings.values()):
         reasons.add(Reason.OWN_PAYMENTS)
-    counted = [part for it in dealings.values() if (part := _part(policy, it, reasons)) is not None]
-    first = min((it.first_at for _, _, it in counted), default=None)
-    reviews = [score for _, _, it in counted for score in it.reviews]
-    votes = [Fraction(sum(it.votes), len(it.votes)) for _, _, it in counted if it.votes]  # one a seller
+    counted = [part for dealing in dealings.values() if (part := _part(policy, dealing, reasons)) is not None]
+    first = min((dealing.first_at for _, _, dealing in counted), default=None)
+    reviews = [score for _, _, dealing in counted for score in dealing.reviews]
+    votes = [
+        Fraction(sum(dealing.votes), len(dealing.votes)) for _, _, dealing in counted if dealing.votes
+    ]  # one a seller
     metrics = BuyerMetrics(
         payments=sum(count for count, _, _ in counted),
         volume=sum(micros for _, micros, _ in counted),
@@ -148,7 +150,7 @@ def weigh(policy: ScoringPolicy, dealings: Mapping[Seller, Dealings], now: int) 
         review_sum=sum(reviews),
         feedback_sellers=len(votes),
         feedback_sum=sum(votes, Fraction(0)),
-        disputes=sum(it.upheld + (0 if policy.only_upheld else it.filed) for _, _, it in counted),
+        disputes=sum(dealing.upheld + (0 if policy.only_upheld else dealing.filed) for _, _, dealing in counted),
     )
     if not metrics.payments:
         reasons.add(Reason.NO_PAYMENTS)
@@ -156,30 +158,30 @@ def weigh(policy: ScoringPolicy, dealings: Mapping[Seller, Dealings], now: int) 
         reasons.add(Reason.NO_REVIEWS)
     if _are_extreme(reviews):
         reasons.add(Reason.EXTREME_REVIEWS)
-    last = max((it.last_at for _, _, it in counted), default=None)
+    last = max((dealing.last_at for _, _, dealing in counted), default=None)
     return Weighed(metrics, first, last, len(counted), tuple(sorted(reasons)))
 
 
-def _part(policy: ScoringPolicy, it: Dealings, reasons: set[Reason]) -> tuple[int, int, Dealings] | None:
+def _part(policy: ScoringPolicy, dealings: Dealings, reasons: set[Reason]) -> tuple[int, int, Dealings] | None:
     """Return the payments and the volume with one seller that count; None if none does."""
-    if not it.payments:
+    if not dealings.payments:
         return None
-    if policy.drops_shared_funders and it.shares_funder:
+    if policy.drops_shared_funders and dealings.shares_funder:
         reasons.add(Reason.SHARED_FUNDER)
         return None
-    count, micros = it.payments, it.micros
-    if policy.nets_returns and it.returned:
+    count, micros = dealings.payments, dealings.micros
+    if policy.nets_returns and dealings.returned:
         reasons.add(Reason.RETURNED_PAYMENTS)
-        if micros - it.returned < micros * LEAST_KEPT:
+        if micros - dealings.returned < micros * LEAST_KEPT:
             return None
-        micros -= it.returned  # the count stays: otherwise a seller erases payments by returning dust
+        micros -= dealings.returned  # the count stays: otherwise a seller erases payments by returning dust
     if policy.most_payments is not None and count > policy.most_payments:
         reasons.add(Reason.REPEATED_PAIR)
         count = policy.most_payments
     if policy.most_micros is not None and micros > policy.most_micros:
         reasons.add(Reason.REPEATED_PAIR)
         micros = policy.most_micros
-    return (count, micros, it) if count else None
+    return (count, micros, dealings) if count else None
 
 
 def _are_extreme(reviews: Iterable[int]) -> bool:

@@ -97,7 +97,7 @@ def find_payment(
     """
     table = payment.c
     indexed = _read_indexed(connection, claim.chain_id)  # before the payments: what they lack until there is no payment
-    found = connection.execute(
+    rows = connection.execute(
         select(payment).where(
             table.chain_id == claim.chain_id,
             table.transaction_hash == claim.transaction,
@@ -106,15 +106,15 @@ def find_payment(
         )
     ).all()
     if claim.log_index is not None:
-        found = [row for row in found if row.log_index == claim.log_index]
-    if not found:
+        rows = [row for row in rows if row.log_index == claim.log_index]
+    if not rows:
         connection.close()  # strangers choose what is looked up, and a slow node must not hold connections
         raise _missing(indexed, claim, nodes)
     wallets = Wallets(connection, claim.chain_id, [claim.payee])
     wanted = seller.identity_registry, seller.agent_id
     fitting = [
         (row, owner)
-        for row in found
+        for row in rows
         for *agent, owner in wallets.agents_at(row.payee, (row.block_number, row.log_index))
         if tuple(agent) == wanted
     ]
@@ -187,12 +187,14 @@ def _look_up(  # noqa: PLR0911  # one a reason
         transfers &= {(claim.log_index, token) for _, token in transfers}
     if not transfers:
         return "payment_not_found", "it has no transfer from the payer to the payee"
-    listed = {it for it in transfers if indexed is not None and it[1] in indexed.terms.tokens}
+    listed = {transfer for transfer in transfers if indexed is not None and transfer[1] in indexed.terms.tokens}
     if indexed is None or not listed:
         tokens = ", ".join(sorted({token for _, token in transfers}))
         return "token_not_listed", f"it moves {tokens}, and this service counts no payments in that"
     used = _logs_of(receipt, USED_TOPIC, (claim.payer,))
-    if not indexed.terms.counts_plain and not any({(at - 1, it), (at + 1, it)} & used for at, it in listed):
+    if not indexed.terms.counts_plain and not any(
+        {(at - 1, transaction), (at + 1, transaction)} & used for at, transaction in listed
+    ):
         problem = "its transfer has no authorization (EIP-3009) beside it, so it counts as no x402 payment"
         return "payment_not_settled", problem
     if int(receipt["blockNumber"], 16) <= indexed.block:
@@ -221,11 +223,11 @@ def _asking(url: str) -> Iterator[Endpoint]:
 
 def _logs_of(receipt: Mapping[str, Any], topic: str, accounts: Sequence[str]) -> set[tuple[int, str]]:
     """Return index and token of the events of ERC-20 or EIP-3009 with accounts as their first topics."""
-    wanted = [topic, *("0x" + it[2:].lower().rjust(64, "0") for it in accounts)]
+    wanted = [topic, *("0x" + account[2:].lower().rjust(64, "0") for account in accounts)]
     return {
         (int(log["logIndex"], 16), checksummed(log["address"]))
         for log in receipt.get("logs", ())
-        if len(log["topics"]) == TOPICS and [it.lower() for it in log["topics"]][: len(wanted)] == wanted
+        if len(log["topics"]) == TOPICS and [topic.lower() for topic in log["topics"]][: len(wanted)] == wanted
     }
 
 
@@ -248,11 +250,11 @@ def require_signer(
     Raises:
         BuyerRefusalError: None of them signed it.
     """
-    found = find_signer(message.digest(domain), domain.chain_id, signature, accepted, nodes)
-    if found is None:
+    signer = find_signer(message.digest(domain), domain.chain_id, signature, accepted, nodes)
+    if signer is None:
         names = " or ".join(sorted(accepted)) or "nobody"
         raise BuyerRefusalError(HTTPStatus.UNAUTHORIZED, "invalid_signature", f"the signature is not of {names}")
-    return found
+    return signer
 
 
 def find_signer(
@@ -332,7 +334,7 @@ def accounts_of(connection: Connection, seller: AgentKey) -> set[str]:
     Raises:
         BuyerRefusalError: The index has no such agent.
     """
-    return {it for it in _owner_and_wallet(connection, seller) if it is not None}
+    return {account for account in _owner_and_wallet(connection, seller) if account is not None}
 
 
 def paid_accounts(connection: Connection, seller: AgentKey, paid: ProvenPayment) -> set[str]:

@@ -183,11 +183,11 @@ def parse_buyer(value: str) -> tuple[int | None, str]:
         chain_id, address = account.chain.evm_chain_id, account.address
     if len(address) != _ADDRESS_LENGTH:
         raise MalformedIdentifierError("an address or eip155:8453:0x…", value[:200], "it has another length")
-    found = checksummed(address)
+    text = checksummed(address)
     digits = address[2:]
-    if digits not in (digits.lower(), digits.upper()) and found != address:
-        raise MalformedIdentifierError("an address", value[:200], f"its checksum is that of another one, not {found}")
-    return chain_id, found
+    if digits not in (digits.lower(), digits.upper()) and text != address:
+        raise MalformedIdentifierError("an address", value[:200], f"its checksum is that of another one, not {text}")
+    return chain_id, text
 
 
 def read_standing(  # noqa: PLR0913, PLR0917  # one a part of the question
@@ -203,10 +203,10 @@ def read_standing(  # noqa: PLR0913, PLR0917  # one a part of the question
         now: The time, in Unix seconds.
         block: The last block whose payments are stored, see `read_cursors`.
     """
-    found = read_dealings(connection, chain_id, buyer)
-    if policy.needs_ties and found:
-        add_ties(connection, chain_id, buyer, found)
-    return Standing(chain_id, buyer, weigh(policy, found, now), policy, block)
+    dealings = read_dealings(connection, chain_id, buyer)
+    if policy.needs_ties and dealings:
+        add_ties(connection, chain_id, buyer, dealings)
+    return Standing(chain_id, buyer, weigh(policy, dealings, now), policy, block)
 
 
 def read_everywhere(connection: Connection, buyer: str, policy: ScoringPolicy, now: int) -> Standing:
@@ -220,10 +220,10 @@ def read_everywhere(connection: Connection, buyer: str, policy: ScoringPolicy, n
     """
     dealings = {}
     for chain_id in read_cursors(connection):
-        found = read_dealings(connection, chain_id, buyer)
-        if policy.needs_ties and found:
-            add_ties(connection, chain_id, buyer, found)
-        dealings.update({(f"{chain_id}:{registry}", agent): it for (registry, agent), it in found.items()})
+        of_chain = read_dealings(connection, chain_id, buyer)
+        if policy.needs_ties and of_chain:
+            add_ties(connection, chain_id, buyer, of_chain)
+        dealings.update({(f"{chain_id}:{registry}", agent): dealing for (registry, agent), dealing in of_chain.items()})
     return Standing(ALL_CHAINS, buyer, weigh(policy, dealings, now), policy, None)
 
 
@@ -247,10 +247,10 @@ def profile_of(standing: Standing) -> BuyerProfile:
     Args:
         standing: The buyer.
     """
-    found, metrics = standing.weighed, standing.weighed.metrics
+    weighed, metrics = standing.weighed, standing.weighed.metrics
     points = break_down(metrics)
     tier = tier_of(metrics)
-    flags = ("extreme-reviews",) if Reason.EXTREME_REVIEWS in found.reasons else ()
+    flags = ("extreme-reviews",) if Reason.EXTREME_REVIEWS in weighed.reasons else ()
     average = None if not metrics.reviews else rounded(metrics.review_sum, metrics.reviews)
     votes = metrics.feedback_sellers
     return BuyerProfile(
@@ -265,11 +265,11 @@ def profile_of(standing: Standing) -> BuyerProfile:
             disputeRate=_rounded(metrics.dispute_rate),
             accountAgeDays=metrics.age_days,
             totalVolumeAtomic=str(metrics.volume),
-            distinctSellers=found.sellers,
+            distinctSellers=weighed.sellers,
             sellerFeedbackCount=votes,
             avgSellerFeedback=None if not votes else rounded(metrics.feedback_sum, votes),
-            firstPaymentAt=None if found.first_at is None else iso(found.first_at),
-            lastPaymentAt=None if found.last_at is None else iso(found.last_at),
+            firstPaymentAt=None if weighed.first_at is None else iso(weighed.first_at),
+            lastPaymentAt=None if weighed.last_at is None else iso(weighed.last_at),
         ),
         Reputation(
             score=points.score,
@@ -279,7 +279,7 @@ def profile_of(standing: Standing) -> BuyerProfile:
             ownFairnessScore=_optional(metrics.fairness),
             flags=flags,
             breakdown=Breakdown(*(_rounded(value, Decimal("0.0001")) for value in vars(points).values())),
-            reasons=found.reasons,
+            reasons=weighed.reasons,
             scoringPolicy=standing.policy.name,
         ),
         standing.block,

@@ -169,8 +169,8 @@ def _attested(connection: Connection, key: dict[str, Any]) -> AttestedRecord:
     low = int(key["buyer"], 16) << 96
     words = _ATTESTED.all(connection, {**key, "low": low, "high": low + (1 << 96) - 1})
     payments = [AttestedPayment.from_word(word) for (word,) in words]
-    times = [it.paid_at for it in payments]
-    volume = sum(it.amount for it in payments)
+    times = [payment.paid_at for payment in payments]
+    volume = sum(payment.amount for payment in payments)
     votes: dict[str, int] = {}
     for seller, score in _VOTES.all(connection, key):
         votes.setdefault(seller, score)
@@ -197,8 +197,8 @@ def read_attestor(connection: Connection, chain_id: int, registry: str) -> str |
         chain_id: The chain.
         registry: The registry.
     """
-    found = _ATTESTORS.first(connection, {"chain_id": chain_id, "registry": registry})
-    return None if found is None else found[0]
+    row = _ATTESTORS.first(connection, {"chain_id": chain_id, "registry": registry})
+    return None if row is None else row[0]
 
 
 @dataclass(frozen=True)

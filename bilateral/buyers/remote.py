@@ -250,11 +250,11 @@ def _read(http: httpx.Client, method: str, url: str, options: Mapping[str, Any])
             if len(content) > _MAX_ANSWER:
                 raise BuyerServiceFailedError(f"the answer of the service exceeds the limit of {_MAX_ANSWER} bytes")
     try:
-        found = decode_object(bytes(content))
+        decoded = decode_object(bytes(content))
     except MalformedDocumentError as error:
         problem = f"the service answers {response.status_code}, and not as one: {error}"
         raise BuyerServiceFailedError(problem) from None
     if response.is_success:
-        return found
-    detail = str(found.get("detail") or found.get("error") or found.get("title") or "without a reason")
-    raise BuyerServiceRefusedError(response.status_code, str(found.get("code") or "")[:100], detail[:1000])
+        return decoded
+    detail = str(decoded.get("detail") or decoded.get("error") or decoded.get("title") or "without a reason")
+    raise BuyerServiceRefusedError(response.status_code, str(decoded.get("code") or "")[:100], detail[:1000])

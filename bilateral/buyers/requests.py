@@ -238,30 +238,30 @@ def parse_body(kind: type[M], value: Mapping[str, Any]) -> M:
         BuyerRefusalError: A field is missing or invalid, or a text has markup.
     """
     try:
-        found = kind.model_validate(value)
+        message = kind.model_validate(value)
     except ValidationError as problem:
         first = problem.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        errors = [{"in": ".".join(map(str, it["loc"])), "problem": it["msg"]} for it in problem.errors()[:20]]
+        errors = [{"in": ".".join(map(str, error["loc"])), "problem": error["msg"]} for error in problem.errors()[:20]]
         detail = f"{place}: {first['msg']}"
         raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_body", detail, errors=errors) from None
-    for name, text in _texts(found):
+    for name, text in _texts(message):
         if _MARKUP.search(text):
             detail = f"{name}: markup is not allowed: write plain text"
             raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "markup", detail)
         if "\0" in text or not _is_text(text):
             detail = f"{name}: the text has NUL or half of a pair of characters"
             raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_body", detail)
-    return found
+    return message
 
 
-def _texts(found: BaseModel) -> list[tuple[str, str]]:
+def _texts(message: BaseModel) -> list[tuple[str, str]]:
     """Return the texts of a body with their names."""
     texts = []
-    for name in type(found).model_fields:
-        value = getattr(found, name)
+    for name in type(message).model_fields:
+        value = getattr(message, name)
         values = value if isinstance(value, list) else [value]
-        texts += [(name, it) for it in values if isinstance(it, str)]
+        texts += [(name, value) for value in values if isinstance(value, str)]
     return texts
 
 

@@ -182,7 +182,7 @@ class ResultSigner:
             },
             "primaryType": type(result).__name__,
             "types": {
-                type(result).__name__: [{"name": it, "type": kind} for it, kind in result.solidity_types.items()]
+                type(result).__name__: [{"name": name, "type": kind} for name, kind in result.solidity_types.items()]
             },
             "message": {**message, "volume": str(result.volume)},
             "signer": self.address,

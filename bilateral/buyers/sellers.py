@@ -49,7 +49,7 @@ class Offer:
     @property
     def prices(self) -> dict[str, Decimal]:
         """The price of a call in dollars, by service."""
-        return {it.name: it.price for it in self.services if it.price is not None}
+        return {service.name: service.price for service in self.services if service.price is not None}
 
     def of_service(self, name: str) -> Offer | None:
         """Return the offer of one service alone.
@@ -60,8 +60,8 @@ class Offer:
         Returns:
             The offer; None if the seller has no such service.
         """
-        found = tuple(it for it in self.services if it.name == name)
-        return Offer(found) if found else None
+        services = tuple(service for service in self.services if service.name == name)
+        return Offer(services) if services else None
 
     def discounts_for(self, standing: Standing) -> dict[str, Discount]:
         """Work out the discount of a buyer for each service, by the policy of that service.
@@ -69,7 +69,7 @@ class Offer:
         Args:
             standing: The buyer.
         """
-        return {it.name: discount_for(it.incentives, standing) for it in self.services}
+        return {service.name: discount_for(service.incentives, standing) for service in self.services}
 
 
 def best_discount(discounts: Mapping[str, Discount]) -> tuple[Discount, tuple[str, ...]]:
@@ -83,7 +83,7 @@ def best_discount(discounts: Mapping[str, Discount]) -> tuple[Discount, tuple[st
         policy refuses is preferred to one that nobody offers.
     """
     best = max(discounts.values(), key=_worth, default=NOT_OFFERED)
-    return best, tuple(sorted(name for name, it in discounts.items() if _worth(it) == _worth(best)))
+    return best, tuple(sorted(name for name, discount in discounts.items() if _worth(discount) == _worth(best)))
 
 
 def _worth(discount: Discount) -> tuple[Decimal, bool]:
@@ -102,7 +102,7 @@ def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tup
         The offers by chain, registry and id. Sellers that published nothing are left out.
     """
     table, agent = agent_enrichment.c, schema.agent.c
-    keys = [(it.chain_id, it.identity_registry, it.agent_id) for it in sellers]
+    keys = [(seller.chain_id, seller.identity_registry, seller.agent_id) for seller in sellers]
     if not keys:
         return {}
     is_same = and_(*(agent[name] == table[name] for name in ("chain_id", "identity_registry", "agent_id")))
@@ -111,18 +111,18 @@ def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tup
         .join(schema.agent, is_same)
         .where(tuple_(table.chain_id, table.identity_registry, table.agent_id).in_(keys))
     )
-    found: dict[tuple[int, str, int], list[dict[str, Any]]] = {}
+    services_of: dict[tuple[int, str, int], list[dict[str, Any]]] = {}
     for row in connection.execute(query).all():
         key = row.chain_id, row.identity_registry, int(row.agent_id)
         if row.signer in (row.owner, row.wallet) or operators_of(connection, *key, [row.signer]):
-            found.setdefault(key, []).append(json.loads(row.content, parse_float=Decimal))
-    return {key: _offer(services) for key, services in found.items()}
+            services_of.setdefault(key, []).append(json.loads(row.content, parse_float=Decimal))
+    return {key: _offer(services) for key, services in services_of.items()}
 
 
 def _offer(services: list[dict[str, Any]]) -> Offer:
     """Return an offer from the stored services of a seller. Those that only older versions took are left out."""
-    found = [service for it in services if (service := _service(it)) is not None]
-    return Offer(tuple(sorted(found, key=attrgetter("name"))))
+    parsed = [service for service_row in services if (service := _service(service_row)) is not None]
+    return Offer(tuple(sorted(parsed, key=attrgetter("name"))))
 
 
 def _service(values: Mapping[str, Any]) -> SellerService | None:

@@ -42,5 +42,5 @@ class BuyerSettings:
         """Refuse settings that cannot work."""
         for name in (self.policy, *self.credential_policies):
             policy_of(name)
-        if unknown := [it for it in self.nodes if not it.isdecimal()]:
+        if unknown := [node for node in self.nodes if not node.isdecimal()]:
             raise InvalidArgumentError(f"buyers.nodes: {unknown[0]!r} is not the id of a chain")

@@ -109,8 +109,8 @@ def read_root(connection: Connection, epoch: Epoch) -> bytes | None:
         connection: The database.
         epoch: The epoch.
     """
-    found = connection.execute(select(buyer_anchor.c.root).where(*_of_epoch(buyer_anchor, epoch))).scalar_one_or_none()
-    return None if found is None else bytes(found)
+    root = connection.execute(select(buyer_anchor.c.root).where(*_of_epoch(buyer_anchor, epoch))).scalar_one_or_none()
+    return None if root is None else bytes(root)
 
 
 def _read_nodes(connection: Connection, epoch: Epoch, nodes: Sequence[int]) -> dict[int, bytes]:
@@ -119,11 +119,11 @@ def _read_nodes(connection: Connection, epoch: Epoch, nodes: Sequence[int]) -> d
     wanted = sorted({node // NODES_IN_PART for node in nodes})
     query = select(table.part, table.nodes).where(*_of_epoch(buyer_tree, epoch), table.part.in_(wanted))
     parts = {part: bytes(stored) for part, stored in connection.execute(query)}
-    found = {}
+    siblings = {}
     for node in nodes:
         start = node % NODES_IN_PART * _NODE
-        found[node] = parts[node // NODES_IN_PART][start : start + _NODE]
-    return found
+        siblings[node] = parts[node // NODES_IN_PART][start : start + _NODE]
+    return siblings
 
 
 def _of_epoch(table: Table, epoch: Epoch) -> tuple[ColumnElement[bool], ...]:

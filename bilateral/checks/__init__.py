@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         UnknownChainError,
         UnknownRegistryError,
     )
+    from bilateral.checks.live import LiveCheck, OtherRegistration, check_solana_server
     from bilateral.checks.policy import Newcomers, Policy, Trust, read_policy
     from bilateral.checks.presets import PolicyName
     from bilateral.checks.seams import BuyerRecord, BuyerRecords, Finding, Findings, FoundFindings
@@ -49,8 +50,10 @@ __all__ = [
     "FindingsNotHeldError",
     "FoundFindings",
     "HistoryTooLongError",
+    "LiveCheck",
     "Newcomers",
     "OtherHistoryError",
+    "OtherRegistration",
     "Payment",
     "PaymentsNotHeldError",
     "Policy",
@@ -64,6 +67,7 @@ __all__ = [
     "Verdict",
     "check_client",
     "check_server",
+    "check_solana_server",
     "read_policy",
     "snapshot",
     "stored_findings",
@@ -84,8 +88,10 @@ _MODULES: Final = {
     "FindingsNotHeldError": "bilateral.checks.errors",
     "FoundFindings": "bilateral.checks.seams",
     "HistoryTooLongError": "bilateral.checks.errors",
+    "LiveCheck": "bilateral.checks.live",
     "Newcomers": "bilateral.checks.policy",
     "OtherHistoryError": "bilateral.checks.errors",
+    "OtherRegistration": "bilateral.checks.live",
     "Payment": "bilateral.checks.server",
     "PaymentsNotHeldError": "bilateral.checks.errors",
     "Policy": "bilateral.checks.policy",
@@ -99,6 +105,7 @@ _MODULES: Final = {
     "Verdict": "bilateral.checks.verdicts",
     "check_client": "bilateral.checks.client",
     "check_server": "bilateral.checks.server",
+    "check_solana_server": "bilateral.checks.live",
     "read_policy": "bilateral.checks.policy",
     "snapshot": "bilateral.index.store.database",
     "stored_findings": "bilateral.checks.stored",

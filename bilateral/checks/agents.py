@@ -112,8 +112,8 @@ def agents_at(
     by_agent: dict[int, list[Row[Any]]] = defaultdict(list)
     for row in changes:
         by_agent[int(row.agent_id)].append(row)
-    found = {agent_id: _replayed(agent_id, rows) for agent_id, rows in by_agent.items()}
-    return {agent_id: facts for agent_id, facts in found.items() if facts.owner is not None}
+    replayed = {agent_id: _replayed(agent_id, rows) for agent_id, rows in by_agent.items()}
+    return {agent_id: facts for agent_id, facts in replayed.items() if facts.owner is not None}
 
 
 def agents_of_accounts(
@@ -149,8 +149,8 @@ def _of_accounts(size: int) -> Prepared:
     """Return the statement that reads the agents that some accounts ever had."""
 
     def of(table: Table, *conditions: ColumnElement[bool]) -> Any:
-        found = select(table.c.agent_id).where(covering(table), table.c.registry == bindparam("identity"), *conditions)
-        return select(found.limit(at_most(MOST_CHANGES + 1)).subquery())
+        query = select(table.c.agent_id).where(covering(table), table.c.registry == bindparam("identity"), *conditions)
+        return select(query.limit(at_most(MOST_CHANGES + 1)).subquery())
 
     value = _METADATA.c.metadata_value
     is_address = func.length(value) == literal_column(str(_ADDRESS_BYTES))
@@ -185,10 +185,10 @@ class Words:
 
     def _newest(self, *kinds: type[Event]) -> tuple[str, EventEvidence | None]:
         """Return the text of the newest of some events."""
-        found = [(row, event.abi_name) for event in kinds for row in self.events.get(event.__name__, ())]
-        if not found:
+        candidates = [(row, event.abi_name) for event in kinds for row in self.events.get(event.__name__, ())]
+        if not candidates:
             return "", None
-        row, name = max(found, key=lambda it: (it[0].block_number, it[0].log_index))
+        row, name = max(candidates, key=lambda candidate: (candidate[0].block_number, candidate[0].log_index))
         return row.text, evidence_of(name, row)
 
 
@@ -235,7 +235,9 @@ def _words() -> Prepared:
             all_.c.is_approved.is_(True),
         ),
     )
-    return Prepared(union_all(*parts, *(select(it.limit(bindparam("limit")).subquery()) for it in approved)))
+    return Prepared(
+        union_all(*parts, *(select(approval.limit(bindparam("limit")).subquery()) for approval in approved))
+    )
 
 
 def _event(event: type[Event]) -> Any:
@@ -327,16 +329,16 @@ def approved_accounts(words: Words) -> list[tuple[str, EventEvidence]]:
     Raises:
         HistoryTooLongError: There are more approvals of one kind than a check reads.
     """
-    found: dict[str, tuple[tuple[int, int], EventEvidence]] = {}
+    newest: dict[str, tuple[tuple[int, int], EventEvidence]] = {}
     for event in (Approval, ApprovalForAll):
         rows = words.events.get(event.__name__, ())
         if len(rows) > MOST_APPROVALS:
             raise HistoryTooLongError("approvals of one owner", MOST_APPROVALS)
         for row in rows:
             place = row.block_number, row.log_index
-            if row.text not in found or found[row.text][0] < place:
-                found[row.text] = place, evidence_of(event.abi_name, row)
-    ordered = sorted(found.items(), key=lambda it: it[1][0], reverse=True)
+            if row.text not in newest or newest[row.text][0] < place:
+                newest[row.text] = place, evidence_of(event.abi_name, row)
+    ordered = sorted(newest.items(), key=lambda placed: placed[1][0], reverse=True)
     return [(account, evidence) for account, (_, evidence) in ordered]
 
 
@@ -352,12 +354,16 @@ def approved_reviewers(
         facts: The agent.
         registries: The registries of feedback.
     """
-    given = schema.EVENT_TABLES[NewFeedback]
-    found: set[str] = set()
+    feedback = schema.EVENT_TABLES[NewFeedback]
+    accounts: set[str] = set()
     for query, account in _approvals(moment, identity, facts):
-        of_account = moment.covers(given), given.c.registry.in_(list(registries)), given.c.client_address == account
-        found.update(row.account for row in connection.execute(query.where(exists().where(*of_account))))
-    return found
+        of_account = (
+            moment.covers(feedback),
+            feedback.c.registry.in_(list(registries)),
+            feedback.c.client_address == account,
+        )
+        accounts.update(row.account for row in connection.execute(query.where(exists().where(*of_account))))
+    return accounts
 
 
 def _approvals(moment: Moment, identity: str, facts: AgentFacts) -> tuple[tuple[Select[Any], ColumnElement[Any]], ...]:

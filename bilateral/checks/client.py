@@ -131,8 +131,8 @@ def _judge_account_age(  # noqa: PLR0913, PLR0917  # parts of one check
 ) -> dict[str, Any]:
     """Add the reason about the age of an account without an agent: the days since its first feedback or payment."""
     seen: list[tuple[int, EventEvidence | None]] = []
-    given = {**moment.bounds, "account": account, **spread("registry", list(kinds), len(kinds))}
-    rows = first_given(len(kinds)).records(connection, given) if kinds else []
+    parameters = {**moment.bounds, "account": account, **spread("registry", list(kinds), len(kinds))}
+    rows = first_given(len(kinds)).records(connection, parameters) if kinds else []
     rows.sort(key=attrgetter("kind"))
     seen += [(row.block_time, evidence_of("NewFeedback", row)) for row in rows]  # so are both events called in Solidity
     if record is not None and record.first_at is not None:
@@ -186,18 +186,18 @@ def _rating_by(connection: Connection, moment: Moment, kinds: Mapping[str, str],
     """Return the asker's own rating of a client; None if it gave none."""
     if asker.agent_id is None:
         return None
-    given = {**moment.bounds, "agent_id": client_id, "rater_0": asker.agent_id}
+    parameters = {**moment.bounds, "agent_id": client_id, "rater_0": asker.agent_id}
     rows = newest_about(CLIENT, len(kinds), 1, 1).records(
-        connection, given | spread("registry", list(kinds), len(kinds))
+        connection, parameters | spread("registry", list(kinds), len(kinds))
     )
     return next(iter(rows), None)
 
 
 def _raters(connection: Connection, moment: Moment, kinds: Mapping[str, str], client_id: int) -> list[dict[str, Any]]:
     """Return the newest ratings by servers."""
-    given = {**moment.bounds, "agent_id": client_id}
+    parameters = {**moment.bounds, "agent_id": client_id}
     rows = newest_about(CLIENT, len(kinds), 0, _MOST_NAMED).records(
-        connection, given | spread("registry", list(kinds), len(kinds))
+        connection, parameters | spread("registry", list(kinds), len(kinds))
     )
     return [
         {"server": f"{moment.chain_id}:{row.server_id}", "rating": row.rating, "event": evidence_of("ClientRated", row)}
@@ -207,7 +207,7 @@ def _raters(connection: Connection, moment: Moment, kinds: Mapping[str, str], cl
 
 def _judge_relation(reasons: Reasons, asker: Asker, accounts: frozenset[str], party: Party | None) -> None:
     """Add a reason if the client and the server that asks are or were of one side."""
-    sides = [it for it in (asker.facts, None if party is None else party.facts) if it is not None]
+    sides = [facts for facts in (asker.facts, None if party is None else party.facts) if facts is not None]
     of_server = set(asker.accounts) | (set() if asker.facts is None else asker.facts.accounts)
     shared = sorted(of_server & (accounts | (set() if party is None else party.facts.accounts)))
     if shared:
@@ -265,7 +265,7 @@ def _accounts(party: Party | None) -> frozenset[str]:
     """Return the owner and the wallet of an agent."""
     if party is None:
         return frozenset()
-    return frozenset(it for it in (party.facts.owner, party.facts.wallet) if it is not None)
+    return frozenset(account for account in (party.facts.owner, party.facts.wallet) if account is not None)
 
 
 def _identity_of(connection: Connection, moment: Moment, server: str | int | None) -> str | None:

@@ -87,32 +87,32 @@ def entries(
     Raises:
         HistoryTooLongError: There are too many.
     """
-    found: list[tuple[tuple[int, int], Entry]] = []
+    placed: list[tuple[tuple[int, int], Entry]] = []
     for address, kind in kinds.items():
         if kind in OPEN_REGISTRIES:
-            found += _open_entries(connection, moment, address, agent_id)
+            placed += _open_entries(connection, moment, address, agent_id)
             for table, event, side, subject in (
                 (_CLIENT, "ClientRated", CLIENT, "client_id"),
                 (_VALIDATOR, "ValidatorRated", VALIDATOR, "validator_id"),
             ):
                 for row in _bounded(connection, moment, address, _of_agent(table.name, subject), agent_id):
                     entry = Entry(event, address, side, "", f"agent {row.server_id}", row.rating, 0, row)
-                    found.append(((row.block_number, row.log_index), entry))
+                    placed.append(((row.block_number, row.log_index), entry))
         elif kind == AUTHORIZED:
             for row in _bounded(connection, moment, address, _of_agent(_AUTHORIZED.name, "agent_id"), agent_id):
                 tag = padded_text(bytes(row.tag1))
                 entry = Entry("NewFeedback", address, SERVER, tag, row.client_address, row.score, 0, row)
-                found.append(((row.block_number, row.log_index), entry))
-    if len(found) > MOST_ENTRIES:
+                placed.append(((row.block_number, row.log_index), entry))
+    if len(placed) > MOST_ENTRIES:
         raise HistoryTooLongError("ratings", MOST_ENTRIES)
-    found.sort(key=itemgetter(0))
-    return [entry for _, entry in found if since is None or entry.row.block_time >= since]
+    placed.sort(key=itemgetter(0))
+    return [entry for _, entry in placed if since is None or entry.row.block_time >= since]
 
 
-def entry_tallies(found: Iterable[Entry], side: str, tag: str) -> dict[Rater, tuple[int, int]]:
+def entry_tallies(entries: Iterable[Entry], side: str, tag: str) -> dict[Rater, tuple[int, int]]:
     """Return the entries of each rater among some ratings, for one side and tag."""
     result: dict[Rater, tuple[int, int]] = {}
-    for entry in found:
+    for entry in entries:
         if entry.side == side and entry.tag == tag:
             key = entry.registry, entry.rater
             count, shares = result.get(key, (0, 0))
@@ -133,7 +133,7 @@ def _open_entries(
 
     A revocation removes the latest feedback with its index, if that still counts, as in the derived tables.
     """
-    given: dict[tuple[str, int], tuple[tuple[int, int], Any]] = {}
+    placed: dict[tuple[str, int], tuple[tuple[int, int], Any]] = {}
     history: list[tuple[tuple[int, int], bool, Any]] = []
     for table, is_revocation in ((_GIVEN, False), (_REVOKED, True)):
         rows = _bounded(connection, moment, registry, _of_agent(table.name, "agent_id"), agent_id)
@@ -144,11 +144,11 @@ def _open_entries(
     for place, is_revocation, row in history:
         key = row.client_address, int(row.feedback_index)
         if is_revocation:
-            former = given.pop(key, None)
+            former = placed.pop(key, None)
             if former is not None:
                 gone.add(former[0])
         elif row.value_decimals <= DECIMALS:
-            given[key] = place, row
+            placed[key] = place, row
             kept.append((place, row))
     return [
         (
@@ -174,7 +174,7 @@ def _of_agent(name: str, subject: str) -> Prepared:
     """Return the statement that reads the events of a registry about an agent by the block."""
     table = schema.metadata.tables[name]
     return Prepared(
-        select(*(table.c[it] for it in _COLUMNS if it in table.c))
+        select(*(table.c[column] for column in _COLUMNS if column in table.c))
         .where(covering(table), table.c.registry == bindparam("registry"), table.c[subject] == bindparam("agent_id"))
         .limit(bindparam("limit"))
     )
@@ -186,8 +186,8 @@ def _bounded(connection: Connection, moment: Moment, registry: str, statement: P
     Raises:
         HistoryTooLongError: There are too many.
     """
-    given = {**moment.bounds, "registry": registry, "agent_id": agent_id, "limit": MOST_ENTRIES + 1}
-    rows = statement.records(connection, given)
+    parameters = {**moment.bounds, "registry": registry, "agent_id": agent_id, "limit": MOST_ENTRIES + 1}
+    rows = statement.records(connection, parameters)
     if len(rows) > MOST_ENTRIES:
         raise HistoryTooLongError("ratings", MOST_ENTRIES)
     return rows

@@ -161,9 +161,9 @@ class HistoryTooLongError(CheckError):
 
     reason = "history_too_long"
 
-    def __init__(self, what: str, limit: int) -> None:
+    def __init__(self, subject: str, limit: int) -> None:
         """Compose the message from the events and the limit."""
         super().__init__(
-            f"there are more than {limit} {what}: check at the head, and without a limit of age or proofs of payment"
+            f"there are more than {limit} {subject}: check at the head, and without a limit of age or proofs of payment"
         )
         self.limit = limit

@@ -15,6 +15,7 @@ from bilateral.index.files.hosts import domain_uri, file_id_of, secure_host, wel
 from bilateral.index.tables import files as schema
 from bilateral.index.tables.files import Kind, State
 from bilateral.index.tables.unindexed import newest_first, unindexed
+from bilateral.query.identities import solana_agent
 from bilateral.query.prepared import Prepared, at_most
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.checks.moments import Moment
+    from bilateral.identifiers import GlobalAgentId
 
 _MOST_CLAIMS: Final = 500
 
@@ -62,6 +64,7 @@ class RegistrationFacts:
         is_confirmed: True if the file names the agent.
         names_others: True if the file names agents.
         domains: The domains of its services.
+        on_solana: The agents on Solana that it names. Nothing proves them here.
     """
 
     sight: Sight
@@ -72,6 +75,7 @@ class RegistrationFacts:
     is_confirmed: bool = False
     names_others: bool = False
     domains: tuple[Domain, ...] = ()
+    on_solana: tuple[GlobalAgentId, ...] = ()
 
 
 def newest_sight(registration: RegistrationFacts | None, domains: Iterable[Domain]) -> int:
@@ -81,8 +85,8 @@ def newest_sight(registration: RegistrationFacts | None, domains: Iterable[Domai
         registration: Its registration file; None without one.
         domains: Its domains.
     """
-    used = [None if registration is None else registration.sight, *(it.sight for it in domains)]
-    return max((it.sight_id for it in used if it is not None), default=0)
+    used = [None if registration is None else registration.sight, *(domain.sight for domain in domains)]
+    return max((sight.sight_id for sight in used if sight is not None), default=0)
 
 
 def registration_of(
@@ -100,8 +104,8 @@ def registration_of(
     Raises:
         FileNotHeldError: Its content of then was replaced.
     """
-    given = {**moment.bounds, "identity": identity, "agent_id": agent_id}
-    rows = _registration().records(connection, {**given, "files": moment.newest_file})
+    parameters = {**moment.bounds, "identity": identity, "agent_id": agent_id}
+    rows = _registration().records(connection, {**parameters, "files": moment.newest_file})
     sight = sight_of(rows[0]) if rows else None
     if sight is None or sight.uri != uri:  # the event that set the URI is not scanned yet
         return RegistrationFacts(Sight(0, uri, State.WAITING, None, None, None))
@@ -111,8 +115,8 @@ def registration_of(
     if row.held is None:
         raise FileNotHeldError(uri, moment.block)
     content = _CONTENT.records(connection, {"content_hash": sight.content_hash})
-    claims = [it for it in content if it.kind == "claim"]
-    domains = sorted((it for it in content if it.kind == "domain"), key=attrgetter("position"))
+    claims = [part for part in content if part.kind == "claim"]
+    domains = sorted((part for part in content if part.kind == "domain"), key=attrgetter("position"))
     is_confirmed, names_others = _named_by(claims, moment, identity, agent_id)
     return RegistrationFacts(
         sight,
@@ -123,6 +127,7 @@ def registration_of(
         is_confirmed,
         names_others,
         _domains(connection, moment, (identity, agent_id), sight, domains, is_confirmed=is_confirmed),
+        _on_solana(claims),
     )
 
 
@@ -214,14 +219,14 @@ def _domains(  # noqa: PLR0913  # the file, its domains, and who it is of
     """Return the domains of an agent's services, and their word about it."""
     seen = sights(connection, moment, {bytes(row.file_id) for row in rows})
     home = secure_host(registration.uri)
-    found = []
+    domains = []
     for row in rows:
         if row.text == home and is_confirmed:  # ERC-8004: then the domain's own file is not needed
-            found.append(Domain(row.text, is_proven=True, is_denied=False, sight=None))
+            domains.append(Domain(row.text, is_proven=True, is_denied=False, sight=None))
             continue
         waiting = Sight(0, well_known_uri(row.text), State.WAITING, None, None, None)
-        found.append(_domain(connection, moment, agent, row.text, seen.get(bytes(row.file_id), waiting)))
-    return tuple(found)
+        domains.append(_domain(connection, moment, agent, row.text, seen.get(bytes(row.file_id), waiting)))
+    return tuple(domains)
 
 
 def _domain(connection: Connection, moment: Moment, agent: tuple[str, int], host: str, sight: Sight) -> Domain:
@@ -244,6 +249,13 @@ def _claims(
         if connection.execute(known).first() is None:
             raise FileNotHeldError("", moment.block)
     return _named_by(rows, moment, identity, agent_id)
+
+
+def _on_solana(claims: Sequence[Any]) -> tuple[GlobalAgentId, ...]:
+    """Return the agents on Solana among the claims of a file, in their order."""
+    ordered = sorted((row for row in claims if row.agent_id is not None), key=attrgetter("position"))
+    named = (solana_agent(row.text, int(row.agent_id)) for row in ordered)
+    return tuple(dict.fromkeys(agent for agent in named if agent is not None))
 
 
 def _named_by(claims: Sequence[Any], moment: Moment, identity: str, agent_id: int) -> tuple[bool, bool]:

@@ -99,8 +99,8 @@ def moment_of(  # noqa: PLR0913  # one a source of an answer
         BlockNotHeldError: The block is not indexed.
         OtherHistoryError: A reorganisation replaced the history of the earlier answer.
     """
-    found = _CHAINS.records(connection, {})
-    rows = {row.chain_id: row for row in found}
+    records = _CHAINS.records(connection, {})
+    rows = {row.chain_id: row for row in records}
     if chain_id is None and len(rows) == 1:
         (chain_id,) = rows
     row = None if chain_id is None else rows.get(chain_id)
@@ -121,9 +121,9 @@ def moment_of(  # noqa: PLR0913  # one a source of an answer
         payments=payments,
         analysis=analysis,
         registries=tuple(
-            (it.address, it.kind, it.identity_registry)
-            for it in found
-            if it.chain_id == chain_id and it.address is not None
+            (record.address, record.kind, record.identity_registry)
+            for record in records
+            if record.chain_id == chain_id and record.address is not None
         ),
     )
     if history is not None and history != moment.history:
@@ -148,8 +148,8 @@ def registries(moment: Moment, identity: str) -> dict[str, str]:
 
 def identity_registries(moment: Moment) -> list[str]:
     """Return the identity registries of the chain, beginning with that of ids without a registry."""
-    found = [address for address, kind, _ in moment.registries if kind == IDENTITY]
-    return canonical_first(moment.chain_id, found)
+    addresses = [address for address, kind, _ in moment.registries if kind == IDENTITY]
+    return canonical_first(moment.chain_id, addresses)
 
 
 @cache

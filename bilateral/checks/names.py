@@ -43,5 +43,5 @@ def named_agent(agent: str | int | AgentId | GlobalAgentId) -> Named:
         agent = GlobalAgentId.parse(text)
     if isinstance(agent, GlobalAgentId):
         return Named(agent.registry.chain.evm_chain_id, agent.registry.address, int(agent.agent))
-    found = agent if isinstance(agent, AgentId) else AgentId.parse(agent)
-    return Named(found.chain_id, None, found.token_id)
+    agent_id = agent if isinstance(agent, AgentId) else AgentId.parse(agent)
+    return Named(agent_id.chain_id, None, agent_id.token_id)

@@ -42,32 +42,38 @@ def given_by(
         limit: The most rows.
     """
     addresses = list(registries)
-    given = {**moment.bounds, **spread("registry", addresses, len(addresses))}
+    parameters = {**moment.bounds, **spread("registry", addresses, len(addresses))}
     wanted = sorted(accounts)
     if len(wanted) > _ONE_BY_ONE:
         size = size_for(wanted)
-        return _given_by(len(addresses), size, limit).records(connection, given | spread("account", wanted, size))
+        return _given_by(len(addresses), size, limit).records(connection, parameters | spread("account", wanted, size))
     # The index of an account's feedback has blocks, so each query ends after its rows. Of two accounts none would.
     statement = _given_by(len(addresses), 1, limit)
-    found: list[Any] = []
+    rows: list[Any] = []
     for account in wanted:
-        found += statement.records(connection, {**given, "account_0": account})
-    found.sort(key=lambda row: (row.block_number, row.log_index), reverse=True)
-    return found[:limit]
+        rows += statement.records(connection, {**parameters, "account_0": account})
+    rows.sort(key=lambda row: (row.block_number, row.log_index), reverse=True)
+    return rows[:limit]
 
 
 @lru_cache
 def _given_by(registries: int, accounts: int, limit: int) -> Prepared:
     """Return the statement that reads the newest open feedback of some accounts in some registries."""
-    given = _GIVEN.c
-    by_place = (given.block_number.desc(), given.log_index.desc())
+    columns = _GIVEN.c
+    by_place = (columns.block_number.desc(), columns.log_index.desc())
     names = ("block_number", "log_index", "block_time", "transaction_hash", "registry", "agent_id")
     return Prepared(
-        select(*(given[name] for name in names), given.client_address, given.value, given.value_decimals, given.tag1)
+        select(
+            *(columns[name] for name in names),
+            columns.client_address,
+            columns.value,
+            columns.value_decimals,
+            columns.tag1,
+        )
         .add_columns(_is_revoked().label("is_revoked"))
-        .where(covering(_GIVEN), one_of("registry", given.registry, registries))
-        .where(one_of("account", given.client_address, accounts))
-        .order_by(*(by_place if accounts == 1 else newest_first(given)))
+        .where(covering(_GIVEN), one_of("registry", columns.registry, registries))
+        .where(one_of("account", columns.client_address, accounts))
+        .order_by(*(by_place if accounts == 1 else newest_first(columns)))
         .limit(at_most(limit))
     )
 
@@ -101,12 +107,12 @@ def newest_about(side: str, registries: int, raters: int, limit: int) -> Prepare
 
 def _is_revoked() -> Any:
     """Return the condition that a feedback is revoked as of a block."""
-    given, revoked = _GIVEN, _REVOKED
-    is_later = (revoked.c.block_number > given.c.block_number) | (
-        (revoked.c.block_number == given.c.block_number) & (revoked.c.log_index > given.c.log_index)
+    feedback, revoked = _GIVEN, _REVOKED
+    is_later = (revoked.c.block_number > feedback.c.block_number) | (
+        (revoked.c.block_number == feedback.c.block_number) & (revoked.c.log_index > feedback.c.log_index)
     )
     key = ("registry", "agent_id", "client_address", "feedback_index")
-    return exists().where(covering(revoked), *(revoked.c[name] == given.c[name] for name in key), is_later)
+    return exists().where(covering(revoked), *(revoked.c[name] == feedback.c[name] for name in key), is_later)
 
 
 @lru_cache

@@ -91,9 +91,9 @@ def find_account(connection: Connection, moment: Moment, account: str) -> Party 
         The agent; None if the account has no agent in any identity registry of the chain.
     """
     for identity in _identities(moment, None):
-        found = agents_of_accounts(connection, moment, identity, [account])
-        if found:
-            facts = min(found.values(), key=lambda it: (it.wallet != account, it.agent_id))
+        agents = agents_of_accounts(connection, moment, identity, [account])
+        if agents:
+            facts = min(agents.values(), key=lambda agent: (agent.wallet != account, agent.agent_id))
             return Party(moment, identity, facts)
     return None
 
@@ -124,7 +124,9 @@ def asker_of(connection: Connection, moment: Moment, identity: str, asker: str |
     facts = agents_at(connection, moment, identity, [named.agent_id]).get(named.agent_id)
     if facts is None:
         raise UnknownAgentError(str(asker), moment.block)
-    return Asker(named.agent_id, frozenset(it for it in (facts.owner, facts.wallet) if it is not None), facts)
+    return Asker(
+        named.agent_id, frozenset(account for account in (facts.owner, facts.wallet) if account is not None), facts
+    )
 
 
 def _identities(moment: Moment, named: str | None) -> list[str]:

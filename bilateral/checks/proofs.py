@@ -21,7 +21,7 @@ _AT_ONCE: Final = 300
 
 
 def with_payment_proof(
-    connection: Connection, moment: Moment, found: Sequence[Entry], payees: Collection[str]
+    connection: Connection, moment: Moment, entries: Sequence[Entry], payees: Collection[str]
 ) -> list[Entry]:
     """Return the feedback whose file claims a payment by its client to the agent.
 
@@ -31,12 +31,12 @@ def with_payment_proof(
     Args:
         connection: The connection.
         moment: The moment.
-        found: The feedback.
+        entries: The feedback.
         payees: All accounts that ever were the agent's owner or wallet.
     """
     accepted = {account.lower() for account in payees}
     claims: dict[tuple[int, int], Any] = {}
-    places = [(entry.row.block_number, entry.row.log_index) for entry in found]
+    places = [(entry.row.block_number, entry.row.log_index) for entry in entries]
     named, read = schema.file_reference, schema.feedback_file
     for start in range(0, len(places), _AT_ONCE):
         references = connection.execute(
@@ -52,7 +52,7 @@ def with_payment_proof(
             bytes(row.content_hash): row
             for row in connection.execute(
                 select(read.c.content_hash, read.c.payment_from, read.c.payment_to, read.c.payment_transaction).where(
-                    read.c.content_hash.in_([it for it in hashes if it is not None])
+                    read.c.content_hash.in_([hash_ for hash_ in hashes if hash_ is not None])
                 )
             )
         }
@@ -62,7 +62,7 @@ def with_payment_proof(
                 claims[row.block_number, row.log_index] = payments[sight.content_hash]
     return [
         entry
-        for entry in found
+        for entry in entries
         if (claim := claims.get((entry.row.block_number, entry.row.log_index))) is not None
         and claim.payment_transaction
         and _account(claim.payment_from) == entry.rater.lower()

@@ -143,10 +143,10 @@ def judge(connection: Connection, question: Question) -> Judgement:
         since = None
         if policy.maximum_rating_age_days is not None and moment.time is not None:
             since = moment.time - policy.maximum_rating_age_days * DAY
-        found = question.ratings.entries_since(since)
+        entries = question.ratings.entries_since(since)
         if policy.require_payment_proof and side == SERVER:
-            found = with_payment_proof(connection, moment, found, question.facts.accounts)
-        by_rater = entry_tallies(found, side, question.tag)
+            entries = with_payment_proof(connection, moment, entries, question.facts.accounts)
+        by_rater = entry_tallies(entries, side, question.tag)
         everybody = None
         trusted = None
         if listed is not None:
@@ -177,8 +177,10 @@ def _listed(connection: Connection, question: Question) -> frozenset[str]:
         agent_ids |= _liked(connection, question, question.asker)
     if question.side == SERVER:
         known = agents_at(connection, question.moment, question.identity, agent_ids)
-        found = {account for facts in known.values() for account in (facts.owner, facts.wallet) if account is not None}
-        return frozenset(found | set(trust.accounts))
+        accounts = {
+            account for facts in known.values() for account in (facts.owner, facts.wallet) if account is not None
+        }
+        return frozenset(accounts | set(trust.accounts))
     if trust.accounts:
         agent_ids |= agents_of_accounts(connection, question.moment, question.identity, trust.accounts).keys()
     return frozenset(f"agent {agent_id}" for agent_id in agent_ids)
@@ -187,12 +189,12 @@ def _listed(connection: Connection, question: Question) -> frozenset[str]:
 def _trusted_agents(question: Question) -> set[int]:
     """Return the numbers of the policy's agents that are of the registry of the question."""
     meant = next(iter(identity_registries(question.moment)), None)
-    found = set()
+    trusted = set()
     for named in map(named_agent, question.policy.trust.agents):
         is_bare = named.chain_id is None
         if is_bare or (named.chain_id, named.identity or meant) == (question.moment.chain_id, question.identity):
-            found.add(named.agent_id)
-    return found
+            trusted.add(named.agent_id)
+    return trusted
 
 
 def _liked(connection: Connection, question: Question, asker: Asker) -> set[int]:
@@ -237,15 +239,15 @@ def newest_ratings(
     if not kinds or few == []:
         return ()
     size = 0 if few is None else size_for(few)
-    given = {**moment.bounds, "agent_id": agent_id, "tag": question.tag}
-    given |= spread("registry", kinds, len(kinds))
+    parameters = {**moment.bounds, "agent_id": agent_id, "tag": question.tag}
+    parameters |= spread("registry", kinds, len(kinds))
     statement = newest_about(question.side, len(kinds), size, _LOOKED_AT)
-    found = []
-    for row in statement.records(connection, given | spread("rater", few or [], size)):
+    evidence = []
+    for row in statement.records(connection, parameters | spread("rater", few or [], size)):
         rater = row.client_address if question.side == SERVER else f"agent {row.server_id}"
         if (raters is None or rater in raters) and rater not in but:
-            found.append(evidence_of("NewFeedback" if question.side == SERVER else "ClientRated", row))
-    return tuple(found[:_SHOWN])
+            evidence.append(evidence_of("NewFeedback" if question.side == SERVER else "ClientRated", row))
+    return tuple(evidence[:_SHOWN])
 
 
 def _reputable_now(connection: Connection, question: Question, by_rater: Tallies | None = None) -> frozenset[str]:
@@ -281,22 +283,26 @@ def _reputable_now(connection: Connection, question: Question, by_rater: Tallies
 def _rows(connection: Connection, question: Question, column: Any, values: Collection[Any]) -> list[Row[Any]]:
     """Return the agents with one of some values in a column, at the head."""
     table, wanted = schema.agent, sorted(values)
-    found: list[Any] = []
+    rows: list[Any] = []
     is_account = column is not table.c.agent_id
     for start in range(0, len(wanted), _AT_ONCE):
         part = wanted[start : start + _AT_ONCE]
         if is_account and connection.dialect.name == "sqlite":
             # Of a long list, SQLite would look at all agents of the chain, and not at those of the accounts.
-            given = {"chain_id": question.moment.chain_id, "identity": question.identity, "accounts": json.dumps(part)}
-            found += connection.execute(_OF_ACCOUNTS[column.name], given).all()
+            parameters = {
+                "chain_id": question.moment.chain_id,
+                "identity": question.identity,
+                "accounts": json.dumps(part),
+            }
+            rows += connection.execute(_OF_ACCOUNTS[column.name], parameters).all()
             continue
         query = select(table.c.agent_id, table.c.owner, table.c.wallet).where(
             table.c.chain_id == question.moment.chain_id,
             table.c.identity_registry == question.identity,
             column.in_(part),
         )
-        found += connection.execute(query).all()
-    return found
+        rows += connection.execute(query).all()
+    return rows
 
 
 def _least_bound(question: Question) -> float:
@@ -307,7 +313,7 @@ def _least_bound(question: Question) -> float:
 
 def _bounded_agents(connection: Connection, question: Question, agent_ids: Collection[int]) -> set[int]:
     """Return the agents above the policy's lower bound among some, at the head."""
-    table, wanted, found, least = schema.summary, sorted(agent_ids), set[int](), _least_bound(question)
+    table, wanted, bounded, least = schema.summary, sorted(agent_ids), set[int](), _least_bound(question)
     for start in range(0, len(wanted), _AT_ONCE):
         query = select(table.c.agent_id, table.c.lower_bound).where(
             table.c.chain_id == question.moment.chain_id,
@@ -317,8 +323,8 @@ def _bounded_agents(connection: Connection, question: Question, agent_ids: Colle
             table.c.tag == question.policy.tag,
         )
         rows = connection.execute(query)
-        found |= {int(row.agent_id) for row in rows if row.lower_bound is not None and row.lower_bound >= least}
-    return found
+        bounded |= {int(row.agent_id) for row in rows if row.lower_bound is not None and row.lower_bound >= least}
+    return bounded
 
 
 def _best_agents(connection: Connection, question: Question) -> set[int]:
@@ -352,7 +358,7 @@ def _reputable_then(connection: Connection, question: Question, by_rater: Tallie
     else:
         known = agents_of_accounts(connection, question.moment, question.identity, raters)
         candidates = {
-            agent_id: {it for it in (facts.owner, facts.wallet) if it is not None and it in raters}
+            agent_id: {account for account in (facts.owner, facts.wallet) if account is not None and account in raters}
             for agent_id, facts in known.items()
         }
     for agent_id, accounts in candidates.items():

@@ -116,9 +116,9 @@ class Ratings:
     def summaries(self) -> Sequence[Any]:
         """The sums by registry, side and tag, at the head."""
         addresses = list(self.kinds)
-        given = {"chain_id": self.moment.chain_id, "agent_id": self.agent_id}
+        parameters = {"chain_id": self.moment.chain_id, "agent_id": self.agent_id}
         statement = _summaries(len(addresses))
-        return statement.records(self.connection, given | spread("registry", addresses, len(addresses)))
+        return statement.records(self.connection, parameters | spread("registry", addresses, len(addresses)))
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -127,7 +127,7 @@ class Ratings:
 
     def entries_since(self, since: int | None) -> list[Entry]:
         """Return the ratings one by one, from a time on."""
-        return [it for it in self.entries if since is None or it.row.block_time >= since]
+        return [entry for entry in self.entries if since is None or entry.row.block_time >= since]
 
 
 @lru_cache
@@ -168,9 +168,9 @@ def lines(ratings: Ratings) -> list[Line]:
     Raises:
         HistoryTooLongError: The block is an earlier one, and there are too many ratings.
     """
-    found: list[Line] = []
+    lines: list[Line] = []
     if ratings.moment.is_head:
-        found += [
+        lines += [
             _line(row.registry, row.side, row.tag, (row.number, row.counterparts, row.value_sum, row.share_sum))
             for row in ratings.summaries
         ]
@@ -185,9 +185,9 @@ def lines(ratings: Ratings) -> list[Line]:
             raters[key][entry.rater] = count + 1, shares + entry.share
         for key, (count, value_sum) in sums.items():
             share_sum = sum(shares // number for number, shares in raters[key].values())
-            found.append(_line(*key, (count, len(raters[key]), value_sum, share_sum)))
-    found.sort(key=lambda line: (line.side, -line.raters, line.tag, line.registry))
-    return [line for side in (SERVER, CLIENT, VALIDATOR) for line in _of_side(found, side)[:MOST_LINES]]
+            lines.append(_line(*key, (count, len(raters[key]), value_sum, share_sum)))
+    lines.sort(key=lambda line: (line.side, -line.raters, line.tag, line.registry))
+    return [line for side in (SERVER, CLIENT, VALIDATOR) for line in _of_side(lines, side)[:MOST_LINES]]
 
 
 def tallies(  # noqa: PLR0913, PLR0917  # the coordinates of a summary
@@ -210,16 +210,16 @@ def tallies(  # noqa: PLR0913, PLR0917  # the coordinates of a summary
         tag: The tag.
         raters: The raters.
     """
-    found: dict[Rater, tuple[int, int]] = {}
+    tallies: dict[Rater, tuple[int, int]] = {}
     wanted, addresses = sorted(raters), list(kinds)
-    given = {"chain_id": moment.chain_id, "agent_id": agent_id, "side": side, "tag": tag}
-    given |= spread("registry", addresses, len(addresses))
+    parameters = {"chain_id": moment.chain_id, "agent_id": agent_id, "side": side, "tag": tag}
+    parameters |= spread("registry", addresses, len(addresses))
     for start in range(0, len(wanted), _AT_ONCE):
         part = wanted[start : start + _AT_ONCE]
         statement = _tallies(len(addresses), size := size_for(part))
-        rows = statement.records(connection, given | spread("account", part, size))
-        found |= {(row.registry, row.account): (row.number, row.share_sum) for row in rows}
-    return found
+        rows = statement.records(connection, parameters | spread("account", part, size))
+        tallies |= {(row.registry, row.account): (row.number, row.share_sum) for row in rows}
+    return tallies
 
 
 def all_tallies(  # noqa: PLR0913, PLR0917  # the coordinates of a summary, and a limit
@@ -304,9 +304,9 @@ def _line(registry: str, side: str, tag: str, sums: tuple[int, int, int, int]) -
     )
 
 
-def _of_side(found: Sequence[Line], side: str) -> list[Line]:
+def _of_side(lines: Sequence[Line], side: str) -> list[Line]:
     """Return the lines of one side."""
-    return [line for line in found if line.side == side]
+    return [line for line in lines if line.side == side]
 
 
 def _percent(share_sum: int, raters: int) -> Decimal:

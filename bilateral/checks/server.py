@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 _ONE_BY_ONE: Final = 8
 _MOST_REVIEWERS: Final = 10
+_MOST_CLAIMS: Final = 5
 _HASH_REASONS: Final = frozenset({"hash_mismatch", "cid_mismatch"})
 
 
@@ -118,8 +119,8 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     judgement = judge(connection, question)
     judge_ratings(reasons, judgement)
     validations = judge_validations(connection, reasons, moment, kinds, party.agent_id)
-    accounts = sorted({it for it in (facts.owner, facts.wallet) if it is not None})
-    found, analysed = judge_findings(connection, reasons, moment, findings, accounts)
+    accounts = sorted({account for account in (facts.owner, facts.wallet) if account is not None})
+    named, analysed = judge_findings(connection, reasons, moment, findings, accounts)
     known, others = split_lines(lines(ratings), reasons.policy.tag)
     figures: dict[str, Any] = {
         **agent_figures(moment, facts),
@@ -129,7 +130,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         "rating": rating_figures(judgement.counted, reasons.policy.tag),
         "lines": known,
         "validations": validations,
-        **found,
+        **named,
     }
     untrusted = {
         "name": registration and registration.name,
@@ -207,6 +208,9 @@ def _judge_content(reasons: Reasons, facts: RegistrationFacts, payment: Payment 
         reasons.add(Code.FILE_UNPROTECTED, "The registration file has no hash: its server can change it.", evidence)
     if facts.active is False:
         reasons.add(Code.INACTIVE, "The registration file says that the agent is not in use.", evidence)
+    for agent in facts.on_solana[:_MOST_CLAIMS]:
+        sentence = f"The agent claims to be {agent} on Solana too, which a live check can prove."
+        reasons.add(Code.ALSO_CLAIMED, sentence, evidence)
     if payment is not None and facts.x402_support is not True:
         reasons.add(
             Code.PAYMENT_NOT_OFFERED, "The registration file does not say that the agent takes x402 payments.", evidence
@@ -228,17 +232,17 @@ def _judge_domains(
     registered = registered_domain(*place, text) if text else None
     of_services = () if registration is None else registration.domains
     own = None if registration is None else registration.sight
-    found = [(it, "A service is at") for it in of_services]
-    if registered is not None and registered.host not in {it.host for it in of_services}:
-        found.append((registered, "The agent is registered under"))
+    domains = [(service, "A service is at") for service in of_services]
+    if registered is not None and registered.host not in {service.host for service in of_services}:
+        domains.append((registered, "The agent is registered under"))
     if text and registered is None:
         sentence = "The agent is registered under a domain that is not the name of a host."
         reasons.add(Code.DOMAIN_UNPROVEN, sentence, event)
-    elif not found and reasons.policy.require_domain:
+    elif not domains and reasons.policy.require_domain:
         reasons.add(Code.DOMAIN_UNPROVEN, "No https domain of the agent is known.", own)
-    for number, (domain, where) in enumerate(found, 1):
+    for number, (domain, where) in enumerate(domains, 1):
         _judge_domain(reasons, domain, f"{where} domain {number}", number, domain.sight or own)
-    return tuple(domain for domain, _ in found), text
+    return tuple(domain for domain, _ in domains), text
 
 
 def _judge_domain(reasons: Reasons, domain: Domain, where: str, number: int, evidence: Sight | None) -> None:
@@ -267,9 +271,11 @@ def _judge_approvals(
     strangers = [(account, event) for account, event in approved if account not in party.facts.accounts]
     if len(strangers) > _ONE_BY_ONE:
         known = approved_reviewers(connection, party.moment, party.identity, party.facts, kinds)
-        reviewers = [it for it in strangers if it[0] in known]
+        reviewers = [stranger for stranger in strangers if stranger[0] in known]
     else:
-        reviewers = [it for it in strangers if given_by(connection, party.moment, list(kinds), [it[0]], 1)]
+        reviewers = [
+            stranger for stranger in strangers if given_by(connection, party.moment, list(kinds), [stranger[0]], 1)
+        ]
     for account, event in reviewers[:_MOST_REVIEWERS]:
         reasons.add(
             Code.REVIEWER_APPROVED,

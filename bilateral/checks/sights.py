@@ -50,7 +50,7 @@ def sights(connection: Connection, moment: Moment, file_ids: Collection[bytes]) 
         file_ids: The files.
     """
     seen, table = schema.file_sight, schema.file
-    found: dict[bytes, Sight] = {}
+    sights_of: dict[bytes, Sight] = {}
     wanted = sorted(file_ids)
     for start in range(0, len(wanted), _AT_ONCE):
         part = wanted[start : start + _AT_ONCE]
@@ -68,8 +68,8 @@ def sights(connection: Connection, moment: Moment, file_ids: Collection[bytes]) 
             .where(table.c.file_id.in_(part))
         )
         for row in connection.execute(query):
-            found[bytes(row.file_id)] = sight_of(row)
-    return found
+            sights_of[bytes(row.file_id)] = sight_of(row)
+    return sights_of
 
 
 def sight_of(row: Any) -> Sight:

@@ -95,11 +95,14 @@ def judge_findings(
     """
     if findings is None:
         return {"findings": [], "suspicion": None}, 0
-    found = findings(connection, moment, accounts)
-    for finding in found.findings:
+    stored = findings(connection, moment, accounts)
+    for finding in stored.findings:
         reasons.add(Code.FINDING, finding.sentence, *finding.evidence, severity=finding.severity)
-    named = [{"finding": it.finding, "detector": it.detector, "account": it.account} for it in found.findings]
-    return {"findings": named, "suspicion": found.suspicion}, found.analysis
+    named = [
+        {"finding": finding.finding, "detector": finding.detector, "account": finding.account}
+        for finding in stored.findings
+    ]
+    return {"findings": named, "suspicion": stored.suspicion}, stored.analysis
 
 
 def rating_figures(counted: Counted, tag: str) -> dict[str, Any]:
@@ -127,10 +130,10 @@ def agent_figures(moment: Moment, facts: AgentFacts) -> dict[str, Any]:
     }
 
 
-def split_lines(found: Sequence[Line], tag: str) -> tuple[list[Line], list[Line]]:
+def split_lines(lines: Sequence[Line], tag: str) -> tuple[list[Line], list[Line]]:
     """Return the lines with well-known tags, and those with tags in the words of strangers."""
     known = {"", tag, *STANDARD_TAGS}
-    return [line for line in found if line.tag in known], [line for line in found if line.tag not in known]
+    return [line for line in lines if line.tag in known], [line for line in lines if line.tag not in known]
 
 
 def _is_recent(reasons: Reasons, moment: Moment, time: int) -> bool:

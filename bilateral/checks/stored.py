@@ -47,15 +47,17 @@ def stored_findings(connection: Connection, moment: Moment, accounts: Sequence[s
         FindingsNotHeldError: A later analysis replaced that of the moment.
     """
     used = _analyses(connection, moment)
-    member, found = schema.finding_member, schema.finding
+    member, finding = schema.finding_member, schema.finding
     key = ("chain_id", "identity_registry", "finding_id")
     query = (
-        select(found.c.finding_id, found.c.detector, found.c.sentence, found.c.identity_registry, member.c.account)
-        .join(member, and_(*(member.c[name] == found.c[name] for name in key)))
+        select(
+            finding.c.finding_id, finding.c.detector, finding.c.sentence, finding.c.identity_registry, member.c.account
+        )
+        .join(member, and_(*(member.c[name] == finding.c[name] for name in key)))
         .where(member.c.chain_id == moment.chain_id, member.c.account.in_(sorted(accounts)))
         .where(member.c.identity_registry.in_(sorted(used)))
         .where(member.c.part.in_([Part.ACTOR, Part.BENEFICIARY]))
-        .order_by(found.c.strength.desc(), found.c.finding_id, member.c.account)
+        .order_by(finding.c.strength.desc(), finding.c.finding_id, member.c.account)
         .limit(_MOST_FINDINGS * len(set(accounts)) + 1)
     )
     known: dict[tuple[str, str], Finding] = {}
@@ -84,7 +86,9 @@ def _analyses(connection: Connection, moment: Moment) -> dict[str, int]:
     for row in _ANALYSES.records(connection, {"chain_id": moment.chain_id}):
         last = row.run if moment.analysis is None else moment.analysis
         # An analysis of a database from before these columns counts from the last block that it saw.
-        seen, first_seen = (row.block_number if it is None else it for it in (row.seen_block, row.first_seen_block))
+        seen, first_seen = (
+            row.block_number if block is None else block for block in (row.seen_block, row.first_seen_block)
+        )
         if seen <= moment.block and (row.run or 0) <= (last or 0):
             used[row.identity_registry] = row.run or 0
         elif first_seen <= moment.block and (row.first_run or 0) <= (last or 0):
@@ -102,7 +106,7 @@ def _evidence(connection: Connection, moment: Moment, identity: str, finding_id:
         .order_by(rested.c.position)
         .limit(_SHOWN)
     )
-    found = []
+    evidence = []
     for name, block, log_index in connection.execute(query).all():
         table = events.metadata.tables.get(name)
         if table is None or name not in event_names():
@@ -113,5 +117,5 @@ def _evidence(connection: Connection, moment: Moment, identity: str, finding_id:
         row = connection.execute(place).one_or_none()
         if row is not None:
             transaction = "0x" + bytes(row.transaction_hash).hex()
-            found.append(EventEvidence(event_names()[name], row.registry, block, log_index, transaction))
-    return tuple(found)
+            evidence.append(EventEvidence(event_names()[name], row.registry, block, log_index, transaction))
+    return tuple(evidence)

@@ -45,11 +45,11 @@ def judge_validations(
     policy = reasons.policy
     addresses = [address for address, kind in kinds.items() if kind == VALIDATION]
     validators = sorted(policy.validators)
-    given = {**moment.bounds, "agent_id": agent_id, **spread("registry", addresses, len(addresses))}
-    given |= spread("validator", validators, size_for(validators))
+    parameters = {**moment.bounds, "agent_id": agent_id, **spread("registry", addresses, len(addresses))}
+    parameters |= spread("validator", validators, size_for(validators))
     statement = _newest_answers(len(addresses), size_for(validators) if validators else 0)
     last: dict[tuple[str, bytes], Any] = {}
-    for row in statement.records(connection, given) if addresses else ():
+    for row in statement.records(connection, parameters) if addresses else ():
         last.setdefault((row.registry, bytes(row.request_hash)), row)
     answers = list(last.values())
     mean = None if not answers else Decimal(sum(row.response for row in answers) * 100 // len(answers)) / 100

@@ -39,6 +39,10 @@ class Code(StrEnum):
     WALLET_CHANGED = "wallet_changed"
     OWNER_CHANGED = "owner_changed"
     OTHER_CHAIN = "other_chain"
+    AUTHORITY_MISMATCH = "authority_mismatch"
+    WALLET_UNPROVEN = "wallet_unproven"
+    ALSO_PROVEN = "also_proven"
+    ALSO_CLAIMED = "also_claimed"
     TOO_YOUNG = "too_young"
 
     NO_FILE = "no_file"
@@ -84,6 +88,10 @@ SEVERITIES: Final[Mapping[Code, Severity]] = {
     Code.WALLET_CHANGED: Severity.CAUTION,
     Code.OWNER_CHANGED: Severity.CAUTION,
     Code.OTHER_CHAIN: Severity.CAUTION,
+    Code.AUTHORITY_MISMATCH: Severity.DECLINE,
+    Code.WALLET_UNPROVEN: Severity.NOTE,
+    Code.ALSO_PROVEN: Severity.NOTE,
+    Code.ALSO_CLAIMED: Severity.NOTE,
     Code.TOO_YOUNG: Severity.CAUTION,
     Code.NO_FILE: Severity.CAUTION,
     Code.FILE_NOT_LOADED: Severity.CAUTION,

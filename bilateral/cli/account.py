@@ -51,15 +51,15 @@ def list_accounts(invocation: Invocation) -> None:
     """List the keystores, with the addresses that they name."""
     from bilateral.cli.keystores import aliases, keystore_path, read_keystore  # noqa: PLC0415  # slow to import
 
-    found = []
+    fields = []
     for alias in aliases():
         try:
             address, problem = read_keystore(keystore_path(alias))[1], None
         except KeyUnavailableError as error:
             address, problem = None, str(error)
-        found.append({"alias": alias, "address": address, "problem": problem})
+        fields.append({"alias": alias, "address": address, "problem": problem})
     invocation.output.results(
-        found,
+        fields,
         {
             "alias": lambda each: each["alias"],
             "address": lambda each: each["address"] or each["problem"] or "not named in the keystore",

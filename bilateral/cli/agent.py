@@ -90,9 +90,9 @@ def show(
 ) -> None:
     """Show an agent, with its registration file."""
     with invocation.reading("Loading the agent") as client:
-        found = client.load_agent(agent, load_file=load_file)
-    invocation.output.result(found, title=f"Agent {found.id}")
-    if found.file and not found.is_confirmed:
+        shown = client.load_agent(agent, load_file=load_file)
+    invocation.output.result(shown, title=f"Agent {shown.id}")
+    if shown.file and not shown.is_confirmed:
         invocation.output.note("The file does not name this agent: somebody else may have written it.")
 
 
@@ -333,15 +333,15 @@ def hexadecimal(text: str) -> bytes:
 
 def _metadata(entries: Sequence[str]) -> dict[str, str]:
     """Return the metadata by its keys."""
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for entry in entries:
         key, equals, value = entry.partition("=")
         if not equals:
             raise InvalidArgumentError("metadata is given as KEY=VALUE")
-        if key in found:
+        if key in fields:
             raise InvalidArgumentError(f"the metadata {quoted(key)} is given twice")
-        found[key] = value
-    return found
+        fields[key] = value
+    return fields
 
 
 def _registration(invocation: Invocation, path: Path | None) -> RegistrationFile | None:

@@ -64,8 +64,8 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
     ] = None,
 ) -> None:
     """Authorise a client to rate an agent, as the agent's owner. Write the authorisation, and send nothing."""
-    with invocation.signing() as it:
-        authorization = it.authorize_feedback(
+    with invocation.signing() as signing:
+        authorization = signing.authorize_feedback(
             agent,
             client,
             count=count,
@@ -139,10 +139,10 @@ def list_feedback(
     ] = None,
 ) -> None:
     """List the authorised feedback for an agent, oldest first."""
-    with invocation.reading("Reading feedback") as it:
-        found = it.get_authorized_feedback(agent, client_address=client, offset=offset, limit=limit)
+    with invocation.reading("Reading feedback") as reading:
+        feedback = reading.get_authorized_feedback(agent, client_address=client, offset=offset, limit=limit)
     invocation.output.results(
-        found,
+        feedback,
         {
             "position": lambda each: each.position,
             "client": lambda each: each.client,
@@ -159,8 +159,8 @@ def list_feedback(
 def summary(invocation: Invocation, agent: Agent) -> None:
     """Average all authorised feedback of an agent."""
     with invocation.reading() as client:
-        found = client.get_authorized_summary(agent)
-    invocation.output.result(found, title=f"Authorised feedback of agent {found.agent}")
+        summary = client.get_authorized_summary(agent)
+    invocation.output.result(summary, title=f"Authorised feedback of agent {summary.agent}")
 
 
 def _encoded(invocation: Invocation, text: str) -> bytes:

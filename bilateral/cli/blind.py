@@ -62,7 +62,7 @@ def vault_at(path: Path | None) -> BlindVault:
 def seal_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: str,
-    given: tuple[str | bool | FeedbackValue, str, str, str, FeedbackFile | None],
+    content: tuple[str | bool | FeedbackValue, str, str, str, FeedbackFile | None],
     link: tuple[str, str | None],
     offer: Path,
     vault: Path | None,
@@ -72,7 +72,7 @@ def seal_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
     Args:
         invocation: The run of the command.
         agent: The rated agent, which must be the server of the envelope.
-        given: The value, both tags, the endpoint and the file.
+        content: The value, both tags, the endpoint and the file.
         link: The URI and the hash of a file that is kept elsewhere.
         offer: The file of the server's envelope.
         vault: The file of sealed ratings.
@@ -81,7 +81,7 @@ def seal_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
     uri, file_hash = link
     options: dict[str, Any] = {"agent_id": agent, "feedback_uri": uri, "feedback_hash": file_hash}
     with invocation.signing() as client:
-        signed = client.seal_feedback(vault_at(vault), theirs, *given, **options)
+        signed = client.seal_feedback(vault_at(vault), theirs, *content, **options)
     invocation.output.raw(signed.to_json())
 
 
@@ -90,7 +90,7 @@ def list_(invocation: Invocation, vault: Vault = None) -> None:
     """List your sealed ratings: until when they can be sealed on chain, and what is missing."""
     with invocation.reading() as client:
         chain_id = client.get_deployment().chain_id
-        rows = [_row(client, each) for each in vault_at(vault).all() if each.chain_id == chain_id]
+        rows = [_row(client, sealed) for sealed in vault_at(vault).all() if sealed.chain_id == chain_id]
     columns = ("as", "client", "server", "sealed", "until", "state", "missing", "interaction")
     views: dict[str, Callable[[dict[str, Any]], Any]] = {name: _field(name) for name in columns}
     invocation.output.results(rows, views)
@@ -170,10 +170,10 @@ def exchange(  # noqa: PLR0913, PLR0917  # as many as the user has options
 def opening(invocation: Invocation, envelope: EnvelopeFile, vault: Vault = None) -> None:
     """Write the opening of your envelope as JSON. Hand it over only after you trust the receiver, or after the seal."""
     (signed,) = _read(invocation, [envelope])
-    found = _kept(vault_at(vault), signed)
-    if found is None:
+    opening = _kept(vault_at(vault), signed)
+    if opening is None:
         raise InvalidArgumentError("envelope: the vault has no opening of it: name its file with --vault")
-    invocation.output.raw(found.to_json())
+    invocation.output.raw(opening.to_json())
 
 
 def _envelopes(invocation: Invocation, envelope: Path, other: Path) -> list[SignedEnvelope]:
@@ -201,12 +201,12 @@ def _openings(
 def _kept(vault: BlindVault, signed: SignedEnvelope) -> Opening | None:
     """Return the opening of an envelope from the vault."""
     matches = [
-        each.opening
-        for each in vault.all()
-        if each.signed is not None
-        and type(each.signed.envelope) is type(signed.envelope)
-        and each.signed.envelope.common == signed.envelope.common
-        and each.opening.seal_for(signed.envelope) == signed.envelope.seal
+        sealed.opening
+        for sealed in vault.all()
+        if sealed.signed is not None
+        and type(sealed.signed.envelope) is type(signed.envelope)
+        and sealed.signed.envelope.common == signed.envelope.common
+        and sealed.opening.seal_for(signed.envelope) == signed.envelope.seal
     ]
     return matches[0] if matches else None
 

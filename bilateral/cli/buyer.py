@@ -58,15 +58,15 @@ def show(
     The answer names its sources. A service counts all payments that it has seen; the registry on chain those that it
     settled, and those that its attestor vouches for.
     """
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if service is not None:
-        found = buyer_service.answer_about(invocation, service, buyer, policy)
+        fields = buyer_service.answer_about(invocation, service, buyer, policy)
     elif policy is not None:
         raise InvalidArgumentError("--policy is for a service: name it by --service; the registry has one rule alone")
     if service is None or seller is not None:
         with invocation.reading() as client:
             if service is None:
-                found = {
+                fields = {
                     "score": client.get_buyer_score(buyer),
                     "tier": client.get_buyer_tier(buyer),
                     "from_settled_payments": client.get_settlement_score(buyer),
@@ -74,8 +74,8 @@ def show(
                     "sources": [buyer_service.source_on_chain(client)],
                 }
             if seller is not None:
-                found["vote_of_seller"] = client.get_buyer_feedback(buyer, seller)
-    invocation.output.result(found, title="Buyer")
+                fields["vote_of_seller"] = client.get_buyer_feedback(buyer, seller)
+    invocation.output.result(fields, title="Buyer")
 
 
 @command(app, "settle", "bilateral buyer settle payment.json --account facilitator", writes=True)
@@ -107,9 +107,9 @@ def record_many(invocation: Invocation, payments: Terms) -> None:
     from bilateral.buyer_terms import PaymentRecord  # noqa: PLC0415  # slow to import
     from bilateral.cli.terms import list_of, object_of  # noqa: PLC0415
 
-    said = object_of(invocation.read_file(payments), "chain_id", "payments")
-    records = list_of(said["payments"], PaymentRecord, "payments")
-    invocation.write("Payments recorded", lambda client: client.record_payments(said["chain_id"], records))
+    content = object_of(invocation.read_file(payments), "chain_id", "payments")
+    records = list_of(content["payments"], PaymentRecord, "payments")
+    invocation.write("Payments recorded", lambda client: client.record_payments(content["chain_id"], records))
 
 
 @command(
@@ -152,7 +152,7 @@ def vote(
     ],
 ) -> None:
     """Record votes of sellers on buyers, 0 to 100, as the attestor. A vote replaces an earlier one."""
-    feedback = [_vote(each) for each in votes]
+    feedback = [_vote(vote) for vote in votes]
     if len(feedback) == 1:
         invocation.write("Vote recorded", lambda client: client.record_buyer_feedback(feedback[0]))
     else:
@@ -165,8 +165,8 @@ def review(invocation: Invocation, reviews: Terms) -> None:
     from bilateral.buyer_terms import BuyerReviews  # noqa: PLC0415  # slow to import
     from bilateral.cli.terms import json_of, list_of  # noqa: PLC0415
 
-    found = list_of(json_of(invocation.read_file(reviews)), BuyerReviews)
-    invocation.write("Reviews recorded", lambda client: client.record_buyer_reviews(found))
+    parsed = list_of(json_of(invocation.read_file(reviews)), BuyerReviews)
+    invocation.write("Reviews recorded", lambda client: client.record_buyer_reviews(parsed))
 
 
 @command(app, "anchor", "bilateral buyer anchor 7 0x5c1f… --account anchorer", writes=True)
@@ -200,14 +200,14 @@ def verify(invocation: Invocation, state: Terms) -> None:
     from bilateral.buyer_terms import BuyerState  # noqa: PLC0415  # slow to import
     from bilateral.cli.terms import bytes_of, object_of, term_of  # noqa: PLC0415
 
-    said = object_of(invocation.read_file(state), "state", "epoch", "proof")
-    if not isinstance(said["proof"], list):
+    proven = object_of(invocation.read_file(state), "state", "epoch", "proof")
+    if not isinstance(proven["proof"], list):
         raise InvalidArgumentError("proof must be a list")
-    proof = [bytes_of(each, f"proof[{number}]") for number, each in enumerate(said["proof"])]
-    claimed = term_of(said["state"], BuyerState, "state")
+    proof = [bytes_of(each, f"proof[{number}]") for number, each in enumerate(proven["proof"])]
+    claimed = term_of(proven["state"], BuyerState, "state")
     with invocation.reading() as client:
-        is_anchored = client.verify_buyer(claimed, said["epoch"], proof)
-    invocation.output.result({"buyer": claimed.buyer, "epoch": said["epoch"], "is_anchored": is_anchored})
+        is_anchored = client.verify_buyer(claimed, proven["epoch"], proof)
+    invocation.output.result({"buyer": claimed.buyer, "epoch": proven["epoch"], "is_anchored": is_anchored})
     if not is_anchored:
         raise typer.Exit(1)
 
@@ -285,9 +285,9 @@ def credential(
     from bilateral.cli.terms import bytes_of, object_of, term_of  # noqa: PLC0415
     from bilateral.client.operations import registries  # noqa: PLC0415
 
-    said = object_of(invocation.read_file(signed), "credential", "signature")
-    claimed = term_of(said["credential"], TierCredential, "credential")
-    signature = bytes_of(said["signature"], "signature")
+    issued = object_of(invocation.read_file(signed), "credential", "signature")
+    claimed = term_of(issued["credential"], TierCredential, "credential")
+    signature = bytes_of(issued["signature"], "signature")
     with invocation.reading() as client:
         if gate is not None:
             expected = {"policy": policy_hash(policy), "scope": gate_scope(client.get_deployment().chain_id, gate)}
@@ -306,11 +306,11 @@ def roles(invocation: Invocation) -> None:
     from bilateral.buyer_terms import BuyerRole  # noqa: PLC0415  # slow to import
 
     with invocation.reading() as client:
-        found = {role.name.lower(): client.get_role_holder(role) for role in BuyerRole}
+        holders = {role.name.lower(): client.get_role_holder(role) for role in BuyerRole}
         tokens = client.get_payment_tokens()
     invocation.output.result(
         {
-            **{name: {"holder": each.holder, "nominee": each.nominee} for name, each in found.items()},
+            **{name: {"holder": each.holder, "nominee": each.nominee} for name, each in holders.items()},
             "tokens": tokens,
         },
         title="Roles",
@@ -366,7 +366,7 @@ def _role(name: str) -> BuyerRole:
     """Return the role with a name."""
     from bilateral.buyer_terms import BuyerRole  # noqa: PLC0415  # slow to import
 
-    found = {role.name.lower(): role for role in BuyerRole}
-    if name not in found:
-        raise InvalidArgumentError(f"a role is {' or '.join(found)}, not {name}")
-    return found[name]
+    roles = {role.name.lower(): role for role in BuyerRole}
+    if name not in roles:
+        raise InvalidArgumentError(f"a role is {' or '.join(roles)}, not {name}")
+    return roles[name]

@@ -143,8 +143,8 @@ def messages(
     chain_id: Annotated[int, typer.Option("--chain-id", min=1, help="The chain of the payments.", show_default=False)],
 ) -> None:
     """Show the feedback and the disputes about you, with the ids to reply to. Only the buyer itself sees them."""
-    found = _publishing().ask_messages(service, chain_id, invocation.signer)
-    invocation.output.result([dict(message) for message in found], title="Messages")
+    published = _publishing().ask_messages(service, chain_id, invocation.signer)
+    invocation.output.result([dict(message) for message in published], title="Messages")
 
 
 def reply(  # one a field of the message

@@ -91,9 +91,9 @@ def discount(  # noqa: PLR0913, PLR0917  # one an option
         return
     if service is None or seller is None:
         raise InvalidArgumentError("name the service by --service and the agent by --seller, or give --incentives")
-    found = _remote().ask_discount(service, buyer, seller, policy=policy)
-    source = _source_of_service(service, found.get("scoringPolicy"), None)
-    invocation.output.result({**found, "sources": [source]}, title="Discount")
+    discount = _remote().ask_discount(service, buyer, seller, policy=policy)
+    source = _source_of_service(service, discount.get("scoringPolicy"), None)
+    invocation.output.result({**discount, "sources": [source]}, title="Discount")
 
 
 def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
@@ -135,7 +135,7 @@ def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
     from bilateral.cli.terms import bytes_of  # noqa: PLC0415  # slow to import
 
     remote, signer = _remote(), invocation.signer
-    given = remote.PaidFeedback(
+    paid_feedback = remote.PaidFeedback(
         buyer,
         seller,
         payee or str(signer.address),
@@ -145,7 +145,7 @@ def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
         note,
         log_index,
     )
-    taken = remote.send_feedback(service, given, signer)
+    taken = remote.send_feedback(service, paid_feedback, signer)
     invocation.output.result(dict(taken), title="Feedback given")
 
 
@@ -223,14 +223,14 @@ def _by_policy(
             records, now = client.get_buyer_records(buyer), int(client._run(registries.block_time()).timestamp())
             facts = facts_of(standing_of(records, client.get_deployment().chain_id, now))
             sources = [source_on_chain(client)]
-    found = discount_by(incentives, facts)
+    discount = discount_by(incentives, facts)
     return {
         "buyer": checksummed(buyer),
         "tier": facts.tier,
         "score": facts.score,
-        "percentage": found.percentage,
-        "verdict": found.verdict,
-        "reason": found.reason,
-        "warnings": list(found.warnings),
+        "percentage": discount.percentage,
+        "verdict": discount.verdict,
+        "reason": discount.reason,
+        "warnings": list(discount.warnings),
         "sources": sources,
     }

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.errors import ExitCode, UsageProblemError
+from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.index import Database, require_extra
 from bilateral.cli.invocation import Invocation
+from bilateral.cli.live_check import EXITS, show_live
 from bilateral.cli.options import command, make_group
+from bilateral.cli.solana import SOLANA_NODE_VARIABLE
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
@@ -28,7 +30,6 @@ app = make_group("check")
 _SECONDS: Final = 30.0
 """Seconds that a check may take."""
 
-_EXITS: Final = {"accept": ExitCode.DONE, "caution": ExitCode.CAUTION, "decline": ExitCode.DECLINE}
 _SOURCES: Final = {"server": ("files", "analysis"), "client": ("payments", "analysis")}
 _HASH: Final = re.compile("0x[0-9a-fA-F]{64}")
 
@@ -60,6 +61,15 @@ TrustAgents = Annotated[
     list[str] | None,
     typer.Option("--trust-agent", metavar="AGENT", help="Count the ratings of this agent; may be repeated."),
 ]
+Live = Annotated[
+    bool, typer.Option("--live", help="Ask nodes instead of an index. So far for agents on Solana, whom no index has.")
+]
+SolanaNode = Annotated[
+    str | None,
+    typer.Option(
+        "--solana-node", envvar=SOLANA_NODE_VARIABLE, metavar="URL", help="The node of Solana that --live asks."
+    ),
+]
 NoFindings = Annotated[bool, typer.Option("--no-findings", help="Leave out the findings of trust analysis.")]
 
 
@@ -69,13 +79,19 @@ NoFindings = Annotated[bool, typer.Option("--no-findings", help="Leave out the f
     "bilateral check server 8453:247 --pay-to 0x8004B663056A597Dffe9eCcC1965A193B7388713",
     "bilateral check server 8453:247 --policy policy.toml --json",
     "bilateral check server 8453:247 --at-block 31204111",
+    "bilateral check server solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1:7v91N7iZ9mNicL8WfG6cgSCKyRXydQjLh6UYBWwm6y1Q "
+    "--live --solana-node https://api.devnet.solana.com",
     is_local=True,
 )
 def check_server_command(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     agent: Annotated[
         str,
-        typer.Argument(metavar="AGENT", help="The server: 8453:247 or eip155:8453:0x…#247.", show_default=False),
+        typer.Argument(
+            metavar="AGENT",
+            help="The server: 8453:247, eip155:8453:0x…#247, or with --live solana:<chain>:<mint>.",
+            show_default=False,
+        ),
     ],
     pay_to: Annotated[
         str | None, typer.Option("--pay-to", metavar="ADDRESS", help="The account that a payment would go to.")
@@ -96,9 +112,18 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # one a setting
     repeat: Repeat = None,
     no_findings: NoFindings = False,
     database: Database = None,
+    live: Live = False,
+    solana_node: SolanaNode = None,
 ) -> None:
     """Check a server before paying it. The exit code is 0 for accept, 12 for caution, 13 for decline."""
     require_extra()
+    if live or agent.startswith("solana:"):
+        of_index = (payment_chain, for_client, at_block, history, repeat, database)
+        if any(option is not None for option in of_index):
+            raise UsageProblemError("a live check has no index: leave its options out, as --at-block and --database")
+        chosen = _policy(policy, minimum_rating, trust, trust_agents)
+        show_live(invocation, agent, is_live=live, node=solana_node, pay_to=pay_to, policy=chosen)
+        return
     from bilateral.checks import Payment, check_server, stored_findings  # noqa: PLC0415  # slow to import
 
     if pay_to is None and payment_chain is not None:
@@ -106,7 +131,7 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # one a setting
     chosen = _policy(policy, minimum_rating, trust, trust_agents)
     moment = _moment("server", at_block, history, repeat)
     with _reading(database) as connection:
-        found = check_server(
+        check = check_server(
             connection,
             agent,
             payment=None if pay_to is None else Payment(pay_to, payment_chain),
@@ -115,7 +140,7 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # one a setting
             findings=None if no_findings else stored_findings,
             **moment,
         )
-    _show(invocation, found)
+    _show(invocation, check)
 
 
 @command(
@@ -155,7 +180,7 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # one a setting
     chosen = _policy(policy, minimum_rating, trust, trust_agents)
     moment = _moment("client", at_block, history, repeat)
     with _reading(database) as connection:
-        found = check_client(
+        check = check_client(
             connection,
             client,
             for_server=for_server,
@@ -165,7 +190,7 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # one a setting
             **moment,
             buyers=stored_buyers,
         )
-    _show(invocation, found)
+    _show(invocation, check)
 
 
 @contextmanager
@@ -228,18 +253,18 @@ def _history(text: str | None) -> bytes | None:
     return bytes.fromhex(text[2:])
 
 
-def _show(invocation: Invocation, found: Check) -> None:
+def _show(invocation: Invocation, check: Check) -> None:
     """Show an answer, and end with the exit code of its verdict."""
     view = {
-        "verdict": found.verdict.value,
-        "agent": found.agent,
-        "account": found.account,
-        "name, as it calls itself": found.untrusted.get("name"),
-        "domains, as it names them": found.untrusted.get("domains"),
-        "block": found.block,
-        "reasons": {f"{it.severity.value}: {it.code.value}": it.sentence for it in found.reasons},
-        "rating": found.figures.get("rating"),
+        "verdict": check.verdict.value,
+        "agent": check.agent,
+        "account": check.account,
+        "name, as it calls itself": check.untrusted.get("name"),
+        "domains, as it names them": check.untrusted.get("domains"),
+        "block": check.block,
+        "reasons": {f"{reason.severity.value}: {reason.code.value}": reason.sentence for reason in check.reasons},
+        "rating": check.figures.get("rating"),
     }
-    invocation.output.result(found, title=f"Check of a {found.side}", view=view)
-    if code := _EXITS[found.verdict.value]:
+    invocation.output.result(check, title=f"Check of a {check.side}", view=view)
+    if code := EXITS[check.verdict.value]:
         raise typer.Exit(code)

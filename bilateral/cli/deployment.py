@@ -38,7 +38,7 @@ def show(invocation: Invocation) -> None:
         "chain": deployment.chain_id,
         "deployment": invocation.choice_of(deployment),
         "first agent": str(deployment.first_agent_id),
-        **{it.registry: _view(it) for it in report.registries},
+        **{registry.registry: _view(registry) for registry in report.registries},
     }
     invocation.output.result(value, title="Deployment", view=view)
     if report.problems:
@@ -56,15 +56,15 @@ def list_deployments(invocation: Invocation) -> None:
 
         return of
 
-    found = [address_book()[chain_id] for chain_id in sorted(address_book())]
+    records = [address_book()[chain_id] for chain_id in sorted(address_book())]
     columns = {
-        "chain": lambda it: it.chain_id,
-        "network": lambda it: it.network,
+        "chain": lambda record: record.chain_id,
+        "network": lambda record: record.network,
         "identity": address("IdentityRegistry"),
         "reputation": address("ReputationRegistry"),
         "validation": address("ValidationRegistry"),
     }
-    rows = [{name: column(record) for name, column in columns.items()} for record in found]
+    rows = [{name: column(record) for name, column in columns.items()} for record in records]
     for book in solana_book().values():
         for name, program in book.registries.items():  # one program is both registries of its agents
             programs = {"identity": program, "reputation": program, "validation": None}

@@ -276,3 +276,8 @@ def transaction_of(error: BaseException | None) -> str | None:
         return None
     named = getattr(error, "transaction", None) or getattr(error, "hash", None)
     return named or transaction_of(error.__cause__)
+
+
+def unknown_chain(chain_id: int) -> UsageProblemError:
+    """Return the error that the database has no rows of a chain."""
+    return UsageProblemError(f"the database has no chain {chain_id}; see bilateral index status")

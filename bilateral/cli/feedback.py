@@ -118,16 +118,23 @@ def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
     vault: Vault = None,
 ) -> None:
     """Rate an agent. With --blind, seal the feedback and write its envelope as JSON instead."""
-    said = _said(
+    shared_parts = _said(
         invocation, value, stars, tag1, file, text=text, capability=capability, name=name, skill=skills, task=task
     )
     if blind is not None:
-        content = (said.value, said.tag1, tag2, endpoint, said.file)
+        content = (shared_parts.value, shared_parts.tag1, tag2, endpoint, shared_parts.file)
         return seal_feedback(invocation, agent, content, (uri, file_hash), blind, vault)
     return invocation.write(
         "Feedback given",
         lambda client: client.give_feedback(
-            agent, said.value, said.tag1, tag2, endpoint, said.file, feedback_uri=uri, feedback_hash=file_hash
+            agent,
+            shared_parts.value,
+            shared_parts.tag1,
+            tag2,
+            endpoint,
+            shared_parts.file,
+            feedback_uri=uri,
+            feedback_hash=file_hash,
         ),
     )
 
@@ -162,17 +169,17 @@ def sign(  # noqa: PLR0913, PLR0917  # as many as the user has options
     ] = None,
 ) -> None:
     """Sign a feedback that another account sends and pays for. Write it as JSON."""
-    said = _said(
+    shared_parts = _said(
         invocation, value, stars, tag1, file, text=text, capability=capability, name=name, skill=skills, task=task
     )
     with invocation.signing() as client:
         signed = client.sign_feedback(
             agent,
-            said.value,
-            said.tag1,
+            shared_parts.value,
+            shared_parts.tag1,
             tag2,
             endpoint,
-            said.file,
+            shared_parts.file,
             feedback_uri=uri,
             feedback_hash=file_hash,
             deadline=moment(deadline),
@@ -213,8 +220,8 @@ def voided(
     client: Annotated[str, typer.Argument(metavar="CLIENT", help="The client's address.", show_default=False)],
 ) -> None:
     """Show the latest deadline whose signed feedback a client voided."""
-    with invocation.reading() as it:
-        invocation.output.result({"client": client, "voided_through": it.get_voided_deadline(client)})
+    with invocation.reading() as reading:
+        invocation.output.result({"client": client, "voided_through": reading.get_voided_deadline(client)})
 
 
 @command(app, "show", "bilateral feedback show 84532:42:0x8004B663056A597Dffe9eCcC1965A193B7388713:0")
@@ -224,10 +231,10 @@ def show(
     load_file: Annotated[bool, typer.Option("--load/--no-load", help="Load the feedback file.")] = True,
 ) -> None:
     """Show a feedback with its file and the answers to it."""
-    found = parse_feedback(feedback)
+    feedback_id = parse_feedback(feedback)
     with invocation.reading("Loading the feedback") as client:
-        entry = client.get_feedback(found, load_file=load_file)
-        responses = client.get_responses(found)
+        entry = client.get_feedback(feedback_id, load_file=load_file)
+        responses = client.get_responses(feedback_id)
     value = {"feedback": entry, "responses": responses}
     view = view_of(entry) | {"answers": view_of(responses)}
     invocation.output.result(value, view=view, title=f"Feedback {entry.id}")
@@ -244,8 +251,10 @@ def list_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
 ) -> None:
     """List the feedback for an agent."""
     with invocation.reading("Reading feedback") as client:
-        found = client.read_all_feedback(agent, reviewers=reviewers, tag1=tag1, tag2=tag2, include_revoked=revoked)
-    invocation.output.results(found, COLUMNS, none="no feedback")
+        all_feedback = client.read_all_feedback(
+            agent, reviewers=reviewers, tag1=tag1, tag2=tag2, include_revoked=revoked
+        )
+    invocation.output.results(all_feedback, COLUMNS, none="no feedback")
 
 
 @command(
@@ -280,7 +289,7 @@ def search(  # noqa: PLR0913, PLR0917  # as many as the user has options
 ) -> None:
     """Search feedback."""
     with invocation.reading("Searching") as client:
-        found = client.search_feedback(
+        matches = client.search_feedback(
             agents=agents or (),
             reviewers=reviewers,
             tags=tags or (),
@@ -294,7 +303,7 @@ def search(  # noqa: PLR0913, PLR0917  # as many as the user has options
             load_files=load_files,
         )
     columns = dict(COLUMNS) | ({"text": lambda each: each.text} if load_files else {})
-    invocation.output.results(found, columns, none="no feedback")
+    invocation.output.results(matches, columns, none="no feedback")
 
 
 @command(app, "summary", "bilateral feedback summary 42 --reviewer 0x8004B663056A597Dffe9eCcC1965A193B7388713")
@@ -303,18 +312,18 @@ def summary(
 ) -> None:
     """Average an agent's feedback."""
     with invocation.reading("Averaging") as client:
-        found = client.get_reputation_summary(agent, tag1, tag2, reviewers=reviewers)
-    shape = plain(found) | {"stored": {"value": str(found.value), "decimals": found.decimals}}
+        summary = client.get_reputation_summary(agent, tag1, tag2, reviewers=reviewers)
+    shape = plain(summary) | {"stored": {"value": str(summary.value), "decimals": summary.decimals}}
     del shape["value"], shape["decimals"]
-    invocation.output.result(shape, view=view_of(found), title=f"Reputation of agent {found.agent}")
-    if found.mixed_tags:
-        shown = ", ".join(quoted_tag(tag) for tag in found.mixed_tags[:_TAGS_SHOWN])
+    invocation.output.result(shape, view=view_of(summary), title=f"Reputation of agent {summary.agent}")
+    if summary.mixed_tags:
+        shown = ", ".join(quoted_tag(tag) for tag in summary.mixed_tags[:_TAGS_SHOWN])
         invocation.output.note(f"This average mixes the tags {shown}. Name one by --tag1.")
-    if found.is_computed_here:
+    if summary.is_computed_here:
         invocation.output.note(
             "The node refused the registry's computation as too large. This is the same average, computed here."
         )
-    if found.is_everybody:
+    if summary.is_everybody:
         invocation.output.note(
             "Everybody counts here, and anybody can give any amount of feedback. "
             "Name clients that you trust by --reviewer."
@@ -325,8 +334,8 @@ def summary(
 def clients(invocation: Invocation, agent: Agent) -> None:
     """List the clients that ever gave feedback for an agent."""
     with invocation.reading() as client:
-        found = client.get_clients(agent)
-    invocation.output.results(found, {"client": lambda each: each}, none="no clients")
+        clients = client.get_clients(agent)
+    invocation.output.results(clients, {"client": lambda each: each}, none="no clients")
 
 
 @command(
@@ -352,9 +361,9 @@ def respond(
         raise InvalidArgumentError("the answer is empty")
     if text is not None and file_hash is not None:
         raise InvalidArgumentError("--hash goes with --uri: leave it out beside --text")
-    found = parse_feedback(feedback)
+    feedback_id = parse_feedback(feedback)
     response = text if text is not None else ResponseLink(uri, hash_bytes(file_hash, "--hash"))
-    invocation.write("Answered", lambda client: client.append_response(found, response=response))
+    invocation.write("Answered", lambda client: client.append_response(feedback_id, response=response))
 
 
 @command(
@@ -365,8 +374,8 @@ def respond(
 )
 def revoke(invocation: Invocation, feedback: FeedbackText) -> None:
     """Revoke a feedback of the signer. This is final."""
-    found = parse_feedback(feedback)
-    invocation.write("Feedback revoked", lambda client: client.revoke_feedback(found))
+    feedback_id = parse_feedback(feedback)
+    invocation.write("Feedback revoked", lambda client: client.revoke_feedback(feedback_id))
 
 
 def _said(invocation: Invocation, value: str, stars: bool, tag1: str, path: Path | None, **fields: Any) -> _Said:
@@ -374,12 +383,12 @@ def _said(invocation: Invocation, value: str, stars: bool, tag1: str, path: Path
     from bilateral.documents import FeedbackFile, prepare_feedback_file  # noqa: PLC0415  # slow to import
     from bilateral.values import resembled_tag, stars_to_value  # noqa: PLC0415
 
-    given = {name: field for name, field in fields.items() if field is not None}
-    if given.get("capability", "tools") not in CAPABILITIES:
-        raise InvalidArgumentError(f"--capability is {', '.join(CAPABILITIES)}, not {quoted(given['capability'])}")
-    if ("capability" in given) != ("name" in given):
+    present = {name: field for name, field in fields.items() if field is not None}
+    if present.get("capability", "tools") not in CAPABILITIES:
+        raise InvalidArgumentError(f"--capability is {', '.join(CAPABILITIES)}, not {quoted(present['capability'])}")
+    if ("capability" in present) != ("name" in present):
         raise InvalidArgumentError("--capability and --name go together: the kind of the MCP capability, and its name")
-    if path is not None and given:
+    if path is not None and present:
         raise InvalidArgumentError(
             "--file excludes the options that make a feedback file, such as --text: leave one out"
         )
@@ -389,8 +398,8 @@ def _said(invocation: Invocation, value: str, stars: bool, tag1: str, path: Path
     file = (
         FeedbackFile.from_bytes(invocation.read_file(path))
         if path
-        else prepare_feedback_file(**given)
-        if given
+        else prepare_feedback_file(**present)
+        if present
         else None
     )
     if stars:

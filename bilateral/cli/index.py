@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.errors import UsageProblemError
+from bilateral.cli.errors import UsageProblemError, unknown_chain
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.errors import MissingExtraError
@@ -200,15 +200,10 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
 
     chain = index_settings(rpc_urls, deployments, None, None).chains[0]
     with open_index(database) as engine:
-        found = verify_index(invocation, engine, chain, Choice(samples, seed, owners, derived))
-    invocation.output.result(found, title="Equal" if found["is_equal"] else "Different")
-    if not found["is_equal"]:
+        verified = verify_index(invocation, engine, chain, Choice(samples, seed, owners, derived))
+    invocation.output.result(verified, title="Equal" if verified["is_equal"] else "Different")
+    if not verified["is_equal"]:
         raise typer.Exit(1)
-
-
-def unknown_chain(chain_id: int) -> UsageProblemError:
-    """Return the error that the database has no rows of a chain."""
-    return UsageProblemError(f"the database has no chain {chain_id}; see bilateral index status")
 
 
 @command(app, "rebuild", "bilateral index rebuild --chain-id 8453", is_local=True)
@@ -223,7 +218,7 @@ def rebuild(
     from bilateral.index.store.chain_store import ChainStore  # noqa: PLC0415
 
     with open_index(database) as engine:
-        if chain_id not in (it.chain_id for it in chain_statuses(engine)):
+        if chain_id not in (status.chain_id for status in chain_statuses(engine)):
             raise unknown_chain(chain_id)
         ChainStore(engine, chain_id).rebuild(lambda block: invocation.output.note(f"block {block}"))
         _show_status(invocation, engine)
@@ -340,15 +335,15 @@ def _show_status(invocation: Invocation, engine: Engine) -> None:
     from bilateral.index.status import ChainStatus, chain_statuses  # noqa: PLC0415  # slow to import
 
     def column(name: str) -> Any:
-        return lambda it: getattr(it, name)
+        return lambda value: getattr(value, name)
 
     names = (
         *("chain_id", "block", "head", "lag", "finalized", "event_rows"),
         *("reorganizations", "last_reorganization_at", "last_reorganization_depth", "endpoint", "problem"),
     )
     files = ("files_waiting", "files_loaded", "files_malformed", "files_failed")
-    found: list[ChainStatus] = chain_statuses(engine)
-    invocation.output.results(found, {name.replace("_", " "): column(name) for name in (*names, *files)})
+    statuses: list[ChainStatus] = chain_statuses(engine)
+    invocation.output.results(statuses, {name.replace("_", " "): column(name) for name in (*names, *files)})
 
 
 def log_steps() -> None:

@@ -1,11 +1,14 @@
-"""The steps of `bilateral index verify`: rows against logs, owners against registries, derived tables against rows."""
+"""The steps of `bilateral index verify`: rows against logs, owners against registries, derived tables against rows.
+
+Its modules are those of the extra `index`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from bilateral.cli.index import unknown_chain
+from bilateral.cli.errors import unknown_chain
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.reading import ENDPOINT_FAILURES
 from bilateral.index.chain.source import Source

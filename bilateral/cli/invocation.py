@@ -127,29 +127,29 @@ class Invocation:
         return bool(self.settings.account or self.settings.keystore or os.environ.get(KEY_VARIABLE, "").strip())
 
     @contextmanager
-    def reading(self, what: str = "Asking the node") -> Iterator[Client]:
+    def reading(self, progress: str = "Asking the node") -> Iterator[Client]:
         """Open a client that only reads, and show progress.
 
         Args:
-            what: The text of the progress.
+            progress: The text of the progress.
 
         Yields:
             The client.
         """
-        with self._connected(None) as client, self.output.waiting(what):
+        with self._connected(None) as client, self.output.waiting(progress):
             yield client
 
     @contextmanager
-    def signing(self, what: str = "Asking the node") -> Iterator[Client]:
+    def signing(self, progress: str = "Asking the node") -> Iterator[Client]:
         """Open a client that signs, and show progress.
 
         Args:
-            what: The text of the progress.
+            progress: The text of the progress.
 
         Yields:
             The client.
         """
-        with self.client() as client, self.output.waiting(what):
+        with self.client() as client, self.output.waiting(progress):
             yield client
 
     @contextmanager

@@ -326,7 +326,11 @@ def _rows(label: str, value: Any, room: int, indent: str = "") -> Iterator[tuple
         yield title, _on_one_line(shown(value), room)
         return
     yield title, Text()
-    parts = value.items() if isinstance(value, dict) else ((f"{number}.", it) for number, it in enumerate(value, 1))
+    parts = (
+        value.items()
+        if isinstance(value, dict)
+        else ((f"{number}.", element) for number, element in enumerate(value, 1))
+    )
     for name, inner in parts:
         if not _is_empty(inner):
             yield from _rows(str(name)[:_LABEL], inner, room, (indent + "  ")[:_INDENT])

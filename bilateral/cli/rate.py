@@ -92,7 +92,9 @@ def client(  # noqa: PLR0913, PLR0917  # as many as the user has options
         _seal(invocation, subject, rating, blind, client_account, vault)
         return
     expected = _Expected(server, confirmations, invocation.settings.timeout)
-    invocation.write("Client rated", lambda it: it.rate_client(subject, rating, owner=owner, **expected._asdict()))
+    invocation.write(
+        "Client rated", lambda client: client.rate_client(subject, rating, owner=owner, **expected._asdict())
+    )
 
 
 @command(app, "validator", "bilateral rate validator 9 75 --account server", writes=True)
@@ -107,7 +109,7 @@ def validator(  # noqa: PLR0913, PLR0917  # as many as the user has options
     """Rate a validator. A rating is final."""
     expected = _Expected(server, confirmations, invocation.settings.timeout)
     invocation.write(
-        "Validator rated", lambda it: it.rate_validator(subject, rating, owner=owner, **expected._asdict())
+        "Validator rated", lambda client: client.rate_validator(subject, rating, owner=owner, **expected._asdict())
     )
 
 
@@ -115,14 +117,14 @@ def validator(  # noqa: PLR0913, PLR0917  # as many as the user has options
 def clients(invocation: Invocation, ratings: Pairs, server: Server = None, confirmations: Confirmations = 1) -> None:
     """Rate many clients in one transaction. Ratings are final."""
     pairs, expected = _pairs(ratings), _Expected(server, confirmations, invocation.settings.timeout)
-    invocation.write("Clients rated", lambda it: it.rate_clients(pairs, **expected._asdict()))
+    invocation.write("Clients rated", lambda client: client.rate_clients(pairs, **expected._asdict()))
 
 
 @command(app, "validators", "bilateral rate validators 9=75 10=80 --account server", writes=True)
 def validators(invocation: Invocation, ratings: Pairs, server: Server = None, confirmations: Confirmations = 1) -> None:
     """Rate many validators in one transaction. Ratings are final."""
     pairs, expected = _pairs(ratings), _Expected(server, confirmations, invocation.settings.timeout)
-    invocation.write("Validators rated", lambda it: it.rate_validators(pairs, **expected._asdict()))
+    invocation.write("Validators rated", lambda client: client.rate_validators(pairs, **expected._asdict()))
 
 
 @command(
@@ -141,15 +143,15 @@ def show(
     ] = False,
 ) -> None:
     """Show the ratings that a server gave."""
-    with invocation.reading() as it:
+    with invocation.reading() as reading:
         if as_validator:
-            found = [it.get_validator_rating(subject, server) for subject in subjects]
+            ratings = [reading.get_validator_rating(subject, server) for subject in subjects]
         elif len(subjects) == 1:
-            found = [it.get_client_rating(subjects[0], server)]
+            ratings = [reading.get_client_rating(subjects[0], server)]
         else:
-            found = it.get_client_ratings(subjects, server)
+            ratings = reading.get_client_ratings(subjects, server)
     invocation.output.results(
-        found,
+        ratings,
         {
             "subject": lambda each: each.subject,
             "as": lambda each: each.kind,
@@ -172,19 +174,19 @@ def _seal(  # noqa: PLR0913, PLR0917  # as many as the user has options
     if account is None:
         raise InvalidArgumentError("--blind needs --client-account, the account that gives the feedback")
     named = hash_bytes(interaction, "--blind")
-    with invocation.signing() as it:
-        signed = it.seal_rating(vault_at(vault), subject, rating, client=account, interaction=named)
+    with invocation.signing() as signing:
+        signed = signing.seal_rating(vault_at(vault), subject, rating, client=account, interaction=named)
     invocation.output.raw(signed.to_json())
 
 
 def _pairs(entries: Sequence[str]) -> dict[AgentLike, int]:
     """Return the ratings by agent."""
-    found: dict[AgentLike, int] = {}
+    pairs: dict[AgentLike, int] = {}
     for entry in entries:
         agent, _, rating = entry.partition("=")
         if not rating.isascii() or not rating.isdigit() or not agent:
             raise InvalidArgumentError("ratings are given as AGENT=RATING, such as 7=90")
-        if agent in found:
+        if agent in pairs:
             raise InvalidArgumentError(f"agent {agent} is rated twice")
-        found[agent] = int(rating)
-    return found
+        pairs[agent] = int(rating)
+    return pairs

@@ -253,8 +253,8 @@ def search(  # noqa: PLR0913, PLR0917  # one a filter
     from bilateral.query.registries import read_registries  # noqa: PLC0415  # slow to import
     from bilateral.query.search.agents import search_agents  # noqa: PLC0415
 
-    given = dict(locals())
-    wanted = _search(given)
+    options = dict(locals())
+    wanted = _search(options)
     reader = Reader(database, seconds=_SECONDS)
     try:
         with reader.connect() as connection:
@@ -271,32 +271,32 @@ def search(  # noqa: PLR0913, PLR0917  # one a filter
         invocation.output.note(f"more: --cursor {page.next}")
 
 
-def _search(given: dict[str, Any]) -> AgentSearch:
+def _search(options: dict[str, Any]) -> AgentSearch:
     """Return the search that the options describe."""
     from bilateral.query.search.filters import AgentSearch, Order  # noqa: PLC0415
     from bilateral.query.search.gate_texts import capability_of, entry_of, gate_of  # noqa: PLC0415  # slow to import
 
     names = ("owner", "wallet", "active", "x402", "rated")
     times = ("registered_from", "registered_to", "updated_from", "updated_to")
-    first = _first_gate(given)
+    first = _first_gate(options)
     return AgentSearch(
-        text=" ".join(given["words"] or ()),
-        chains=tuple(given["chain_ids"] or ()),
-        capabilities=tuple(map(capability_of, given["capabilities"] or ())),
-        services=tuple(given["services"] or ()),
-        metadata=tuple(map(entry_of, given["metadata"] or ())),
-        gates=(*([] if first is None else [first]), *map(gate_of, given["gates"] or ())),
-        order=None if given["order"] is None else _one_of("order", Order, given["order"]),
-        **{name: given[name] for name in (*names, *times)},
+        text=" ".join(options["words"] or ()),
+        chains=tuple(options["chain_ids"] or ()),
+        capabilities=tuple(map(capability_of, options["capabilities"] or ())),
+        services=tuple(options["services"] or ()),
+        metadata=tuple(map(entry_of, options["metadata"] or ())),
+        gates=(*([] if first is None else [first]), *map(gate_of, options["gates"] or ())),
+        order=None if options["order"] is None else _one_of("order", Order, options["order"]),
+        **{name: options[name] for name in (*names, *times)},
     )
 
 
-def _first_gate(given: dict[str, Any]) -> Gate | None:
+def _first_gate(options: dict[str, Any]) -> Gate | None:
     """Return the gate of the options on ratings; None if there are none."""
     from bilateral.query.search.filters import Gate, Payment, Side  # noqa: PLC0415  # slow to import
 
-    fields = {name: given[name] for name in _GATES if given[name] is not None}
-    if not fields and not given["reviewers"]:
+    fields = {name: options[name] for name in _GATES if options[name] is not None}
+    if not fields and not options["reviewers"]:
         return None
     for name, kind in (("side", Side), ("payment", Payment)):
         if name in fields:
@@ -304,7 +304,7 @@ def _first_gate(given: dict[str, Any]) -> Gate | None:
     for name in ("minimum", "maximum", "lower_bound"):
         if name in fields:
             fields[name] = _decimal(name, fields[name])
-    return Gate(**fields, reviewers=tuple(given["reviewers"] or ()))
+    return Gate(**fields, reviewers=tuple(options["reviewers"] or ()))
 
 
 def _one_of(name: str, kind: Any, text: str) -> Any:

@@ -60,7 +60,7 @@ def without_keys(value: Any, hashes: Collection[str]) -> Any:
     """
     match value:
         case str():
-            return _KEY_INSIDE.sub(lambda found: found[0] if found[0] in hashes else "…", value)
+            return _KEY_INSIDE.sub(lambda match: match[0] if match[0] in hashes else "…", value)
         case dict():
             return {name: without_keys(inner, hashes) for name, inner in value.items()}
         case list():

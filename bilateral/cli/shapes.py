@@ -44,12 +44,12 @@ def plain(value: Any) -> Any:
 
 def _object(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object, with the bytes beside each text that is not valid UTF-8."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in items:
-        found[name] = plain(value)
+        fields[name] = plain(value)
         if isinstance(value, ChainText) and not value.is_valid:
-            found[f"{name}_bytes"] = plain(value.raw)
-    return found
+            fields[f"{name}_bytes"] = plain(value.raw)
+    return fields
 
 
 @cache

@@ -80,12 +80,12 @@ def _signals(content: bytes) -> Sequence[Signal]:
         raise InvalidArgumentError("the measurements are not JSON") from None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise InvalidArgumentError("the measurements are not a list of objects")
-    found = []
+    signals = []
     for entry in entries:
         unknown = entry.keys() - {"agent", "tag", "value", "endpoint"}
         if unknown or not entry.keys() >= {"agent", "tag", "value"}:
             raise InvalidArgumentError("a measurement has agent, tag, value and perhaps endpoint, and nothing else")
         if not all(isinstance(value, str | bool) for value in entry.values()):
             raise InvalidArgumentError("a measurement's fields are text, numbers or true and false")
-        found.append(Signal(**entry))
-    return found
+        signals.append(Signal(**entry))
+    return signals

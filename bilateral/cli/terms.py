@@ -80,8 +80,10 @@ def term_of(value: Any, kind: type[T], place: str = "the file") -> T:
         InvalidArgumentError: The object is not of that class. The error names the field.
     """
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]  # it is a dataclass
-    found = _fields(value, place, [field.name for field in fields])
-    return kind(**{it.name: _value(found[it.name], _KINDS[str(it.type)], f"{place}.{it.name}") for it in fields})
+    parts = _fields(value, place, [field.name for field in fields])
+    return kind(
+        **{field.name: _value(parts[field.name], _KINDS[str(field.type)], f"{place}.{field.name}") for field in fields}
+    )
 
 
 def fields_of(term: Any) -> dict[str, Any]:

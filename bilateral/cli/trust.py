@@ -87,6 +87,52 @@ def analyse(
 
 @command(
     app,
+    "decide",
+    "bilateral trust decide --tables tables --asks asks.parquet --out answers.parquet",
+    "bilateral trust decide --tables tables --asks asks.parquet --out answers.parquet --analyses 30",
+    is_local=True,
+)
+def decide(
+    invocation: Invocation,
+    tables: Annotated[
+        Path, typer.Option("--tables", metavar="DIR", help="The folder of the tables, as Parquet.", show_default=False)
+    ],
+    asks: Annotated[
+        Path,
+        typer.Option(
+            "--asks",
+            metavar="FILE",
+            help="A Parquet file of asks: ask_id, asker, agent_id, ts, amount.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="The Parquet file of the answers.", show_default=False)
+    ],
+    analyses: Annotated[
+        int,
+        typer.Option(
+            "--analyses", min=1, help="The most analyses: more of them use later rows, up to the time of each ask."
+        ),
+    ] = 4,
+) -> None:
+    """Answer each ask whether to pay: a verdict by the agent's standing and the amount, from rows up to its time."""
+    import pyarrow.parquet as pq  # noqa: PLC0415  # heavy, and an extra
+
+    from bilateral.trust.decisions import decide as decided  # noqa: PLC0415
+    from bilateral.trust.decisions import read_asks  # noqa: PLC0415
+    from bilateral.trust.tables import Tables  # noqa: PLC0415
+
+    answers = decided(Tables.read(tables), read_asks(asks), analyses)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(answers, out, compression="zstd")
+    verdicts = answers.column("verdict").to_pylist()
+    counted = {name: verdicts.count(name) for name in ("accept", "caution", "decline")}
+    invocation.output.result({"asks": len(verdicts), **counted, "out": str(out)}, title="Decisions")
+
+
+@command(
+    app,
     "explain",
     "bilateral trust explain 42 --out results",
     "bilateral trust explain 0x8004B663056A597Dffe9eCcC1965A193B7388713 --out results",

@@ -94,8 +94,8 @@ def summary(
 ) -> None:
     """Average an agent's last answers."""
     with invocation.reading() as client:
-        found = client.get_validation_summary(agent, validators=validators or (), tag=tag)
-    invocation.output.result(found, title=f"Validations of agent {found.agent}")
+        summary = client.get_validation_summary(agent, validators=validators or (), tag=tag)
+    invocation.output.result(summary, title=f"Validations of agent {summary.agent}")
 
 
 @command(
@@ -118,9 +118,9 @@ def list_requests(
         raise InvalidArgumentError("give --agent or --validator, and not both")
     with invocation.reading() as client:
         hashes = client.get_agent_validations(agent) if agent else client.get_validator_requests(str(validator))
-        found = [client.get_validation_status(request) for request in hashes]
+        statuses = [client.get_validation_status(request) for request in hashes]
     invocation.output.results(
-        found,
+        statuses,
         {
             "request": lambda each: each.request_hash,
             "agent": lambda each: each.agent,

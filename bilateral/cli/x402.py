@@ -94,10 +94,10 @@ def list_command(invocation: Invocation, agent: Agent) -> None:
     from bilateral.x402.rotation import list_signers  # noqa: PLC0415  # slow, and an extra
 
     with invocation.reading("Loading the agent") as client:
-        found = list_signers(client, agent)
+        listed = list_signers(client, agent)
     columns = {"public key": "publicKey", "algorithm": "algorithm", "role": "role", "comment": "comment"}
     times = {"valid from": "validFrom", "valid until": "validUntil"}
-    rows = [it.to_object() for it in found]
+    rows = [entry.to_object() for entry in listed]
     invocation.output.results(
         rows,
         {title: lambda row, name=name: row.get(name) for title, name in columns.items()}
@@ -199,7 +199,7 @@ def retire(
     invocation.write("Signer retired", lambda client: retire_signer(client, agent, public_key, overlap=overlap * _HOUR))
 
 
-def _matching(found: list[Signer], digits: str) -> str:
+def _matching(signers: list[Signer], digits: str) -> str:
     """Return the listed key that begins with some digits.
 
     Raises:
@@ -208,7 +208,7 @@ def _matching(found: list[Signer], digits: str) -> str:
     digits = digits.lower().removeprefix("0x")
     if len(digits) < _MIN_DIGITS:
         raise InvalidArgumentError(f"{quoted(digits)} has fewer than {_MIN_DIGITS} digits of a public key")
-    keys = {it.public_key.lower() for it in found if it.public_key.lower().startswith(digits)}
+    keys = {signer.public_key.lower() for signer in signers if signer.public_key.lower().startswith(digits)}
     if len(keys) != 1:
         raise InvalidArgumentError(f"{len(keys)} listed keys begin with {quoted(digits[:16])}")
     return keys.pop()

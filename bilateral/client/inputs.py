@@ -68,15 +68,15 @@ class SignedFeedback:
         """
         try:
             value = decode_object(text if isinstance(text, bytes) else text.encode())
-            given = {field.name: value[field.name] for field in fields(Feedback)}
-            given["feedback_hash"] = bytes.fromhex(given["feedback_hash"].removeprefix("0x"))
+            values = {field.name: value[field.name] for field in fields(Feedback)}
+            values["feedback_hash"] = bytes.fromhex(values["feedback_hash"].removeprefix("0x"))
             signature = bytes.fromhex(value["signature"].removeprefix("0x"))
         except (ValueError, KeyError, TypeError, AttributeError, MalformedDocumentError) as error:
             raise InvalidArgumentError(f"this is not a signed feedback: {error!r}") from None
         numbers = ("agent_id", "feedback_index", "value", "value_decimals", "deadline")
-        if not all(isinstance(given[name], int if name in numbers else (str, bytes)) for name in given):
+        if not all(isinstance(values[name], int if name in numbers else (str, bytes)) for name in values):
             raise InvalidArgumentError("this is not a signed feedback: a field has the wrong type")
-        return cls(Feedback(**given), signature)
+        return cls(Feedback(**values), signature)
 
 
 @checked_class

@@ -33,7 +33,7 @@ class ClientState:
     """The state that the operations of one client share.
 
     Attributes:
-        given: The deployment that the client was given, or the name of a packaged one; None to find it by the node's
+        wanted: The deployment that the client was given, or the name of a packaged one; None to find it by the node's
             chain id.
         pinned_chain: The chain that the caller named; None to believe the node.
         signer: Signs transactions and messages; None for a client that only reads.
@@ -52,7 +52,7 @@ class ClientState:
         first_block: The block in which the identity registry appeared; None before somebody asked.
     """
 
-    given: Deployment | Origin | None = None
+    wanted: Deployment | Origin | None = None
     pinned_chain: int | None = None
     signer: TransactionSigner | None = None
     store: Store = field(default_factory=DataUriStore)

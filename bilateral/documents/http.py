@@ -98,8 +98,8 @@ class Validators:
 
     def headers(self) -> dict[str, str]:
         """Return the headers of a request for changes only."""
-        found = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
-        return {name: value for name, value in found.items() if value is not None}
+        headers = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
+        return {name: value for name, value in headers.items() if value is not None}
 
 
 UNKNOWN_VERSION: Final = Validators()

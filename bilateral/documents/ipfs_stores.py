@@ -70,8 +70,8 @@ class KuboStore:
         network = replace(self.network, trusted=self.network.trusted | {host_of(self.api_url)})
         with HttpSession(self.limits, network) as session:
             answer = decode_object(session.post(self._command("id"), headers=self.headers))
-        found = answer.get("Addresses")
-        return [address for address in found if isinstance(address, str)] if isinstance(found, list) else []
+        addresses = answer.get("Addresses")
+        return [address for address in addresses if isinstance(address, str)] if isinstance(addresses, list) else []
 
     def _add(self, session: HttpSession, content: bytes) -> Cid:
         """Add a file, and return the CID in the last line of the answer."""
@@ -148,7 +148,9 @@ class PinningStore:
         answer = decode_object(content)
         status, request, pin = answer.get("status"), answer.get("requestid"), answer.get("pin")
         pinned = pin.get("cid") if isinstance(pin, dict) else None
-        if not all(isinstance(it, str) for it in (status, request, pinned)) or not _REQUEST.fullmatch(str(request)):
+        if not all(isinstance(field, str) for field in (status, request, pinned)) or not _REQUEST.fullmatch(
+            str(request)
+        ):
             raise UnreachableDocumentError(
                 f"{quoted_url(self.api_url)} does not answer as the IPFS Pinning Service API does"
             )

@@ -32,8 +32,8 @@ class DocumentModel(BaseModel):
         """Count a field as given only by its name in JSON: an unknown `agent_id` is not `agentId`."""
         model = handler(value)
         if isinstance(value, dict):
-            given = {name for name, field in cls.model_fields.items() if field.alias in value}
-            model.model_fields_set.intersection_update(given)
+            names = {name for name, field in cls.model_fields.items() if field.alias in value}
+            model.model_fields_set.intersection_update(names)
         return model
 
     @classmethod
@@ -58,7 +58,9 @@ class DocumentModel(BaseModel):
         try:
             return cls.model_validate(value)
         except ValidationError as error:
-            problems = [f"{printable('.'.join(map(str, it['loc'])))}: {it['msg']}" for it in error.errors()]
+            problems = [
+                f"{printable('.'.join(map(str, problem['loc'])))}: {problem['msg']}" for problem in error.errors()
+            ]
             more = len(problems) - _PROBLEMS_SHOWN
             shown = problems[:_PROBLEMS_SHOWN] + ([f"and {more} more"] if more > 0 else [])
             raise MalformedDocumentError("; ".join(shown)) from None
@@ -89,7 +91,7 @@ def sorted_names(value: Any) -> Any:
     """Sort the names of all objects in a JSON value, as canonical JSON requires (RFC 8785)."""
     if isinstance(value, dict):
         return {name: sorted_names(value[name]) for name in sorted(value, key=_utf_16)}
-    return [sorted_names(each) for each in value] if isinstance(value, list) else value
+    return [sorted_names(element) for element in value] if isinstance(value, list) else value
 
 
 def _utf_16(name: str) -> bytes:

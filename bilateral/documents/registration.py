@@ -56,12 +56,17 @@ class Registration(DocumentModel):
 
         On Solana, SATI's own tools write the chain before the mint. Both forms are the agent's entry.
         """
+        return self.agent == agent
+
+    @property
+    def agent(self) -> GlobalAgentId | None:
+        """The agent of this entry; None if it is malformed, or has no agent yet."""
         try:
             registry = AccountId.parse(self.agent_registry, verify_checksum=False)
+            prefix = "" if registry.chain.is_evm else f"{registry.chain}:"
+            return GlobalAgentId(registry, str(self.agent_id).removeprefix(prefix))
         except MalformedIdentifierError:
-            return False
-        names = {agent.agent} if registry.chain.is_evm else {agent.agent, f"{registry.chain}:{agent.agent}"}
-        return registry == agent.registry and str(self.agent_id) in names
+            return None
 
 
 class Signer(DocumentModel):
@@ -211,6 +216,14 @@ class RegistrationFile(DocumentModel):
     def registration_of(self, agent: GlobalAgentId) -> Registration | None:
         """Return the agent's entry among `registrations`, which confirms that the file is this agent's, or None."""
         return next((entry for entry in self.registrations or [] if entry.is_agent(agent)), None)
+
+    def registered_agents(self) -> tuple[GlobalAgentId, ...]:
+        """Return the agents that `registrations` names, on EVM chains and on Solana, without malformed entries.
+
+        An agent with several registrations names each of them. Only the file of the other one proves that they are one.
+        """
+        named = (registration.agent for registration in self.registrations or [])
+        return tuple(dict.fromkeys(agent for agent in named if agent is not None))
 
     def valid_signers(self, moment: datetime | None = None) -> list[Signer]:
         """Return the keys that count at a moment, by default now (x402 extension, "Get Valid Signers")."""

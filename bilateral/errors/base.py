@@ -33,10 +33,10 @@ class MalformedIdentifierError(BilateralError, ValueError):
 
     def __init__(self, kind: str, text: object, problem: str) -> None:
         """Compose the message from the expected kind, the text and the problem."""
-        given = text if isinstance(text, str) else type(text).__name__
-        super().__init__(f"{quoted(given)} is not {kind}: {problem}")
+        shown = text if isinstance(text, str) else type(text).__name__
+        super().__init__(f"{quoted(shown)} is not {kind}: {problem}")
         self.kind = kind
-        self.text = given
+        self.text = shown
         self.problem = problem
 
 

@@ -121,16 +121,16 @@ class WrongIdentityRegistryError(BilateralError):
 
     reason = "wrong_identity_registry"
 
-    def __init__(self, registry: str, address: str, expected: str, found: str) -> None:
+    def __init__(self, registry: str, address: str, expected: str, actual: str) -> None:
         """Compose the message from the registry and both identity registries."""
         super().__init__(
-            f"the {registry} registry {address} belongs to the identity registry {found}, not to {expected}: "
+            f"the {registry} registry {address} belongs to the identity registry {actual}, not to {expected}: "
             "name a registry of the same deployment"
         )
         self.registry = registry
         self.address = address
         self.expected = expected
-        self.found = found
+        self.found = actual
 
 
 class UnknownChainError(BilateralError):

@@ -115,26 +115,36 @@ def account_page(connection: Connection, registries: Registries, address: str) -
     """
     chain_ids, wanted = tuple(registries.by_chain), FeedbackFilter(include_revoked=True)
     account = read_account(connection, address, chain_ids)
-    own = [it.global_id for it in account.agents if it.is_owner or it.is_wallet]
-    keys = [agent_key(registries, it) for it in own[:_AGENTS]]
-    given = _newest(
-        [it for id_ in chain_ids for it in feedback_by(connection, id_, address, wanted, limit=_ROWS).items]
+    own = [agent.global_id for agent in account.agents if agent.is_owner or agent.is_wallet]
+    keys = [agent_key(registries, global_id) for global_id in own[:_AGENTS]]
+    newest = _newest(
+        [feedback for id_ in chain_ids for feedback in feedback_by(connection, id_, address, wanted, limit=_ROWS).items]
     )
-    authorized = _newest([it for id_ in chain_ids for it in authorized_feedback_by(connection, id_, address, _ROWS)])
-    rated, received = (_newest(_ratings(connection, keys, it)) for it in (Direction.GIVEN, Direction.RECEIVED))
-    paid = _newest([it for id_ in chain_ids for it in payments_by(connection, id_, address, _ROWS)])
-    was_paid = _newest([it for id_ in chain_ids for it in payments_to(connection, id_, address, _ROWS)])
-    asked = [it for id_ in chain_ids for it in validations_by(connection, id_, address, limit=_ROWS).items]
-    asked = sorted(asked, key=lambda it: (it.requested_at, it.requested_block, it.request_hash), reverse=True)[:_ROWS]
-    ids = {it.id for it in account.agents}
-    ids |= {it.agent for rows in (given, authorized, rated, received, paid, was_paid, asked) for it in rows}
-    ids |= {it.server for it in (*rated, *received)}
+    authorized = _newest(
+        [entry for id_ in chain_ids for entry in authorized_feedback_by(connection, id_, address, _ROWS)]
+    )
+    rated, received = (
+        _newest(_ratings(connection, keys, direction)) for direction in (Direction.GIVEN, Direction.RECEIVED)
+    )
+    paid = _newest([payment for id_ in chain_ids for payment in payments_by(connection, id_, address, _ROWS)])
+    was_paid = _newest([payment for id_ in chain_ids for payment in payments_to(connection, id_, address, _ROWS)])
+    asked = [
+        validation for id_ in chain_ids for validation in validations_by(connection, id_, address, limit=_ROWS).items
+    ]
+    asked = sorted(
+        asked,
+        key=lambda validation: (validation.requested_at, validation.requested_block, validation.request_hash),
+        reverse=True,
+    )[:_ROWS]
+    ids = {agent.id for agent in account.agents}
+    ids |= {row.agent for rows in (newest, authorized, rated, received, paid, was_paid, asked) for row in rows}
+    ids |= {rating.server for rating in (*rated, *received)}
     indexed = chains(connection)
     return AccountPage(
         account=account,
         summaries={key.id: _for_sides(summaries(connection, key)) for key in keys},
         has_other_agents=len(own) > len(keys) or account.has_more,
-        given=given,
+        given=newest,
         authorized=authorized,
         ratings_given=rated,
         received=received,
@@ -144,7 +154,7 @@ def account_page(connection: Connection, registries: Registries, address: str) -
         validations=tuple(asked),
         suspicions=_suspicions(connection, registries, address),
         findings=_findings(connection, registries, address),
-        evidence=evidence_of(connection, registries, given),
+        evidence=evidence_of(connection, registries, newest),
         names=names_of(connection, registries, ids),
         chains=indexed,
     )
@@ -152,14 +162,14 @@ def account_page(connection: Connection, registries: Registries, address: str) -
 
 def _ratings(connection: Connection, keys: Sequence[AgentKey], direction: Direction) -> list[Rating]:
     """Return the newest ratings of agents, or by them."""
-    return [it for key in keys for it in ratings_of(connection, key, direction, limit=_ROWS).items]
+    return [rating for key in keys for rating in ratings_of(connection, key, direction, limit=_ROWS).items]
 
 
-def _for_sides(found: Sequence[RatingSummary]) -> tuple[RatingSummary, ...]:
+def _for_sides(summaries: Sequence[RatingSummary]) -> tuple[RatingSummary, ...]:
     """Return the summary with the most counterparts of each side. They are in this order."""
     best: dict[str, RatingSummary] = {}
-    for it in found:
-        best.setdefault(it.side, it)
+    for summary in summaries:
+        best.setdefault(summary.side, summary)
     return tuple(best[side] for side in ("server", "client", "validator") if side in best)
 
 
@@ -174,10 +184,13 @@ def _findings(connection: Connection, registries: Registries, address: str) -> t
 
 def _suspicions(connection: Connection, registries: Registries, address: str) -> tuple[AccountSuspicion, ...]:
     """Return the suspicion of the account on each chain whose analysis ranks it."""
-    found = ((it, suspect(connection, it, registries.identity_of(it), address)) for it in registries.by_chain)
-    return tuple(AccountSuspicion(chain_id, it) for chain_id, it in found if it.suspicion > 0)
+    suspects = (
+        (chain_id, suspect(connection, chain_id, registries.identity_of(chain_id), address))
+        for chain_id in registries.by_chain
+    )
+    return tuple(AccountSuspicion(chain_id, suspicion) for chain_id, suspicion in suspects if suspicion.suspicion > 0)
 
 
 def _newest(rows: Sequence[Row]) -> tuple[Row, ...]:
     """Return the newest rows."""
-    return tuple(sorted(rows, key=lambda it: (it.time, it.block, it.log_index), reverse=True)[:_ROWS])
+    return tuple(sorted(rows, key=lambda row: (row.time, row.block, row.log_index), reverse=True)[:_ROWS])

@@ -93,25 +93,25 @@ def shares(
     def of(condition: Callable[[RecentFeedback], bool]) -> float | None:
         return sum(map(condition, recent)) / len(recent) if recent else None
 
-    independent = {it.side: min(1.0, it.effective / it.raters) for it in scores if it.raters}
+    independent = {score.side: min(1.0, score.effective / score.raters) for score in scores if score.raters}
     return (
         Share("Payment proven", payments.count(PROVEN) / len(recent) if recent else None, None),
         Share("Payment claimed", payments.count(CLAIMED) / len(recent) if recent else None, None),
         Share("Independent raters", independent.get("server"), independent.get("client")),
-        Share("Not revoked", of(lambda it: not it.is_revoked), _never_revoked(summaries)),
-        Share("Answered", of(lambda it: it.is_answered), None),
+        Share("Not revoked", of(lambda feedback: not feedback.is_revoked), _never_revoked(summaries)),
+        Share("Answered", of(lambda feedback: feedback.is_answered), None),
         Share(f"Beyond the top {_TOP}", *(_beyond(edges, summaries, side) for side in ("server", "client"))),
     )
 
 
 def _never_revoked(summaries: Sequence[RatingSummary]) -> float | None:
     """Return the share of ratings by servers that stand: all of them, for they are final."""
-    return 1.0 if any(it.side == "client" for it in summaries) else None
+    return 1.0 if any(summary.side == "client" for summary in summaries) else None
 
 
 def _beyond(edges: Sequence[Edge], summaries: Sequence[RatingSummary], side: str) -> float | None:
     """Return the share of ratings that come from others than the raters with the most."""
-    total = sum(it.count for it in summaries if it.side == side)
+    total = sum(summary.count for summary in summaries if summary.side == side)
     by_rater: Counter[str | None] = Counter()
     for edge in edges:
         if edge.direction == "received" and edge.side == side:
@@ -131,12 +131,17 @@ def values_by_tag(
         authorizing: The registries of authorised feedback, which is not among the newest one.
     """
     values: dict[str, list[float]] = defaultdict(list)
-    for it in recent:
-        if not it.is_revoked:
-            values[it.tag].append(float(it.value))
+    for feedback in recent:
+        if not feedback.is_revoked:
+            values[feedback.tag].append(float(feedback.value))
     return tuple(
-        _of_tag(it, values[it.tag][:_MOST_TICKS] if it.side == "server" and it.registry not in authorizing else [])
-        for it in summaries[:_MOST_TAGS]
+        _of_tag(
+            summary,
+            values[summary.tag][:_MOST_TICKS]
+            if summary.side == "server" and summary.registry not in authorizing
+            else [],
+        )
+        for summary in summaries[:_MOST_TAGS]
     )
 
 
@@ -145,7 +150,7 @@ def _of_tag(summary: RatingSummary, values: list[float]) -> TagValues:
     scale = scale_of_tag(summary.tag)
     least, greatest = scale if scale is not None else (min([0.0, *values]), max([summary.mean, *values]))
     width = (greatest - least) or 1
-    places = tuple(min(1.0, max(0.0, (it - least) / width)) for it in values)
+    places = tuple(min(1.0, max(0.0, (figure - least) / width)) for figure in values)
     return TagValues(summary, float(least), float(greatest), places)
 
 
@@ -159,7 +164,7 @@ def activity(recent: Sequence[RecentFeedback], rated: Sequence[int], now: int) -
     """
     last = now // _DAY
     counts = [[0] * DAYS, [0] * DAYS]
-    for side, times in enumerate(([it.time for it in recent], rated)):
+    for side, times in enumerate(([recent_one.time for recent_one in recent], rated)):
         for time in times:
             day = DAYS - 1 - (last - time // _DAY)
             if 0 <= day < DAYS:

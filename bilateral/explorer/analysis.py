@@ -42,8 +42,8 @@ class Detector:
 
 
 DETECTORS: Final = tuple(
-    Detector(*it)
-    for it in (
+    Detector(*figure)
+    for figure in (
         (
             "co-targeting",
             "accounts with one funder, amount, collector or hour of birth that judge one subject more than popularity "
@@ -118,8 +118,8 @@ class Measured:
 
 
 MEASURED: Final = tuple(
-    Measured(*it)
-    for it in (
+    Measured(*detector)
+    for detector in (
         ("unseen families and look-alikes of a first author: AUC", "0.963 [0.959, 0.968]"),
         ("unseen families and look-alikes of a first author: recall at 1 %", "0.111 [0.077, 0.157]"),
         ("unseen families and look-alikes of a first author: recall at the own threshold", "0.254 [0.248, 0.257]"),
@@ -234,11 +234,11 @@ def cluster_page(connection: Connection, chain_id: int, identity: str, cluster: 
     Returns:
         The content; None if the cluster has no accounts.
     """
-    found = cluster_accounts(connection, chain_id, identity, cluster)
-    if not found:
+    suspects = cluster_accounts(connection, chain_id, identity, cluster)
+    if not suspects:
         return None
-    named = findings_about(connection, chain_id, identity, {it.account for it in found})
-    return ClusterPage(chain_id, cluster, found, named, progress_of(connection, chain_id))
+    named = findings_about(connection, chain_id, identity, {suspect.account for suspect in suspects})
+    return ClusterPage(chain_id, cluster, suspects, named, progress_of(connection, chain_id))
 
 
 def finding_page(connection: Connection, chain_id: int, identity: str, finding_id: str) -> FindingPage | None:
@@ -253,13 +253,13 @@ def finding_page(connection: Connection, chain_id: int, identity: str, finding_i
     Returns:
         The content; None if there is no such finding.
     """
-    found = findings(connection, chain_id, identity, finding_id)
-    if not found:
+    matches = findings(connection, chain_id, identity, finding_id)
+    if not matches:
         return None
     return FindingPage(
         chain_id,
-        found[0],
-        next((it for it in DETECTORS if it.name == found[0].detector.replace("_", " ")), None),
+        matches[0],
+        next((detector for detector in DETECTORS if detector.name == matches[0].detector.replace("_", " ")), None),
         members(connection, chain_id, identity, finding_id),
         evidence(connection, chain_id, identity, finding_id),
         progress_of(connection, chain_id),

@@ -66,7 +66,7 @@ def asset(name: str) -> Asset | None:
         return None
     body = place.read_bytes()
     if name == "style.css":
-        for font in (it for it in _COPIED if it.endswith(".woff2")):
+        for font in (name for name in _COPIED if name.endswith(".woff2")):
             copied = asset(font)
             # A font that nobody has lets a browser go on to the next family of the list.
             source = 'local("")' if copied is None else f'url({copied.path}) format("woff2")'
@@ -79,4 +79,4 @@ def asset(name: str) -> Asset | None:
 @cache
 def assets() -> dict[str, Asset]:
     """Return all files by their names with hashes."""
-    return {it.name: it for it in map(asset, (*_OWN, *_COPIED)) if it is not None}
+    return {copied.name: copied for copied in map(asset, (*_OWN, *_COPIED)) if copied is not None}

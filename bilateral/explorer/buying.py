@@ -60,9 +60,9 @@ def buyer_records(
         accounts: The accounts, in checksum form.
     """
     learned, now, wanted = read_cursors(connection), int(time.time()), sorted(set(accounts))
-    chains = [it.chain_id for it in indexed if it.chain_id in learned]
-    found = (_record(connection, chain_id, account, now) for chain_id in chains for account in wanted)
-    return tuple(record for record in found if record is not None)
+    chains = [chain.chain_id for chain in indexed if chain.chain_id in learned]
+    records = (_record(connection, chain_id, account, now) for chain_id in chains for account in wanted)
+    return tuple(record for record in records if record is not None)
 
 
 def _record(connection: Connection, chain_id: int, account: str, now: int) -> BuyerRecord | None:

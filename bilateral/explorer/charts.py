@@ -109,9 +109,9 @@ def _fan(people: Sequence[Neighbour], sign: int, hue: str) -> list[str]:
     parts = []
     centre_x, centre_y = _FAN_WIDTH / 2, _FAN_HEIGHT / 2 + 14
     x = centre_x + sign * 218
-    most = max((it.count for it in people), default=1)
+    most = max((person.count for person in people), default=1)
     step = (_FAN_HEIGHT - 108) / max(len(people) - 1, 1)
-    slots = sorted(range(len(people)), key=lambda it: abs(it - (len(people) - 1) / 2))  # the largest in the middle
+    slots = sorted(range(len(people)), key=lambda slot: abs(slot - (len(people) - 1) / 2))  # the largest in the middle
     for place, person in zip(slots, people, strict=True):
         y = 62 + place * step if len(people) > 1 else centre_y
         size = sqrt(person.count / most)
@@ -142,7 +142,7 @@ def strip(places: Sequence[float], mean: float, hue: str = "s") -> Markup:
         mean: The place of the mean, 0 to 1.
         hue: The class of the mark's colour.
     """
-    ticks = "".join(f"M{4 + it * _STRIP:.1f} 2v16" for it in places)
+    ticks = "".join(f"M{4 + place * _STRIP:.1f} 2v16" for place in places)
     x = 4 + min(1.0, max(0.0, mean)) * _STRIP
     return Markup(  # noqa: S704  # numbers only
         f'<svg viewBox="0 0 {_STRIP + 8} 28" width="100%" height="28" preserveAspectRatio="none" aria-hidden="true">'

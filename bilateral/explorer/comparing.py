@@ -84,30 +84,30 @@ def compare_page(
     """
     compared = []
     for key in keys:
-        found = read_agent(connection, key)
-        if found is None:
+        details = read_agent(connection, key)
+        if details is None:
             problem = f"the index has no agent {key.id}"
         else:
-            sides = (side_view(connection, key, found, side) for side in ("server", "client"))
-            compared.append(Compared(found, *sides))
+            sides = (side_view(connection, key, details, side) for side in ("server", "client"))
+            compared.append(Compared(details, *sides))
     return ComparePage(wanted, tuple(compared), _tags(compared), problem, chains(connection))
 
 
 def _tags(compared: Sequence[Compared]) -> tuple[TagRow, ...]:
     """Return the means by side and tag. The summary with the most counterparts stands for a tag."""
     best = []
-    for it in compared:
-        found = {}
-        for summary in reversed(it.agent.ratings):
-            found[summary.side, summary.tag] = summary
-        best.append(found)
-    rows = sorted({name for found in best for name in found}, key=lambda name: (name[0] != "server", name))
+    for agent in compared:
+        best_of = {}
+        for summary in reversed(agent.agent.ratings):
+            best_of[summary.side, summary.tag] = summary
+        best.append(best_of)
+    rows = sorted({name for rows_of in best for name in rows_of}, key=lambda name: (name[0] != "server", name))
     return tuple(
         TagRow(
             *name,
-            tuple(found[name].mean if name in found else None for found in best),
-            tuple(found[name].count if name in found else 0 for found in best),
-            tuple(found[name].registry if name in found else None for found in best),
+            tuple(rows_of[name].mean if name in rows_of else None for rows_of in best),
+            tuple(rows_of[name].count if name in rows_of else 0 for rows_of in best),
+            tuple(rows_of[name].registry if name in rows_of else None for rows_of in best),
         )
         for name in rows
     )

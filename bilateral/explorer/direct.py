@@ -86,34 +86,38 @@ def _agents(connection: Connection, registries: Registries, text: str) -> tuple[
     else:
         wanted = []
     texts = [f"{chain_id}:{int(number_)}" for chain_id, number_ in wanted] or ([text] if ":" in text else [])
-    for it in texts[:_MOST]:
+    for word in texts[:_MOST]:
         try:
-            keys.append(agent_key(registries, it))
+            keys.append(agent_key(registries, word))
         except BilateralError:
             continue
-    found = [key.id for key in keys if _exists(connection, key)]
-    names = names_of(connection, registries, found)
-    return tuple(Direct("agent", it, names.get(it), agent_path(it)) for it in found)
+    ids = [key.id for key in keys if _exists(connection, key)]
+    names = names_of(connection, registries, ids)
+    return tuple(Direct("agent", id_, names.get(id_), agent_path(id_)) for id_ in ids)
 
 
 def _look_alikes(connection: Connection, text: str) -> tuple[Direct, ...]:
     """Return the agents of the whole index whose names look like a text, but have other letters."""
     wanted = shape(text)
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for reading in readings(text):
         try:
             page = search_agents(connection, AgentSearch(text=reading), limit=_LOOKED_AT)
         except InvalidArgumentError:  # such as a text with too many words
             continue
-        found.update((it.id, it.name) for it in page.items if it.name and shape(it.name[:MAX_SHOWN]) == wanted)
-    return tuple(Direct("agent", id_, name, agent_path(id_)) for id_, name in list(found.items())[:_MOST])
+        names.update(
+            (agent.id, agent.name) for agent in page.items if agent.name and shape(agent.name[:MAX_SHOWN]) == wanted
+        )
+    return tuple(Direct("agent", id_, name, agent_path(id_)) for id_, name in list(names.items())[:_MOST])
 
 
 def _exists(connection: Connection, key: AgentKey) -> bool:
     """Check that the index has an agent."""
-    it = schema.agent.c
-    query = select(it.agent_id).where(
-        it.chain_id == key.chain_id, it.identity_registry == key.identity_registry, it.agent_id == key.agent_id
+    columns = schema.agent.c
+    query = select(columns.agent_id).where(
+        columns.chain_id == key.chain_id,
+        columns.identity_registry == key.identity_registry,
+        columns.agent_id == key.agent_id,
     )
     return connection.execute(query).first() is not None
 
@@ -131,11 +135,13 @@ def _tags(connection: Connection, registries: Registries, text: str) -> tuple[Di
     """Return the searches for agents that are rated with a tag."""
     if not text:
         return ()
-    it, tag = schema.summary.c, key_text(storable(text))
-    found = []
+    columns, tag = schema.summary.c, key_text(storable(text))
+    direct = []
     for side in _SIDES:
-        query = select(it.tag).where(it.chain_id.in_(registries.by_chain), it.side == side.value, it.tag == tag)
+        query = select(columns.tag).where(
+            columns.chain_id.in_(registries.by_chain), columns.side == side.value, columns.tag == tag
+        )
         if connection.execute(query.limit(1)).first() is not None:
             path = f"/search?{urlencode({'side': side.value, 'tag': tag})}"
-            found.append(Direct("tag", tag, None, path))
-    return tuple(found)
+            direct.append(Direct("tag", tag, None, path))
+    return tuple(direct)

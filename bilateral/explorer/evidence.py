@@ -35,47 +35,49 @@ class Evidence:
     answer: Answer | None
 
 
-def evidence_of(connection: Connection, registries: Registries, given: Iterable[Feedback]) -> dict[str, Evidence]:
+def evidence_of(connection: Connection, registries: Registries, entries: Iterable[Feedback]) -> dict[str, Evidence]:
     """Return the evidence of each feedback, by the path of its page.
 
     Args:
         connection: The database.
         registries: The indexed registries.
-        given: The feedback, of any chains and agents.
+        entries: The feedback, of any chains and agents.
     """
     by_chain: dict[int, list[Feedback]] = defaultdict(list)
-    for it in given:
-        by_chain[_chain(it)].append(it)
-    found = {}
+    for entry in entries:
+        by_chain[_chain(entry)].append(entry)
+    evidence = {}
     for chain_id, listed in by_chain.items():
-        identities = {it.address: it.identity_registry for it in registries.by_chain.get(chain_id, ())}
+        identities = {
+            registry.address: registry.identity_registry for registry in registries.by_chain.get(chain_id, ())
+        }
         proofs = proofs_of(connection, identities, chain_id, listed)
-        people = _people(connection, chain_id, {it.agent_id for it in listed})
-        for it, proof in zip(listed, proofs, strict=True):
-            own = people[identities.get(it.registry, ""), it.agent_id]
-            (answer,) = answers_to(connection, chain_id, [it], own)
-            found[rating_path(chain_id, it.block, it.log_index)] = Evidence(proof, answer)
-    return found
+        people = _people(connection, chain_id, {agent.agent_id for agent in listed})
+        for entry, proof in zip(listed, proofs, strict=True):
+            own = people[identities.get(entry.registry, ""), entry.agent_id]
+            (answer,) = answers_to(connection, chain_id, [entry], own)
+            evidence[rating_path(chain_id, entry.block, entry.log_index)] = Evidence(proof, answer)
+    return evidence
 
 
 def _people(connection: Connection, chain_id: int, wanted: set[int]) -> dict[tuple[str, int], set[str]]:
     """Return the owner and the wallet of agents."""
-    it = schema.agent.c
+    columns = schema.agent.c
     rows = connection.execute(
-        select(it.identity_registry, it.agent_id, it.owner, it.wallet).where(
-            it.chain_id == chain_id,
-            it.identity_registry.in_(
+        select(columns.identity_registry, columns.agent_id, columns.owner, columns.wallet).where(
+            columns.chain_id == chain_id,
+            columns.identity_registry.in_(
                 select(schema.registry.c.identity_registry).where(schema.registry.c.chain_id == chain_id)
             ),
-            it.agent_id.in_(sorted(wanted)),
+            columns.agent_id.in_(sorted(wanted)),
         )
     )
-    found: dict[tuple[str, int], set[str]] = defaultdict(set)
+    people: dict[tuple[str, int], set[str]] = defaultdict(set)
     for identity, agent_id, *accounts in rows:
-        found[identity, int(agent_id)].update(account for account in accounts if account is not None)
-    return found
+        people[identity, int(agent_id)].update(account for account in accounts if account is not None)
+    return people
 
 
-def _chain(given: Feedback) -> int:
+def _chain(entry: Feedback) -> int:
     """Return the chain of a feedback."""
-    return int(given.agent.partition(":")[0])
+    return int(entry.agent.partition(":")[0])

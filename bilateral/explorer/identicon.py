@@ -23,14 +23,14 @@ def cells(seed: str) -> tuple[str, list[tuple[int, int, str]]]:
     digest = sha256(seed.encode(errors="replace")).digest()
     hue = digest[0] / 255 * 360
     plain, accent = f"hsl({hue:.0f}, 58%, 44%)", f"hsl({(hue + 42) % 360:.0f}, 68%, 58%)"
-    found = []
+    cells = []
     for row in range(_CELLS):
         for column in range(_CELLS // 2):
             byte = digest[1 + row * _CELLS // 2 + column]
             if byte < _FILLED_BELOW:
                 colour = plain if byte % _ACCENT_EVERY else accent
-                found += [(it, row, colour) for it in (column, _CELLS - 1 - column)]
-    return f"hsl({hue:.0f}, 52%, 92%)", found
+                cells += [(place, row, colour) for place in (column, _CELLS - 1 - column)]
+    return f"hsl({hue:.0f}, 52%, 92%)", cells
 
 
 def identicon(seed: str, size: int = 32) -> Markup:

@@ -102,7 +102,7 @@ class _Wanted:
 
 
 def ratings_page(
-    connection: Connection, registries: Registries, key: AgentKey, path: str, given: Mapping[str, str]
+    connection: Connection, registries: Registries, key: AgentKey, path: str, parameters: Mapping[str, str]
 ) -> RatingsPage | None:
     """Read a page of an agent's ratings.
 
@@ -111,7 +111,7 @@ def ratings_page(
         registries: The indexed registries.
         key: The agent.
         path: The path of the page, without parameters.
-        given: The parameters of the path.
+        parameters: The parameters of the path.
 
     Returns:
         The content; None if the index has no such agent.
@@ -122,23 +122,25 @@ def ratings_page(
     agent = read_agent(connection, key)
     if agent is None:
         return None
-    fields = {name: value for name in FIELDS if (value := given.get(name)) is not None and (value or name == "tag")}
+    fields = {
+        name: value for name in FIELDS if (value := parameters.get(name)) is not None and (value or name == "tag")
+    }
     owned = authorizing(registries, key)
     wanted = _wanted(connection, registries, key, agent, fields)
     feedback, authorized, ratings, following = _rows(connection, wanted)
-    ids = {it.server for it in ratings} | {it.agent for it in ratings}
+    ids = {rating.server for rating in ratings} | {rating.agent for rating in ratings}
     rated_side = "server" if wanted.side == "authorized" else wanted.side
     return RatingsPage(
         agent=agent,
         fields=fields,
         side=wanted.side,
         summaries=tuple(
-            it
-            for it in agent.ratings
-            if it.side == rated_side
-            and wanted.tag in (None, it.tag)
-            and it.registry in wanted.key.registries
-            and (rated_side != "server" or (it.registry in owned) == (wanted.side == "authorized"))
+            rating
+            for rating in agent.ratings
+            if rating.side == rated_side
+            and wanted.tag in (None, rating.tag)
+            and rating.registry in wanted.key.registries
+            and (rated_side != "server" or (rating.registry in owned) == (wanted.side == "authorized"))
         ),
         feedback=feedback,
         evidence=evidence_of(connection, registries, feedback),
@@ -157,8 +159,12 @@ def authorizing(registries: Registries, key: AgentKey) -> tuple[str, ...]:
         registries: The indexed registries.
         key: The agent.
     """
-    found = registries.by_chain.get(key.chain_id, ())
-    return tuple(it.address for it in found if it.kind == Registry.AUTHORIZED and it.address in key.registries)
+    registries_of = registries.by_chain.get(key.chain_id, ())
+    return tuple(
+        registry.address
+        for registry in registries_of
+        if registry.kind == Registry.AUTHORIZED and registry.address in key.registries
+    )
 
 
 def _wanted(
@@ -178,7 +184,9 @@ def _wanted(
         if registry not in key.registries:
             raise InvalidArgumentError(f"registry {registry} has no ratings of agent {key.id}")
         key = replace(key, registries=(registry,))
-    of_tag = {it.registry for it in agent.ratings if (it.side, it.tag) == (SIDES[0], tag)} & set(key.registries)
+    of_tag = {rating.registry for rating in agent.ratings if (rating.side, rating.tag) == (SIDES[0], tag)} & set(
+        key.registries
+    )
     if side == SIDES[0] and (of_tag or set(key.registries)) <= set(authorizing(registries, key)):
         side = "authorized"  # a figure of this registry, or under this tag, is of authorised feedback
     for name, sides in _FILTERS.items():
@@ -210,39 +218,45 @@ def _reviewers(connection: Connection, registries: Registries, chain_id: int, si
     entries = tuple(text.replace(",", " ").split())
     require_short("reviewers", entries)
     if side in set(RatedSide):
-        return tuple(str(AgentId.parse(it).on(chain_id).token_id) for it in entries)
-    found: list[str] = []
-    for it in entries:
-        if ":" in it:
-            found += speakers(connection, registries.key(chain_id, AgentId.parse(it).on(chain_id).token_id))
+        return tuple(str(AgentId.parse(entry).on(chain_id).token_id) for entry in entries)
+    servers: list[str] = []
+    for entry in entries:
+        if ":" in entry:
+            servers += speakers(connection, registries.key(chain_id, AgentId.parse(entry).on(chain_id).token_id))
         else:
-            found.append(address("reviewer", it))
-    return tuple(found)
+            servers.append(address("reviewer", entry))
+    return tuple(servers)
 
 
 def _rows(
-    connection: Connection, it: _Wanted
+    connection: Connection, shown: _Wanted
 ) -> tuple[tuple[Feedback, ...], tuple[AuthorizedFeedback, ...], tuple[Rating, ...], str | None]:
     """Return a page of feedback, authorised feedback or ratings, and the cursor of the next one."""
-    if it.side == "server" and it.reviewers is None and it.payment is None:
-        wanted = FeedbackFilter(it.tag, None, it.client, include_revoked=True)
-        page = feedback_of(connection, it.key, wanted, limit=_ROWS, cursor=it.cursor)
+    if shown.side == "server" and shown.reviewers is None and shown.payment is None:
+        wanted = FeedbackFilter(shown.tag, None, shown.client, include_revoked=True)
+        page = feedback_of(connection, shown.key, wanted, limit=_ROWS, cursor=shown.cursor)
         return page.items, (), (), page.next
-    if it.side in _FILTERS["client"]:
-        clients = it.reviewers
-        if it.client is not None:
-            clients = (it.client,) if clients is None or it.client in clients else ()
-        if it.side == "authorized":
+    if shown.side in _FILTERS["client"]:
+        clients = shown.reviewers
+        if shown.client is not None:
+            clients = (shown.client,) if clients is None or shown.client in clients else ()
+        if shown.side == "authorized":
             allowed = authorized_feedback_of(
-                connection, it.key, tag=it.tag, clients=clients, limit=_ROWS, cursor=it.cursor
+                connection, shown.key, tag=shown.tag, clients=clients, limit=_ROWS, cursor=shown.cursor
             )
             return (), allowed.items, (), allowed.next
         counted = feedback_behind(
-            connection, it.key, tag=it.tag, clients=clients, payment=it.payment, limit=_ROWS, cursor=it.cursor
+            connection,
+            shown.key,
+            tag=shown.tag,
+            clients=clients,
+            payment=shown.payment,
+            limit=_ROWS,
+            cursor=shown.cursor,
         )
         return counted.items, (), (), counted.next
-    direction = Direction.GIVEN if it.side == "given" else Direction.RECEIVED
-    side = None if it.side == "given" else RatedSide(it.side)
-    servers = None if it.reviewers is None else tuple(map(int, it.reviewers))
-    rated = ratings_of(connection, it.key, direction, side, servers=servers, limit=_ROWS, cursor=it.cursor)
+    direction = Direction.GIVEN if shown.side == "given" else Direction.RECEIVED
+    side = None if shown.side == "given" else RatedSide(shown.side)
+    servers = None if shown.reviewers is None else tuple(map(int, shown.reviewers))
+    rated = ratings_of(connection, shown.key, direction, side, servers=servers, limit=_ROWS, cursor=shown.cursor)
     return (), (), rated.items, rated.next

@@ -33,7 +33,7 @@ def look_alikes(names: Mapping[str, str | None]) -> frozenset[str]:
     """
     shapes = {id_: shape(name[:MAX_SHOWN]) for id_, name in names.items() if name}
     seen = Counter(shapes.values())
-    return frozenset(id_ for id_, found in shapes.items() if seen[found] > 1)
+    return frozenset(id_ for id_, reading in shapes.items() if seen[reading] > 1)
 
 
 def readings(name: str) -> tuple[str, ...]:
@@ -45,15 +45,18 @@ def readings(name: str) -> tuple[str, ...]:
         name: The name.
     """
     written, table = unicodedata.normalize("NFD", name[:MAX_SHOWN]), _stands_for()
-    shown = [it for it in written if unicodedata.category(it) not in UNSEEN]
-    plain = "".join(it if it.isascii() else table.get(it, it) for it in shown)
+    shown = [character for character in written if unicodedata.category(character) not in UNSEEN]
+    plain = "".join(character if character.isascii() else table.get(character, character) for character in shown)
     # A typographer's apostrophe deceives nobody, and other signs do not either: only letters count.
-    itself = "".join(it if it.isascii() or it.isalpha() else table.get(it, it) for it in written)
+    itself = "".join(
+        character if character.isascii() or character.isalpha() else table.get(character, character)
+        for character in written
+    )
     swapped = plain
     for other, read in _READ_AS:
         swapped = other.sub(read, swapped)
-    found = dict.fromkeys(it.casefold() for it in (plain, swapped))
-    return tuple(it for it in found if it.isascii() and it != itself.casefold())
+    readings = dict.fromkeys(reading.casefold() for reading in (plain, swapped))
+    return tuple(reading for reading in readings if reading.isascii() and reading != itself.casefold())
 
 
 @lru_cache(maxsize=4096)
@@ -67,9 +70,11 @@ def shape(name: str) -> str:
         name: The name.
     """
     table = _stands_for()
-    shown = (it for it in unicodedata.normalize("NFD", name) if unicodedata.category(it) not in UNSEEN)
-    text = "".join(table.get(it, it) for it in shown).casefold()
-    return "".join("".join(table.get(it, it) for it in text).split())
+    shown = (
+        character for character in unicodedata.normalize("NFD", name) if unicodedata.category(character) not in UNSEEN
+    )
+    text = "".join(table.get(character, character) for character in shown).casefold()
+    return "".join("".join(table.get(character, character) for character in text).split())
 
 
 @cache
@@ -81,7 +86,7 @@ def _stands_for() -> dict[str, str]:
     # The table takes 0.3 s to load: only pages with names need it.
     from confusable_homoglyphs.confusables import confusables_data  # noqa: PLC0415
 
-    links = {name.strip(_MARK): [it["c"].strip(_MARK) for it in found] for name, found in confusables_data.items()}
+    links = {name.strip(_MARK): [pair["c"].strip(_MARK) for pair in pairs] for name, pairs in confusables_data.items()}
     models = {}
     for name, (first, *more) in links.items():
         is_model = more or (len(first) == 1 and len(links.get(first, ())) == 1 and name < first)

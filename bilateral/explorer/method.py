@@ -54,8 +54,8 @@ class MethodPage:
 
 
 EXPLANATIONS: Final = tuple(
-    Explanation(*it)
-    for it in (
+    Explanation(*setting)
+    for setting in (
         (
             "mean",
             "Mean",
@@ -158,8 +158,8 @@ EXPLANATIONS: Final = tuple(
 )
 
 API: Final = tuple(
-    Entrance(*it)
-    for it in (
+    Entrance(*setting)
+    for setting in (
         ("….json", "/index.json", "each page's content: add .json to its path, or ask with Accept: application/json"),
         ("/openapi.json", "/openapi.json", "all paths, parameters and answers of the HTTP API"),
         ("/v1/agents/{agent}", None, "an agent, its feedback, ratings, responses, validations and neighbourhood"),

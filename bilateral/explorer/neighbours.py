@@ -45,8 +45,8 @@ def neighbours(edges: Iterable[Edge], side: str, limit: int, names: Mapping[str,
     for edge in edges:
         if edge.direction == "received" and edge.side == side:
             values[edge.agent, edge.account].append((edge.count, edge.share))
-    found = [_neighbour(agent, account, of, names) for (agent, account), of in values.items()]
-    return sorted(found, key=lambda it: (-it.count, it.name))[:limit]
+    near = [_neighbour(agent, account, of, names) for (agent, account), of in values.items()]
+    return sorted(near, key=lambda tally: (-tally.count, tally.name))[:limit]
 
 
 def _neighbour(

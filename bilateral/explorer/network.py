@@ -101,7 +101,7 @@ class RecentNetworks:
         """
         with self._lock:
             now = monotonic()
-            self._made = {key: it for key, it in self._made.items() if now < it[0]}
+            self._made = {key: made for key, made in self._made.items() if now < made[0]}
             if (chain_id, limit) not in self._made:
                 if len(self._made) >= _MOST_KEPT:
                     self._made.clear()
@@ -136,30 +136,30 @@ def neighbourhood_page(connection: Connection, registries: Registries, key: Agen
         key: The agent.
     """
     links = _links_of(connection, key, _MOST_AROUND)
-    others = Counter(end for it in links for end in (it.source, it.target) if ":" in end and end != key.id)
+    others = Counter(end for link in links for end in (link.source, link.target) if ":" in end and end != key.id)
     for other, _ in others.most_common(_AROUND):
         links |= _links_of(connection, registries.key(key.chain_id, int(other.partition(":")[2])), _AROUND)
-    found = tuple(sorted(links, key=lambda it: (-it.count, it.source, it.target, it.side)))
+    ordered = tuple(sorted(links, key=lambda link: (-link.count, link.source, link.target, link.side)))
     flagged = flagged_accounts(connection, key.chain_id, key.identity_registry)
-    nodes = _nodes(connection, registries, found, flagged)
-    return NetworkPage(key.chain_id, key.id, nodes, found, progress_of(connection, key.chain_id))
+    nodes = _nodes(connection, registries, ordered, flagged)
+    return NetworkPage(key.chain_id, key.id, nodes, ordered, progress_of(connection, key.chain_id))
 
 
 def _links_of(connection: Connection, key: AgentKey, limit: int) -> set[Link]:
     """Return the links of one agent, without those of validators."""
     values: dict[tuple[str, str, str], list[tuple[int, float | None]]] = defaultdict(list)
-    for it in neighbourhood(connection, key, limit=limit).edges:
-        other = it.agent or it.account
-        if it.side != "validator" and other is not None and other != key.id:
-            ends = (other, key.id) if it.direction == "received" else (key.id, other)
-            values[(*ends, it.side)].append((it.count, it.share))
-    found = set()
-    for (source, target, side), given in values.items():
-        scaled = [(count, share) for count, share in given if share is not None]
+    for edge in neighbourhood(connection, key, limit=limit).edges:
+        other = edge.agent or edge.account
+        if edge.side != "validator" and other is not None and other != key.id:
+            ends = (other, key.id) if edge.direction == "received" else (key.id, other)
+            values[(*ends, edge.side)].append((edge.count, edge.share))
+    links = set()
+    for (source, target, side), figures in values.items():
+        scaled = [(count, share) for count, share in figures if share is not None]
         weight = sum(count for count, _ in scaled)
         mean = 100 * sum(count * share for count, share in scaled) / weight if weight else None
-        found.add(Link(source, target, side, sum(count for count, _ in given), mean))
-    return found
+        links.add(Link(source, target, side, sum(count for count, _ in figures), mean))
+    return links
 
 
 def _nodes(
@@ -167,27 +167,27 @@ def _nodes(
 ) -> tuple[Node, ...]:
     """Return the ends of links with their places: communities stand together."""
     ratings: Counter[str] = Counter()
-    for it in links:
-        ratings[it.source] += it.count
-        ratings[it.target] += it.count
-    servers = {it.target for it in links if it.side == "server"}
-    order = [name for name, _ in sorted(ratings.items(), key=lambda it: (-it[1], it[0]))][:MAX_NODES]
-    names = names_of(connection, registries, (it for it in order if ":" in it))
+    for link in links:
+        ratings[link.source] += link.count
+        ratings[link.target] += link.count
+    servers = {link.target for link in links if link.side == "server"}
+    order = [name for name, _ in sorted(ratings.items(), key=lambda rating: (-rating[1], rating[0]))][:MAX_NODES]
+    names = names_of(connection, registries, (node for node in order if ":" in node))
     label = _communities(order, links)
     members: dict[int, list[str]] = defaultdict(list)
     for name, of in zip(order, label, strict=True):
         members[of].append(name)
-    groups = sorted(members.values(), key=lambda it: (-len(it), it[0]))
-    number = {it: place for place, group in enumerate(groups, 1) for it in group}
+    groups = sorted(members.values(), key=lambda member: (-len(member), member[0]))
+    number = {member: place for place, group in enumerate(groups, 1) for member in group}
     places = _places(groups)
     return tuple(
         Node(
-            *(it, names.get(it), *places[it], ratings[it]),
-            "server" if it in servers else "client",
-            number[it],
-            it in flagged,
+            *(node, names.get(node), *places[node], ratings[node]),
+            "server" if node in servers else "client",
+            number[node],
+            node in flagged,
         )
-        for it in order
+        for node in order
     )
 
 
@@ -205,17 +205,17 @@ def _communities(order: Sequence[str], links: Iterable[Link]) -> list[int]:
     label = list(range(len(order)))
     for _ in range(_ROUNDS):
         has_changed = False
-        for it, others in enumerate(near):
+        for neighbour, others in enumerate(near):
             weights: dict[int, int] = {}
             for other, count in others:
                 of = label[other]
                 weights[of] = weights.get(of, 0) + count
-            best, most = label[it], (0, 0)
+            best, most = label[neighbour], (0, 0)
             for of, weight in weights.items():
                 if weight >= most[0] and (weight, rank[of]) > most:
                     best, most = of, (weight, rank[of])
-            has_changed |= best != label[it]
-            label[it] = best
+            has_changed |= best != label[neighbour]
+            label[neighbour] = best
         if not has_changed:
             break
     return label

@@ -50,7 +50,7 @@ def slug_of(chain_id: int) -> str:
     Args:
         chain_id: The chain.
     """
-    return next((name for name, found in slugs().items() if found == chain_id), str(chain_id))
+    return next((name for name, slug in slugs().items() if slug == chain_id), str(chain_id))
 
 
 def chain_of(slug: str) -> int | None:
@@ -105,21 +105,21 @@ def ratings_path(agent: str, side: str = "server", tag: str | None = None, **fil
         tag: The tag of feedback; None for any.
         **filters: Further fields of the list, such as `client`, `reviewer`, `payment` and `registry`; None for any.
     """
-    given = {"side": None if side == "server" else side, "tag": tag if side in _TAGGED else None, **filters}
-    query = urlencode({name: value for name, value in given.items() if value is not None})
+    parameters = {"side": None if side == "server" else side, "tag": tag if side in _TAGGED else None, **filters}
+    query = urlencode({name: value for name, value in parameters.items() if value is not None})
     return f"{agent_path(agent)}/ratings{'?' if query else ''}{query}"
 
 
-def summary_path(agent: str, it: RatingSummary, ratings: Sequence[RatingSummary]) -> str:
+def summary_path(agent: str, summary: RatingSummary, ratings: Sequence[RatingSummary]) -> str:
     """Return the path of the ratings that a summary is made of.
 
     Args:
         agent: The agent's short id.
-        it: The summary.
+        summary: The summary.
         ratings: All summaries of the agent: with others of the same side and tag, the path names the registry.
     """
-    same = [other for other in ratings if (other.side, other.tag) == (it.side, it.tag)]
-    return ratings_path(agent, it.side, it.tag, registry=it.registry if len(same) > 1 else None)
+    same = [other for other in ratings if (other.side, other.tag) == (summary.side, summary.tag)]
+    return ratings_path(agent, summary.side, summary.tag, registry=summary.registry if len(same) > 1 else None)
 
 
 def transaction_link(chain_id: int, transaction: str) -> str | None:

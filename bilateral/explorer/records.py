@@ -80,15 +80,17 @@ def rating_page(
     Returns:
         The content; None if no rating is there.
     """
-    found = rating_at(connection, chain_id, block, log_index)
-    if found is None:
+    record = rating_at(connection, chain_id, block, log_index)
+    if record is None:
         return None
-    feedback = found if isinstance(found, Feedback) else None
-    rating = found if isinstance(found, Rating) else None
-    authorized = found if isinstance(found, AuthorizedFeedback) else None
+    feedback = record if isinstance(record, Feedback) else None
+    rating = record if isinstance(record, Rating) else None
+    authorized = record if isinstance(record, AuthorizedFeedback) else None
     file = file_evidence(connection, chain_id, block, log_index)
     evidence = evidence_of(connection, registries, [feedback] if feedback else [])
-    identity = next(it.identity_registry for it in registries.by_chain[chain_id] if it.address == found.registry)
+    identity = next(
+        registry.identity_registry for registry in registries.by_chain[chain_id] if registry.address == record.registry
+    )
     responses: tuple[Response, ...] = ()
     if feedback is not None:
         key = registries.key(chain_id, feedback.agent_id, identity)
@@ -102,7 +104,7 @@ def rating_page(
         authorized=authorized,
         rating=rating,
         chain_id=chain_id,
-        names=names_of(connection, registries, [found.agent, rating.server if rating else None]),
+        names=names_of(connection, registries, [record.agent, rating.server if rating else None]),
         file=file,
         evidence=evidence,
         responses=responses,
@@ -127,10 +129,10 @@ def validation_page(
     records = validation_records(connection, chain_id, request)
     if not records:
         return None
-    names = names_of(connection, registries, [it.agent for it in records])
+    names = names_of(connection, registries, [record.agent for record in records])
     return ValidationPage(records, chain_id, names, progress_of(connection, chain_id))
 
 
 def progress_of(connection: Connection, chain_id: int) -> ChainProgress:
     """Return the progress of an indexed chain."""
-    return next(it for it in chains(connection) if it.chain_id == chain_id)
+    return next(chain for chain in chains(connection) if chain.chain_id == chain_id)

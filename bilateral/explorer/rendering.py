@@ -79,7 +79,7 @@ def _environment() -> Environment:
         "pages": _PAGES,
         "figure": text.figure,
         "identicon": identicon,
-        "has_unseen": lambda it: "<mark" in text.visible(it),
+        "has_unseen": lambda text_: "<mark" in text.visible(text_),
         "mixes_alphabets": text.mixes_alphabets,
         "moment": text.moment,
         "network": networks.slug_of,
@@ -95,7 +95,7 @@ def _environment() -> Environment:
         "short": text.short,
         "strip": charts.strip,
         "transaction_link": networks.transaction_link,
-        "asset": lambda name: (found := asset(name)) and found.path,
+        "asset": lambda name: (file := asset(name)) and file.path,
         "version": version("bilateral"),
         "visible": text.visible,
         "web_link": text.web_link,
@@ -139,7 +139,7 @@ def render(name: str, frame: Frame, names: Mapping[str, str | None] | None = Non
 
 def render_home(frame: Frame, page: HomePage) -> str:
     """Return the first page as HTML."""
-    leaders = {it.id: it.name for board in page.leaders for it in board.leaders}
+    leaders = {leader.id: leader.name for board in page.leaders for leader in board.leaders}
     return render("home", frame, {**leaders, **page.names}, page=page)
 
 
@@ -196,19 +196,23 @@ def render_validation(frame: Frame, page: ValidationPage) -> str:
 
 def render_search(frame: Frame, page: SearchPage) -> str:
     """Return the page of searches as HTML."""
-    names = {it.id: it.name for it in page.found} | {it.name: it.label for it in page.direct if it.kind == "agent"}
-    slugs = [networks.slug_of(it.chain_id) for it in page.chains]
+    names = {agent.id: agent.name for agent in page.found} | {
+        agent.name: agent.label for agent in page.direct if agent.kind == "agent"
+    }
+    slugs = [networks.slug_of(chain.chain_id) for chain in page.chains]
     chosen = page.fields.get("chain", slugs[0] if slugs else "")
-    options = [(it, it) for it in (*slugs, *([] if chosen in slugs else [chosen]))]
+    options = [(slug, slug) for slug in (*slugs, *([] if chosen in slugs else [chosen]))]
     return render(
-        "search", frame, names, page=page, chain_options=options, ends=ENDS, made_of=lambda it: made_of(page, it)
+        "search", frame, names, page=page, chain_options=options, ends=ENDS, made_of=lambda agent: made_of(page, agent)
     )
 
 
 def render_compare(frame: Frame, page: ComparePage) -> str:
     """Return the page that compares agents as HTML."""
-    names = {it.agent.id: it.agent.registration.name for it in page.compared if it.agent.registration}
-    return render("compare", frame, names, page=page, histograms=[_histogram(it) for it in page.compared])
+    names = {
+        compared.agent.id: compared.agent.registration.name for compared in page.compared if compared.agent.registration
+    }
+    return render("compare", frame, names, page=page, histograms=[_histogram(compared) for compared in page.compared])
 
 
 def render_network(frame: Frame, page: NetworkPage, number: int) -> str:
@@ -222,9 +226,9 @@ def render_network(frame: Frame, page: NetworkPage, number: int) -> str:
     last = max(1, -(-len(page.links) // ROWS))
     number = min(number, last)
     rows = page.links[(number - 1) * ROWS : number * ROWS]
-    nodes = {it.id: it for it in page.nodes}
-    ends = {end for it in rows for end in (it.source, it.target)}
-    names = {it: nodes[it].name for it in ends if it in nodes}
+    nodes = {node.id: node for node in page.nodes}
+    ends = {end for row in rows for end in (row.source, row.target)}
+    names = {end: nodes[end].name for end in ends if end in nodes}
     return render("network", frame, names, page=page, rows=rows, nodes=nodes, number=number, pages_of_links=last)
 
 

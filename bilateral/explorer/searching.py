@@ -77,12 +77,12 @@ def filled(parameters: Mapping[str, str]) -> dict[str, str]:
     Args:
         parameters: The parameters of the path.
     """
-    found = {name: parameters.get(name, "").strip() for name in FIELDS}
-    found = {name: value for name, value in found.items() if value}
+    fields = {name: parameters.get(name, "").strip() for name in FIELDS}
+    fields = {name: value for name, value in fields.items() if value}
     for end in ENDS[1:]:  # a form names the side of every gate, also of those that are not filled
-        if found.get(f"side{end}") == Side.SERVER:
-            del found[f"side{end}"]
-    return {} if found == {"side": Side.SERVER.value} else found
+        if fields.get(f"side{end}") == Side.SERVER:
+            del fields[f"side{end}"]
+    return {} if fields == {"side": Side.SERVER.value} else fields
 
 
 def path_of(fields: Mapping[str, str]) -> str:
@@ -118,19 +118,19 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
     return SearchPage(fields, page.items, side, following, None, direct, indexed)
 
 
-def made_of(page: SearchPage, found: FoundAgent) -> str | None:
+def made_of(page: SearchPage, agent: FoundAgent) -> str | None:
     """Return the path of the ratings by which an agent passed the first gate: by its reviewers, with its payments.
 
     Args:
         page: The page.
-        found: The agent.
+        agent: The agent.
     """
-    rating, gates = found.rating, search_of(page.fields).gates
+    rating, gates = agent.rating, search_of(page.fields).gates
     if rating is None or not gates:
         return None
-    raters = (it.replace("agent ", f"{found.chain_id}:") for it in gates[0].reviewers)
+    raters = (reviewer.replace("agent ", f"{agent.chain_id}:") for reviewer in gates[0].reviewers)
     filters = {"reviewer": ",".join(raters) or None, "payment": gates[0].payment, "registry": rating.registry}
-    return ratings_path(found.id, gates[0].side, rating.tag, **filters)
+    return ratings_path(agent.id, gates[0].side, rating.tag, **filters)
 
 
 def search_of(fields: Mapping[str, str]) -> AgentSearch:
@@ -156,7 +156,7 @@ def search_of(fields: Mapping[str, str]) -> AgentSearch:
         owner=owner,
         wallet=fields.get("wallet"),
         chains=_chains(fields),
-        capabilities=tuple(_capability(it) for it in _listed("capability", fields)),
+        capabilities=tuple(_capability(capability) for capability in _listed("capability", fields)),
         services=_listed("service", fields),
         active=_yes_or_no("active", fields),
         x402=_yes_or_no("x402", fields),
@@ -192,18 +192,18 @@ def _gate(fields: Mapping[str, str], end: str) -> Gate | None:
 
 def _listed(name: str, fields: Mapping[str, str]) -> tuple[str, ...]:
     """Return the entries of a list, which commas part."""
-    return tuple(entry for it in fields.get(name, "").split(",") if (entry := it.strip()))
+    return tuple(entry for part in fields.get(name, "").split(",") if (entry := part.strip()))
 
 
 def _chains(fields: Mapping[str, str]) -> tuple[int, ...]:
     """Return the chains of a form."""
-    found = []
+    chain_ids = []
     for name in _listed("chain", fields):
         chain_id = chain_of(name)
         if chain_id is None:
             raise InvalidArgumentError(f"the chain {quoted(name)} is unknown: write its name or its number")
-        found.append(chain_id)
-    return tuple(found)
+        chain_ids.append(chain_id)
+    return tuple(chain_ids)
 
 
 def _day(name: str, fields: Mapping[str, str], *, is_end: bool = False) -> int | None:

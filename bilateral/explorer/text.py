@@ -30,7 +30,9 @@ def visible(text: str | None, limit: int = MAX_SHOWN) -> Markup:
         limit: The largest number of characters to show.
     """
     shown = (text or "")[:limit]
-    parts = [_mark(it) if unicodedata.category(it) in UNSEEN else escape(it) for it in shown]
+    parts = [
+        _mark(character) if unicodedata.category(character) in UNSEEN else escape(character) for character in shown
+    ]
     return Markup("").join(parts) + ("…" if len(text or "") > limit else "")
 
 
@@ -42,7 +44,9 @@ def plain(text: str | None, limit: int = MAX_SHOWN) -> str:
         limit: The largest number of characters to show.
     """
     shown = (text or "")[:limit]
-    marked = "".join(f"[U+{ord(it):04X}]" if unicodedata.category(it) in UNSEEN else it for it in shown)
+    marked = "".join(
+        f"[U+{ord(character):04X}]" if unicodedata.category(character) in UNSEEN else character for character in shown
+    )
     return marked + ("…" if len(text or "") > limit else "")
 
 
@@ -52,8 +56,12 @@ def mixes_alphabets(text: str | None) -> bool:
     Args:
         text: The name.
     """
-    found = {unicodedata.name(it, "").partition(" ")[0] for it in (text or "")[:MAX_SHOWN] if it.isalpha()}
-    return len(found & _LOOK_ALIKE) > 1
+    scripts = {
+        unicodedata.name(character, "").partition(" ")[0]
+        for character in (text or "")[:MAX_SHOWN]
+        if character.isalpha()
+    }
+    return len(scripts & _LOOK_ALIKE) > 1
 
 
 def _mark(character: str) -> Markup:

@@ -18,7 +18,7 @@ from bilateral.query.changes import Change, changes_of
 from bilateral.query.distribution import TENTHS, distribution
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
 from bilateral.query.findings import Finding, TrustScore, findings_about, trust_scores
-from bilateral.query.identities import OtherIdentity, other_identities
+from bilateral.query.identities import OtherIdentity, SolanaIdentity, other_identities, solana_identities
 from bilateral.query.latest import LatestRating, latest_ratings
 from bilateral.query.names import names_of
 from bilateral.query.neighbourhood import Edge, neighbourhood
@@ -122,6 +122,7 @@ class AgentPage:
         activity: Its ratings by day.
         changes: Its history: transfers, wallets and files.
         others: The agents that its file names as the same one.
+        on_solana: Those on Solana. They are claims, because the index does not read that chain.
         findings: The findings of trust analysis that name its accounts.
         scores: Its scores without false ratings.
         buyers: The records of its owner and wallet as buyers.
@@ -146,6 +147,7 @@ class AgentPage:
     activity: Activity
     changes: tuple[Change, ...]
     others: tuple[OtherIdentity, ...]
+    on_solana: tuple[SolanaIdentity, ...]
     findings: tuple[AgentFinding, ...]
     scores: tuple[TrustScore, ...]
     buyers: tuple[BuyerRecord, ...]
@@ -176,13 +178,13 @@ def home_page(connection: Connection, registries: Registries) -> HomePage:
         connection: The database.
         registries: The indexed registries.
     """
-    found = chains(connection)
+    progresses = chains(connection)
     boards = tuple(
         Leaders(side, tag, leaderboard(connection, tag, side, limit=_LEADERS).items) for side, tag in _BOARDS
     )
-    latest = latest_of_all(connection, found)
-    ids = {it for row in latest for it in (row.agent, row.by_agent)}
-    return HomePage(found, latest, boards, names_of(connection, registries, ids))
+    latest = latest_of_all(connection, progresses)
+    ids = {agent for row in latest for agent in (row.agent, row.by_agent)}
+    return HomePage(progresses, latest, boards, names_of(connection, registries, ids))
 
 
 def latest_of_all(connection: Connection, indexed: tuple[ChainProgress, ...]) -> tuple[LatestRating, ...]:
@@ -192,8 +194,8 @@ def latest_of_all(connection: Connection, indexed: tuple[ChainProgress, ...]) ->
         connection: The database.
         indexed: The indexed chains.
     """
-    latest = [it for chain in indexed for it in latest_ratings(connection, chain.chain_id)]
-    latest.sort(key=lambda it: (it.time, it.block, it.log_index), reverse=True)
+    latest = [latest_rating for chain in indexed for latest_rating in latest_ratings(connection, chain.chain_id)]
+    latest.sort(key=lambda rating: (rating.time, rating.block, rating.log_index), reverse=True)
     return tuple(latest[:_ROWS])
 
 
@@ -211,17 +213,17 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     agent = read_agent(connection, key)
     if agent is None:
         return None
-    progress = next(it for it in chains(connection) if it.chain_id == key.chain_id)
+    progress = next(chain for chain in chains(connection) if chain.chain_id == key.chain_id)
     received = ratings_of(connection, key, Direction.RECEIVED, limit=_ROWS).items
-    given = ratings_of(connection, key, Direction.GIVEN, limit=_ROWS).items
+    ratings_given = ratings_of(connection, key, Direction.GIVEN, limit=_ROWS).items
     edges = _with_servers(neighbourhood(connection, key, limit=_EDGES).edges, received)
     feedback = feedback_of(connection, key, FeedbackFilter(include_revoked=True), limit=_ROWS).items
     recent = recent_feedback(connection, key)
-    accounts = {it for it in (agent.owner, agent.wallet) if it is not None}
+    accounts = {account for account in (agent.owner, agent.wallet) if account is not None}
     place = (connection, key.chain_id, key.identity_registry)
     scores = trust_scores(*place, {str(key.agent_id), *accounts})
     owned = authorizing(registries, key)
-    named = {it.agent for it in edges} | {it.server for it in received} | {it.agent for it in given}
+    named = {edge.agent for edge in edges} | {edge.server for edge in received} | {edge.agent for edge in ratings_given}
     return AgentPage(
         agent=agent,
         as_server=side_view(connection, key, agent, "server"),
@@ -232,7 +234,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         evidence=evidence_of(connection, registries, feedback),
         authorized=authorized_feedback_of(connection, key, limit=_ROWS).items,
         received=received,
-        given=given,
+        given=ratings_given,
         validations=validations_of(connection, key, limit=_ROWS).items,
         shares=shares(recent, payment_states(connection, key, recent), edges, agent.ratings, scores),
         authorizing=owned,
@@ -240,7 +242,8 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         activity=activity(recent, rating_times(connection, key), progress.block_time),
         changes=changes_of(connection, key),
         others=other_identities(connection, key, agent.owner),
-        findings=tuple(AgentFinding(*it) for it in findings_about(*place, accounts)),
+        on_solana=solana_identities(connection, key),
+        findings=tuple(AgentFinding(*involvement) for involvement in findings_about(*place, accounts)),
         scores=scores,
         buyers=buyer_records(connection, (progress,), accounts),
         names=names_of(connection, registries, named),
@@ -250,9 +253,12 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
 
 def _with_servers(edges: tuple[Edge, ...], received: tuple[Rating, ...]) -> tuple[Edge, ...]:
     """Return edges with those of the newest ratings by servers, which many raters with more ratings hide."""
-    known = {(it.side, it.agent) for it in edges if it.direction == Direction.RECEIVED}
-    missing = (it for it in received if (it.side, it.server) not in known)
-    return (*edges, *(Edge("received", it.side, it.server, None, "", 1, it.rating / 100) for it in missing))
+    known = {(edge.side, edge.agent) for edge in edges if edge.direction == Direction.RECEIVED}
+    missing = (rating for rating in received if (rating.side, rating.server) not in known)
+    return (
+        *edges,
+        *(Edge("received", rating.side, rating.server, None, "", 1, rating.rating / 100) for rating in missing),
+    )
 
 
 def side_view(connection: Connection, key: AgentKey, agent: Agent, side: str) -> SideView:
@@ -264,8 +270,8 @@ def side_view(connection: Connection, key: AgentKey, agent: Agent, side: str) ->
         agent: The agent, with its summaries.
         side: The side.
     """
-    found = [it for it in agent.ratings if it.side == side and scale_of_tag(it.tag) is not None]
-    if not found:
+    ratings = [rating for rating in agent.ratings if rating.side == side and scale_of_tag(rating.tag) is not None]
+    if not ratings:
         return SideView(None, (0,) * TENTHS)
-    summary = max(found, key=lambda it: (it.counterparts, it.count, it.tag, it.registry))
+    summary = max(ratings, key=lambda rating: (rating.counterparts, rating.count, rating.tag, rating.registry))
     return SideView(summary, distribution(connection, key, summary))

@@ -70,9 +70,9 @@ def compare_derived(
         connection.execute(cursor.with_for_update()).all()  # no worker adds events meanwhile
         kept = [_copy(connection, table, chain_id) for table in TABLES]
         ChainStore(engine, chain_id).rebuild_within(connection, progress)
-        found = [_compare(connection, table, copy, chain_id) for table, copy in zip(TABLES, kept, strict=True)]
+        comparisons = [_compare(connection, table, copy, chain_id) for table, copy in zip(TABLES, kept, strict=True)]
         changes.rollback()
-    return found
+    return comparisons
 
 
 def _copy(connection: Connection, table: Table, chain_id: int) -> Table:
@@ -87,12 +87,15 @@ def _copy(connection: Connection, table: Table, chain_id: int) -> Table:
 def _compare(connection: Connection, table: Table, kept: Table, chain_id: int) -> DerivedComparison:
     """Compare the rows of a table, computed anew, with those that were kept."""
     of_chain, names = table.c.chain_id == chain_id, key_columns(table)
-    expected, stored = select(*(table.c[it] for it in names)).where(of_chain), select(*(kept.c[it] for it in names))
+    expected, stored = (
+        select(*(table.c[name] for name in names)).where(of_chain),
+        select(*(kept.c[name] for name in names)),
+    )
     changed = except_(select(table).where(of_chain), select(kept)).subquery()
     queries = {
         "missing": except_(expected, stored),
         "stale": except_(stored, expected),
-        "different": intersect(select(*(changed.c[it] for it in names)), stored),
+        "different": intersect(select(*(changed.c[name] for name in names)), stored),
     }
     counts, places = {}, list[str]()
     for kind, query in queries.items():

@@ -61,14 +61,14 @@ class EndpointRefusesError(BilateralError):
         endpoint: str,
         first_block: int,
         last_block: int,
-        said: str,
+        text: str,
         advice: str,
         *,
         wait_seconds: float | None = None,
         is_final: bool = True,
     ) -> None:
         """Compose the message from what the endpoint says, and what to change."""
-        super().__init__(f"{endpoint} refuses the logs of blocks {first_block} to {last_block}: {said}. {advice}.")
+        super().__init__(f"{endpoint} refuses the logs of blocks {first_block} to {last_block}: {text}. {advice}.")
         self.endpoint = endpoint
         self.first_block = first_block
         self.last_block = last_block
@@ -282,10 +282,10 @@ class NewerSchemaError(BilateralError):
 
     reason = "newer_schema"
 
-    def __init__(self, found: str, known: str) -> None:
+    def __init__(self, stored: str, known: str) -> None:
         """Compose the message from both versions."""
-        super().__init__(f"the tables have version {found}, and this package knows {known}: upgrade the package")
-        self.found = found
+        super().__init__(f"the tables have version {stored}, and this package knows {known}: upgrade the package")
+        self.found = stored
         self.known = known
 
 
@@ -299,10 +299,12 @@ class OlderSchemaError(BilateralError):
 
     reason = "older_schema"
 
-    def __init__(self, found: str, known: str) -> None:
+    def __init__(self, stored: str, known: str) -> None:
         """Compose the message from both versions."""
-        super().__init__(f"the tables have version {found}, and this package needs {known}: run bilateral index schema")
-        self.found = found
+        super().__init__(
+            f"the tables have version {stored}, and this package needs {known}: run bilateral index schema"
+        )
+        self.found = stored
         self.known = known
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:
     """Return the registry at each address of some deployments, in checksum form."""
-    found: dict[str, Registry] = {}
+    registries: dict[str, Registry] = {}
     for deployment in deployments:
         places = (
             (deployment.identity, Registry.IDENTITY),
@@ -32,8 +32,8 @@ def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:
             (deployment.directory, Registry.COMPANION),
             (deployment.buyers, Registry.BUYERS),
         )
-        found |= {address: registry for address, registry in places if address is not None}
-    return found
+        registries |= {address: registry for address, registry in places if address is not None}
+    return registries
 
 
 def begun_block(engine: Engine, chain_id: int, wanted: int | None) -> int | None:
@@ -86,9 +86,15 @@ def record_registries(engine: Engine, chain_id: int, deployments: Sequence[Deplo
         first_block: The first block of deployments that name none.
     """
     new: Mapping[str, tuple[object, ...]] = {
-        address: (it.chain_id, address, registry.value, it.identity, it.first_block or first_block)
-        for it in deployments
-        for address, registry in registries_of([it]).items()
+        address: (
+            deployment.chain_id,
+            address,
+            registry.value,
+            deployment.identity,
+            deployment.first_block or first_block,
+        )
+        for deployment in deployments
+        for address, registry in registries_of([deployment]).items()
     }
     table = schema.registry
     with engine.begin() as connection:

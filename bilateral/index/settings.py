@@ -46,7 +46,7 @@ class ChainSettings:
         """Refuse settings that describe no chain."""
         if not self.rpc_urls:
             raise InvalidArgumentError("a chain needs at least one rpc_url")
-        if len({it.chain_id for it in self.deployments}) > 1:
+        if len({deployment.chain_id for deployment in self.deployments}) > 1:
             raise InvalidArgumentError("the deployments of one chain have different chain ids")
 
 
@@ -151,14 +151,14 @@ def read_settings(path: Path) -> IndexSettings:
     """
     try:
         content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-        found = _File.model_validate(content)
+        content_ = _File.model_validate(content)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise InvalidArgumentError(f"{path} cannot be read: {problem}") from None
     except ValidationError as problem:
         raise InvalidArgumentError(f"{path}: {first_problem(problem)}") from None
-    chains = tuple(_chain_settings(it, path.parent) for it in found.chain)
-    files = FileSettings(**{**dict(found.files), "gateways": tuple(found.files.gateways)})
-    return IndexSettings(chains, found.database, found.poll_seconds, files)
+    chains = tuple(_chain_settings(table, path.parent) for table in content_.chain)
+    files = FileSettings(**{**dict(content_.files), "gateways": tuple(content_.files.gateways)})
+    return IndexSettings(chains, content_.database, content_.poll_seconds, files)
 
 
 def read_deployments(paths: Sequence[Path]) -> tuple[tuple[Deployment, ...], tuple[Mapping[int, Deployment], ...]]:
@@ -174,7 +174,7 @@ def read_deployments(paths: Sequence[Path]) -> tuple[tuple[Deployment, ...], tup
         InvalidArgumentError: A file cannot be read.
         DeploymentRecordError: A file is neither a deployment record nor an address book.
     """
-    found: list[Deployment] = []
+    deployments: list[Deployment] = []
     books: list[Mapping[int, Deployment]] = []
     for path in paths:
         try:
@@ -184,12 +184,12 @@ def read_deployments(paths: Sequence[Path]) -> tuple[tuple[Deployment, ...], tup
         if is_book(content):
             books.append(Deployment.from_book(content))
         else:
-            found.append(Deployment.from_record(content))
-    return tuple(found), tuple(books)
+            deployments.append(Deployment.from_record(content))
+    return tuple(deployments), tuple(books)
 
 
-def _chain_settings(found: _ChainTable, folder: Path) -> ChainSettings:
+def _chain_settings(table: _ChainTable, folder: Path) -> ChainSettings:
     """Return the settings of one chain; its deployment records are found from a folder."""
-    deployments, books = read_deployments([folder / name for name in found.deployments])
-    payments = None if found.payments is None else PaymentTerms(**dict(found.payments))
-    return ChainSettings(tuple(found.rpc_urls), deployments, found.from_block, payments, books)
+    deployments, books = read_deployments([folder / name for name in table.deployments])
+    payments = None if table.payments is None else PaymentTerms(**dict(table.payments))
+    return ChainSettings(tuple(table.rpc_urls), deployments, table.from_block, payments, books)

@@ -98,7 +98,7 @@ class Verifier:
 
     def _compare_range(self, first: int, last: int, logs: Sequence[BlockLogs]) -> Comparison:
         """Compare one range with its logs."""
-        for block, header in zip(logs, self._source.headers_of([it.number for it in logs]), strict=True):
+        for block, header in zip(logs, self._source.headers_of([log.number for log in logs]), strict=True):
             block.time = header.block.time
         expected, stored = _named(self._extraction.rows(logs)), _named(self._stored(first, last))
         missing, stale = expected - stored, stored - expected
@@ -106,19 +106,19 @@ class Verifier:
 
     def _stored(self, first: int, last: int) -> dict[Table, list[Row]]:
         """Read the rows of a range."""
-        found = {}
+        stored = {}
         with snapshot(self._engine) as connection:
             for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log):
                 of_range = (table.c.chain_id == self._chain_id) & table.c.block_number.between(first, last)
-                found[table] = [tuple(row) for row in connection.execute(select(table).where(of_range))]
-        return found
+                stored[table] = [tuple(row) for row in connection.execute(select(table).where(of_range))]
+        return stored
 
 
 def _named(rows: Mapping[Table, Sequence[Row]]) -> Counter[tuple[str, Row]]:
     """Return rows with the names of their tables, and how often each occurs."""
-    return Counter((table.name, tuple(row)) for table, found in rows.items() for row in found)
+    return Counter((table.name, tuple(row)) for table, rows_of in rows.items() for row in rows_of)
 
 
 def _places(rows: Counter[tuple[str, Row]]) -> tuple[str, ...]:
     """Return the places of rows, for people."""
-    return tuple(f"{name} block {row[1]} log {row[2]}" for name, row in sorted(rows, key=lambda it: it[1][1:3]))
+    return tuple(f"{name} block {row[1]} log {row[2]}" for name, row in sorted(rows, key=lambda row: row[1][1:3]))

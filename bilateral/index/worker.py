@@ -106,11 +106,13 @@ class Worker:
         registries = registries_of(deployments)
         may_add = settings.adds_registries
         added = set() if begun is None else added_registries(engine, self.chain_id, registries, may_add=may_add)
-        sources = [Source(it, list(registries), wait=lambda seconds: not stop.wait(seconds)) for it in endpoints]
+        sources = [
+            Source(endpoint, list(registries), wait=lambda seconds: not stop.wait(seconds)) for endpoint in endpoints
+        ]
         self._pool = Pool(self.chain_id, sources, self._report_problem)
         first = settings.from_block
         if first is None:
-            first = min(it.first_block for it in deployments) or first_block_of(self._pool, deployments)
+            first = min(deployment.first_block for deployment in deployments) or first_block_of(self._pool, deployments)
         self._stop = stop
         self._max_wait = max_wait
         self._poll_seconds = poll_seconds
@@ -182,8 +184,8 @@ class Worker:
         Raises:
             EarlierRegistryError: Some may have earlier events, which are not to be left out.
         """
-        theirs = [it for it in deployments if not registries_of([it]).keys().isdisjoint(added)]
-        first = min(it.first_block or first_block_of(self._pool, [it]) for it in theirs)
+        theirs = [deployment for deployment in deployments if not registries_of([deployment]).keys().isdisjoint(added)]
+        first = min(deployment.first_block or first_block_of(self._pool, [deployment]) for deployment in theirs)
         if first < begun and not is_cut:
             raise EarlierRegistryError(self.chain_id, first, begun)
         names = ",".join(sorted(added))
@@ -276,7 +278,7 @@ def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, 
         )
     packaged = [packaged_deployment(chain_id, origin) for origin in Origin]
     named = (*settings.deployments, *(book[chain_id] for book in settings.books))
-    deployments = named or tuple(it for it in packaged if it is not None)
+    deployments = named or tuple(deployment for deployment in packaged if deployment is not None)
     if not deployments:
         raise UnknownDeploymentError(chain_id)
     for deployment in deployments:
@@ -315,7 +317,7 @@ def first_block_of(pool: Pool, deployments: Sequence[Deployment]) -> int:
             _LOGGER.warning("endpoint=%s first_block=0 problem=%r", source.name, str(problem))
     if is_known:
         return 0
-    missing = next((it for it in problems if isinstance(it, UnexpectedAnswerError)), None)
+    missing = next((problem for problem in problems if isinstance(problem, UnexpectedAnswerError)), None)
     if missing is not None:
         raise missing
     raise NoEndpointError(pool.chain_id, "; ".join(map(str, problems)))
@@ -348,7 +350,7 @@ def _chain_id(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]) 
     Raises:
         NoEndpointError: None is of the deployments' chain, and one that fails may be.
     """
-    wanted = {it.chain_id for it in deployments}
+    wanted = {deployment.chain_id for deployment in deployments}
     problems: list[str] = []
     others: dict[str, int] = {}
     for endpoint in endpoints:
@@ -362,4 +364,4 @@ def _chain_id(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]) 
         others[endpoint.name] = chain_id
     if others and not problems:
         return next(iter(others.values()))
-    raise NoEndpointError(None, "; ".join((*problems, *(f"{name}: chain {it}" for name, it in others.items()))))
+    raise NoEndpointError(None, "; ".join((*problems, *(f"{name}: chain {number}" for name, number in others.items()))))

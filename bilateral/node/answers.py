@@ -78,9 +78,9 @@ def revert_of(error: NodeError) -> ContractRevertError | None:
     Args:
         error: The node's error.
     """
-    found = _revert_data(error.data)
-    if found is not None:
-        return decode_revert(found)
+    revert_data = _revert_data(error.data)
+    if revert_data is not None:
+        return decode_revert(revert_data)
     if error.code == _REVERT_CODE or "revert" in error.node_message.lower():
         return decode_revert(b"")
     return None
@@ -89,7 +89,9 @@ def revert_of(error: NodeError) -> ContractRevertError | None:
 def _revert_data(reported: object) -> bytes | None:
     """Find a revert's data in the data of an error: bare, after a word, or within an object."""
     if isinstance(reported, dict):
-        return next((found for name in ("data", "result") if (found := _revert_data(reported.get(name)))), None)
+        return next(
+            (revert_data for name in ("data", "result") if (revert_data := _revert_data(reported.get(name)))), None
+        )
     if not isinstance(reported, str):
         return None
     text = reported.removeprefix("Reverted ").strip()

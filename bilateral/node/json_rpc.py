@@ -146,32 +146,32 @@ class JsonRpc:
             NodeUnreachableError: As for `request`.
             NodeTimeoutError: As for `request`.
         """
-        found: list[Any] = []
-        while len(found) < len(requests):
-            part = requests[len(found) : len(found) + self.batch_sizes[0]]
+        reply: list[Any] = []
+        while len(reply) < len(requests):
+            part = requests[len(reply) : len(reply) + self.batch_sizes[0]]
             if len(part) > 1:
                 answers = yield from self._batch(part)
                 if answers is None:
                     self.batch_sizes.pop(0)
                 else:
-                    found += answers
+                    reply += answers
                 continue
             try:
-                found.append((yield from self.request(part[0].method, part[0].parameters)))
+                reply.append((yield from self.request(part[0].method, part[0].parameters)))
             except (NodeError, MalformedNodeAnswerError) as error:
-                found.append(error)
-        return found
+                reply.append(error)
+        return reply
 
     def _batch(self, requests: Sequence[Rpc]) -> Exchange[list[Any] | None]:
         """Send one batch. Return None if the node refuses batches of this size."""
         ids = [next(self._ids) for _ in requests]
         body = _encode(
             [
-                {"jsonrpc": "2.0", "id": id_, "method": it.method, "params": list(it.parameters)}
-                for id_, it in zip(ids, requests, strict=True)
+                {"jsonrpc": "2.0", "id": id_, "method": request.method, "params": list(request.parameters)}
+                for id_, request in zip(ids, requests, strict=True)
             ]
         )
-        is_repeatable = all(it.method in REPEATABLE for it in requests)
+        is_repeatable = all(request.method in REPEATABLE for request in requests)
         reply = yield from self._post("a batch", body, is_repeatable=is_repeatable)
         if reply.status in _TEMPORARY_GATEWAYS:
             _require_status("a batch", reply, is_read=False)
@@ -181,14 +181,16 @@ class JsonRpc:
             return None
         if reply.status != HTTPStatus.OK or not isinstance(answers, list):
             return None
-        by_id = {it["id"]: it for it in answers if isinstance(it, dict) and type(it.get("id")) is int}
-        found: list[Any] = []
+        by_id = {
+            answer["id"]: answer for answer in answers if isinstance(answer, dict) and type(answer.get("id")) is int
+        }
+        values: list[Any] = []
         for id_, request in zip(ids, requests, strict=True):
             try:
-                found.append(result_of(request.method, by_id.get(id_), id_))
+                values.append(result_of(request.method, by_id.get(id_), id_))
             except (NodeError, MalformedNodeAnswerError) as error:
-                found.append((yield from self._again(request, error)))
-        return found
+                values.append((yield from self._again(request, error)))
+        return values
 
     def _again(self, request: Rpc, error: BilateralError) -> Exchange[Any]:
         """Send a request of a batch alone if it met a rate limit, or had no answer. Return its result or its error."""
@@ -296,8 +298,8 @@ def _require_status(method: str, reply: Reply, *, is_read: bool) -> None:
     """
     if reply.status == HTTPStatus.OK:
         return
-    found = _error_in(reply.body)
-    if found is not None:
+    error = _error_in(reply.body)
+    if error is not None:
         result_of(method, json.loads(reply.body))
     if is_read and reply.status in _TOO_LARGE:
         raise NodeError(method, None, f"HTTP status {reply.status}")

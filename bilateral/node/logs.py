@@ -117,7 +117,7 @@ def read_logs(
         MalformedNodeAnswerError: The answer is not logs of this filter and range.
     """
     limit = RangeLimit() if limit is None else limit
-    found: list[RawLog] = []
+    logs: list[RawLog] = []
     start = first
     while start <= last:
         end = last if limit.span is None else min(last, start + limit.span - 1)
@@ -128,11 +128,11 @@ def read_logs(
                 raise
         else:
             limit.accepted()
-            found += part
+            logs += part
             start = end + 1
             if any(map(is_last, part)):
                 break
-    return found
+    return logs
 
 
 def read_answer(wanted: LogFilter, first: int, last: int, answer: Any) -> list[RawLog]:
@@ -164,6 +164,6 @@ def _matches(topics: tuple[bytes, ...], wanted: Sequence[Topic]) -> bool:
         if topic is None:
             continue
         allowed = [topic] if isinstance(topic, str) else topic
-        if position >= len(topics) or "0x" + topics[position].hex() not in [each.lower() for each in allowed]:
+        if position >= len(topics) or "0x" + topics[position].hex() not in [text.lower() for text in allowed]:
             return False
     return True

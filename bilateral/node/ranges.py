@@ -162,15 +162,15 @@ def _by_hint(text: str, first: int, last: int) -> Verdict | None:
     hint = _HINT.search(text)
     if hint is None:
         return None
-    start, end = (int(it, 16 if it[:2] in ("0x", "0X") else 10) for it in hint.groups() if it)
+    start, end = (int(group, 16 if group[:2] in ("0x", "0X") else 10) for group in hint.groups() if group)
     is_useful = first <= start <= end <= last and end - start < last - first
     return Verdict(Reaction.SPLIT, end - start + 1 if is_useful else None, limits_blocks=not _SIZE.search(text))
 
 
 def _by_number(text: str, asked: int) -> Verdict | None:
     """Return the verdict of a refusal that names a number of blocks."""
-    found = next(filter(None, (pattern.search(text) for pattern in _NUMBERS)), None)
-    if found is None:
+    match = next(filter(None, (pattern.search(text) for pattern in _NUMBERS)), None)
+    if match is None:
         return None
-    number = int(found[1].replace(",", "")) * (_THOUSAND if found[2] else 1)
+    number = int(match[1].replace(",", "")) * (_THOUSAND if match[2] else 1)
     return Verdict(Reaction.SPLIT, number if 0 < number < asked else None)

@@ -46,10 +46,10 @@ class Refusal(Enum):
             message: The error's message.
             code: The error's JSON-RPC code; None if it has none.
         """
-        said = message.lower()
-        found = next((refusal for refusal, words in _WORDS.items() if re.search(words, said)), cls.OTHER)
-        is_clear = found in (cls.HAS_IT, cls.PRICE_TOO_LOW_TO_REPLACE, cls.NONCE_USED)
-        return cls.UNCLEAR if code in _UNCLEAR_CODES and not is_clear else found
+        text = message.lower()
+        refusals = next((refusal for refusal, words in _WORDS.items() if re.search(words, text)), cls.OTHER)
+        is_clear = refusals in (cls.HAS_IT, cls.PRICE_TOO_LOW_TO_REPLACE, cls.NONCE_USED)
+        return cls.UNCLEAR if code in _UNCLEAR_CODES and not is_clear else refusals
 
 
 _WORDS: Final = {
@@ -79,9 +79,9 @@ def is_temporary(message: str, code: int | None = None, status: int | None = Non
         code: The error's JSON-RPC code; None if it has none.
         status: The HTTP status; None if unknown.
     """
-    said = message.lower()
-    if _RESULTS.search(said):
+    text = message.lower()
+    if _RESULTS.search(text):
         return False
     if status in _TEMPORARY_STATUSES or code in _RATE_LIMIT_CODES:
         return True
-    return bool(_RATE_LIMIT_WORDS.search(said))
+    return bool(_RATE_LIMIT_WORDS.search(text))

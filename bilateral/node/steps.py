@@ -132,18 +132,18 @@ def advance(operation: Operation[Any], answer: Any) -> Step:
 
 def _answers_of(steps: dict[int, Step]) -> Operation[dict[int, Any]]:
     """Perform one step of each operation: all requests as one batch, everything else in order."""
-    found = yield from _ask({number: step for number, step in steps.items() if isinstance(step, (Rpc, Batch))})
+    results = yield from _ask({number: step for number, step in steps.items() if isinstance(step, (Rpc, Batch))})
     pauses = {number: step.seconds for number, step in steps.items() if isinstance(step, Pause)}
     if pauses:
         yield Pause(max(pauses.values()))
-        found |= dict.fromkeys(pauses)
+        results |= dict.fromkeys(pauses)
     for number, step in steps.items():
         if isinstance(step, (Blocking, Exclusive)):
             try:
-                found[number] = yield step
+                results[number] = yield step
             except Exception as error:  # noqa: BLE001  # the operation decides about it
-                found[number] = Failure(error)
-    return found
+                results[number] = Failure(error)
+    return results
 
 
 def _ask(steps: dict[int, Rpc | Batch]) -> Operation[dict[int, Any]]:
@@ -162,12 +162,12 @@ def _ask(steps: dict[int, Rpc | Batch]) -> Operation[dict[int, Any]]:
     if not requests:
         return {}
     try:
-        found = yield Batch(tuple(requests))
+        replies = yield Batch(tuple(requests))
     except Exception as error:  # noqa: BLE001  # each operation decides about it
         return dict.fromkeys(steps, Failure(error))
     answers: dict[int, Any] = {}
     for number, step in steps.items():
-        items = [found[place] for place in wanted[number]]
+        items = [replies[place] for place in wanted[number]]
         if isinstance(step, Batch):
             answers[number] = items
         else:

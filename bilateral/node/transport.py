@@ -99,13 +99,13 @@ class Transport:
         """
         if self._provider is None:
             return self._run(self._rpc.batch(requests))
-        found: list[Any] = []
+        results: list[Any] = []
         for request in requests:
             try:
-                found.append(self.request(request.method, request.parameters))
+                results.append(self.request(request.method, request.parameters))
             except (NodeError, MalformedNodeAnswerError) as error:
-                found.append(error)
-        return found
+                results.append(error)
+        return results
 
     def close(self) -> None:
         """Close the connections. A provider stays open."""
@@ -154,13 +154,13 @@ class AsyncTransport:
         """Send several requests at once. See `Transport.batch`."""
         if self._provider is None:
             return await self._run(self._rpc.batch(requests))
-        found: list[Any] = []
+        results: list[Any] = []
         for request in requests:
             try:
-                found.append(await self.request(request.method, request.parameters))
+                results.append(await self.request(request.method, request.parameters))
             except (NodeError, MalformedNodeAnswerError) as error:
-                found.append(error)
-        return found
+                results.append(error)
+        return results
 
     async def close(self) -> None:
         """Close the connections. A provider stays open."""

@@ -91,5 +91,5 @@ def account(connection: Connection, address: str, chain_ids: tuple[int, ...]) ->
 def _agent(address: str, chain_id: int, registry: str, agent_id: int, *roles: Any) -> AccountAgent:
     """Return a row as an account's agent."""
     names = (f"{chain_id}:{agent_id}", f"eip155:{chain_id}:{registry}#{agent_id}")
-    owner, wallet, primary = (it == address for it in roles)
+    owner, wallet, primary = (role == address for role in roles)
     return AccountAgent(*names, owner, wallet, primary)

@@ -116,6 +116,6 @@ def _summaries(columns: Columns, registries: int) -> Select[Any]:
 def _listed(query: Select[Any], names: Sequence[str], order: Sequence[str]) -> ScalarSelect[Any]:
     """Return the rows of a query as one list of lists, in an order of columns; those with a minus sign downwards."""
     rows = query.subquery()
-    by = [rows.c[it[1:]].desc() if it.startswith("-") else rows.c[it] for it in order]
+    by = [rows.c[name[1:]].desc() if name.startswith("-") else rows.c[name] for name in order]
     item = func.json_build_array(*(rows.c[name] for name in names))
     return select(func.json_agg(aggregate_order_by(item, *by))).scalar_subquery()

@@ -244,7 +244,7 @@ def _registration(
     state, integrity, reason, checked_at, is_confirmed, *texts, active, x402_support = file
     values: tuple[Any, ...] = (
         *(state, integrity, reason, checked_at, bool(is_confirmed), *texts),
-        *(None if it is None else bool(it) for it in (active, x402_support)),
+        *(None if flag is None else bool(flag) for flag in (active, x402_support)),
         *(services, capabilities),
     )
     return Registration(*values)
@@ -382,16 +382,21 @@ def _all_parameters(key: AgentKey) -> dict[str, Any]:
 def _agent(key: AgentKey, row: Sequence[Any], newest: tuple[Feedback, ...]) -> Agent:
     """Return an agent by its row of `agent_statement`."""
     own, file = row[: len(_COLUMNS)], row[len(_COLUMNS) : -4]
-    services, capabilities, entries, rated = ((it or ()) for it in row[-4:])
+    services, capabilities, entries, rated = ((part or ()) for part in row[-4:])
     values: tuple[Any, ...] = (
         *(key.id, key.global_id, key.chain_id, key.identity_registry, key.agent_id),
         *own,
         None
         if file[0] is None
-        else _registration(file, tuple(Service(*it) for it in services), tuple(Capability(*it) for it in capabilities)),
+        else _registration(
+            file,
+            tuple(Service(*service) for service in services),
+            tuple(Capability(*capability) for capability in capabilities),
+        ),
         tuple(AgentMetadata(name, f"0x{value}", size) for name, value, size in entries),
         tuple(
-            RatingSummary(*it[:5], *(None if figure is None else float(figure) for figure in it[5:])) for it in rated
+            RatingSummary(*summary[:5], *(None if figure is None else float(figure) for figure in summary[5:]))
+            for summary in rated
         ),
         newest,
     )

@@ -43,12 +43,12 @@ def _newest(*names: str) -> Prepared:
     Args:
         *names: The columns with which the answer has to agree, beside those that name the feedback.
     """
-    it = schema.EVENT_TABLES[ResponseAppended].c
+    columns = schema.EVENT_TABLES[ResponseAppended].c
     known = ("chain_id", "registry", "agent_id", "client_address", "feedback_index", *names)
-    query = select(it.responder, it.response_uri, it.block_time, it.block_number, it.log_index).where(
-        *(it[name] == bindparam(name, type_=it[name].type) for name in known)
-    )
-    return Prepared(query.order_by(it.block_number.desc(), it.log_index.desc()).limit(1))
+    query = select(
+        columns.responder, columns.response_uri, columns.block_time, columns.block_number, columns.log_index
+    ).where(*(columns[name] == bindparam(name, type_=columns[name].type) for name in known))
+    return Prepared(query.order_by(columns.block_number.desc(), columns.log_index.desc()).limit(1))
 
 
 _BY: Final = _newest("responder")
@@ -56,27 +56,27 @@ _BY_ANYBODY: Final = _newest()
 
 
 def answers_to(
-    connection: Connection, chain_id: int, given: Iterable[Feedback], of_agent: Collection[str]
+    connection: Connection, chain_id: int, entries: Iterable[Feedback], of_agent: Collection[str]
 ) -> tuple[Answer | None, ...]:
     """Return the answer to each of some feedback; None for one without.
 
     Args:
         connection: The database.
         chain_id: The chain of the feedback.
-        given: The feedback.
+        entries: The feedback.
         of_agent: The agent's owner and wallet.
     """
-    found = []
-    for it in given:
+    answered = []
+    for entry in entries:
         values = {
             "chain_id": chain_id,
-            "registry": it.registry,
-            "agent_id": it.agent_id,
-            "client_address": it.client,
-            "feedback_index": it.feedback_index,
+            "registry": entry.registry,
+            "agent_id": entry.agent_id,
+            "client_address": entry.client,
+            "feedback_index": entry.feedback_index,
         }
         own = (_BY.first(connection, {**values, "responder": account}) for account in of_agent)
         by_agent = max((row for row in own if row is not None), key=itemgetter(3, 4), default=None)
         row = by_agent or _BY_ANYBODY.first(connection, values)
-        found.append(None if row is None else Answer(row[0], by_agent is not None, *row[1:3]))
-    return tuple(found)
+        answered.append(None if row is None else Answer(row[0], by_agent is not None, *row[1:3]))
+    return tuple(answered)

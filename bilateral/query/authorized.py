@@ -85,16 +85,18 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
         InvalidArgumentError: The limit is out of range.
     """
     require_limit(limit)
-    it, kind = _TABLE.c, f"authorized feedback of {key.global_id}"
-    of_agent = and_(it.chain_id == key.chain_id, it.registry.in_(key.registries), it.agent_id == key.agent_id)
+    columns, kind = _TABLE.c, f"authorized feedback of {key.global_id}"
+    of_agent = and_(
+        columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id
+    )
     statement = _selection().where(of_agent)
     if client is not None:
-        statement = statement.where(it.client_address == client)
+        statement = statement.where(columns.client_address == client)
     if tag is not None:
-        statement = statement.where(it.tag1.in_(_tags_named(connection, of_agent, tag)))
+        statement = statement.where(columns.tag1.in_(_tags_named(connection, of_agent, tag)))
     if clients is not None:
-        statement = statement.where(it.client_address.in_(clients))
-    place = (it.block_number, it.log_index)
+        statement = statement.where(columns.client_address.in_(clients))
+    place = (columns.block_number, columns.log_index)
     return newest_page(connection, statement, place, _feedback, kind=kind, limit=limit, cursor=cursor)
 
 
@@ -109,9 +111,9 @@ def authorized_feedback_by(
         client: The account, in checksum form.
         limit: The largest number of entries.
     """
-    it = _TABLE.c
-    query = _selection().where(it.chain_id == chain_id, it.client_address == client)
-    rows = connection.execute(query.order_by(it.block_number.desc(), it.log_index.desc()).limit(limit))
+    columns = _TABLE.c
+    query = _selection().where(columns.chain_id == chain_id, columns.client_address == client)
+    rows = connection.execute(query.order_by(columns.block_number.desc(), columns.log_index.desc()).limit(limit))
     return tuple(_feedback(row) for row in rows)
 
 
@@ -129,15 +131,30 @@ def _tags_named(connection: Connection, of_agent: ColumnElement[bool], tag: str)
     tag1, start = _TABLE.c.tag1, exact.encode()
     is_alike = tag1.between(start.ljust(_TAG_BYTES, b"\0"), start.ljust(_TAG_BYTES, b"\xff"))
     used = select(tag1).distinct().where(of_agent, is_alike).order_by(tag1).limit(_MOST_TAGS)
-    return [each for each in connection.execute(used).scalars() if padded_text(each) == tag]
+    return [value for value in connection.execute(used).scalars() if padded_text(value) == tag]
 
 
 def _selection() -> Select[Any]:
     """Return the statement for authorised feedback."""
-    it = _TABLE.c
+    columns = _TABLE.c
     return select(
-        *(it.chain_id, it.agent_id, it.registry, it.client_address, it.score, it.tag1, it.tag2),
-        *(it.file_uri, it.file_hash, it.block_number, it.log_index, it.block_time, it.transaction_hash),
+        *(
+            columns.chain_id,
+            columns.agent_id,
+            columns.registry,
+            columns.client_address,
+            columns.score,
+            columns.tag1,
+            columns.tag2,
+        ),
+        *(
+            columns.file_uri,
+            columns.file_hash,
+            columns.block_number,
+            columns.log_index,
+            columns.block_time,
+            columns.transaction_hash,
+        ),
     )
 
 

@@ -53,9 +53,9 @@ def changes_of(connection: Connection, key: AgentKey, limit: int = 20) -> tuple[
         key: The agent.
         limit: The largest number of changes of each kind.
     """
-    moved, changed, updated = (schema.EVENT_TABLES[it].c for it in (Transfer, URIUpdated, AgentUpdated))
+    moved, changed, updated = (schema.EVENT_TABLES[event].c for event in (Transfer, URIUpdated, AgentUpdated))
     metadata = schema.EVENT_TABLES[MetadataSet].c
-    found = [
+    changes = [
         *(_transfer(*row) for row in _newest(connection, key, limit, moved, moved.from_address, moved.to_address)),
         *(_wallet(*row) for row in _newest(connection, key, limit, metadata, metadata.metadata_value)),
         *(
@@ -69,17 +69,17 @@ def changes_of(connection: Connection, key: AgentKey, limit: int = 20) -> tuple[
             )
         ),
     ]
-    return tuple(sorted(found, key=lambda it: (it.block, it.log_index), reverse=True))
+    return tuple(sorted(changes, key=lambda change: (change.block, change.log_index), reverse=True))
 
 
-def _newest(connection: Connection, key: AgentKey, limit: int, it: Any, *columns: Any) -> list[tuple[Any, ...]]:
+def _newest(connection: Connection, key: AgentKey, limit: int, events: Any, *columns: Any) -> list[tuple[Any, ...]]:
     """Return the newest events of an agent in a table: some columns, and the place of each."""
-    query = select(*columns, it.block_number, it.log_index, it.block_time, it.transaction_hash).where(
-        it.chain_id == key.chain_id, it.registry == key.identity_registry, it.agent_id == key.agent_id
+    query = select(*columns, events.block_number, events.log_index, events.block_time, events.transaction_hash).where(
+        events.chain_id == key.chain_id, events.registry == key.identity_registry, events.agent_id == key.agent_id
     )
-    if "metadata_key" in it:
-        query = query.where(it.metadata_key == _WALLET)
-    rows = connection.execute(query.order_by(*newest_first(it)).limit(limit))
+    if "metadata_key" in events:
+        query = query.where(events.metadata_key == _WALLET)
+    rows = connection.execute(query.order_by(*newest_first(events)).limit(limit))
     return [(*row[:-1], f"0x{row[-1].hex()}") for row in rows]
 
 

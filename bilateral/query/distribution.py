@@ -34,7 +34,7 @@ def distribution(connection: Connection, key: AgentKey, summary: RatingSummary) 
         summary: One of the agent's summaries; its tag must have a scale.
     """
     columns = schema.counterpart.c
-    it = (
+    tally = (
         select(columns.share_sum, columns.count)
         .where(
             columns.chain_id == key.chain_id,
@@ -48,7 +48,7 @@ def distribution(connection: Connection, key: AgentKey, summary: RatingSummary) 
         .subquery()
         .c
     )
-    tenth = it.share_sum * TENTHS / (it.count * SHARES)
+    tenth = tally.share_sum * TENTHS / (tally.count * SHARES)
     if connection.dialect.name == "postgresql":
         tenth = func.floor(tenth)
     tenth = tenth.label("tenth")

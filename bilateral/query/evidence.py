@@ -49,16 +49,16 @@ def feedback_behind(  # noqa: PLR0913  # one a filter
         InvalidArgumentError: The limit is out of range.
     """
     require_limit(limit)
-    given = VIEW.c
-    wanted = [given.chain_id == key.chain_id, given.registry.in_(key.registries), given.agent_id == key.agent_id]
+    columns = VIEW.c
+    wanted = [columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id]
     if tag is not None:
-        wanted.append(given.tag1 == tag)
+        wanted.append(columns.tag1 == tag)
     if clients is not None:
-        wanted.append(given.client_address.in_(clients))
+        wanted.append(columns.client_address.in_(clients))
     if payment is not None:
         wanted.append(_claims(key, payment))
     kind = f"feedback behind a figure of {key.global_id}"
-    place = (given.block_number, given.log_index)
+    place = (columns.block_number, columns.log_index)
     statement = SELECTION.where(*wanted)
     return newest_page(connection, statement, place, feedback_of_row, kind=kind, limit=limit, cursor=cursor)
 
@@ -70,10 +70,12 @@ def speakers(connection: Connection, key: AgentKey) -> tuple[str, ...]:
         connection: The database.
         key: The agent.
     """
-    it, chosen = agent.c, primary_agent.c
+    columns, chosen = agent.c, primary_agent.c
     row = connection.execute(
-        select(it.owner, it.wallet).where(
-            it.chain_id == key.chain_id, it.identity_registry == key.identity_registry, it.agent_id == key.agent_id
+        select(columns.owner, columns.wallet).where(
+            columns.chain_id == key.chain_id,
+            columns.identity_registry == key.identity_registry,
+            columns.agent_id == key.agent_id,
         )
     ).first()
     accounts = sorted({account for account in row or () if account is not None})
@@ -91,12 +93,12 @@ def _claims(key: AgentKey, payment: Payment) -> ColumnElement[bool]:
     claim: Any = payment_claim.c
     wanted = [claim[name] == VIEW.c[name] for name in _PLACE]
     if payment is Payment.MATCHING:
-        it = agent.c
+        columns = agent.c
         is_payee = exists().where(
-            it.chain_id == key.chain_id,
-            it.identity_registry == key.identity_registry,
-            it.agent_id == key.agent_id,
-            or_(it.owner == claim.payee, it.wallet == claim.payee),
+            columns.chain_id == key.chain_id,
+            columns.identity_registry == key.identity_registry,
+            columns.agent_id == key.agent_id,
+            or_(columns.owner == claim.payee, columns.wallet == claim.payee),
         )
         wanted += [claim.is_bound, claim.payer == claim.account, is_payee.correlate(payment_claim)]
     return exists().where(*wanted).correlate(VIEW)

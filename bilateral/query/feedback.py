@@ -27,7 +27,7 @@ _RESPONSE: Final = schema.EVENT_TABLES[ResponseAppended]
 
 VIEW: Final = table(
     "feedback",
-    *(column(it.name, it.type) for it in _GIVEN.c),
+    *(column(field.name, field.type) for field in _GIVEN.c),
     column("revoked_block", BigInteger),
     column("is_revoked", Boolean),
 )
@@ -149,14 +149,14 @@ _ANY: Final = FeedbackFilter()
 
 def _selection() -> Select[Any]:
     """Return the statement for feedback with its file."""
-    given, read = VIEW.c, files.feedback_file
+    columns, read = VIEW.c, files.feedback_file
     # The view `referenced_file` would do, but SQLite reads all of it before it joins it.
-    place = [_REFERENCE.c[name] == given[name] for name in ("chain_id", "block_number", "log_index")]
+    place = [_REFERENCE.c[name] == columns[name] for name in ("chain_id", "block_number", "log_index")]
     return select(
-        *(given[name] for name in ("chain_id", "agent_id", "registry", "client_address", "feedback_index")),
-        *(given[name] for name in ("value", "value_decimals", "tag1", "tag2", "endpoint", "feedback_uri")),
-        *(given[name] for name in ("feedback_hash", "is_revoked", "revoked_block", "block_number", "log_index")),
-        *(given.block_time, given.transaction_hash, FILE.c.state, FILE.c.integrity, FILE.c.reason),
+        *(columns[name] for name in ("chain_id", "agent_id", "registry", "client_address", "feedback_index")),
+        *(columns[name] for name in ("value", "value_decimals", "tag1", "tag2", "endpoint", "feedback_uri")),
+        *(columns[name] for name in ("feedback_hash", "is_revoked", "revoked_block", "block_number", "log_index")),
+        *(columns.block_time, columns.transaction_hash, FILE.c.state, FILE.c.integrity, FILE.c.reason),
         *(read.c[name] for name in _FILE_FIELDS),
     ).select_from(
         VIEW.outerjoin(_REFERENCE, and_(*place))
@@ -203,7 +203,7 @@ def feedback_of(
     """
     # One statement a registry: each ends after a page, by the index of the agent's feedback. With IN none would.
     registries = key.reputations or key.registries
-    parameters = [{"chain": key.chain_id, "agent": key.agent_id, "registry": it} for it in registries]
+    parameters = [{"chain": key.chain_id, "agent": key.agent_id, "registry": registry} for registry in registries]
     return _page(connection, _OF_AGENT, parameters, wanted, limit, cursor, f"feedback of {key.global_id}")
 
 
@@ -255,15 +255,15 @@ def _page(  # noqa: PLR0913, PLR0917  # one a filter
         last = dict(zip(("last_block", "last_index"), decode_cursor(kind, cursor, int, int), strict=True))
     listed = _listed(statement, tuple(filters), is_first=cursor is None, include_revoked=wanted.include_revoked)
     rows: list[tuple[Any, ...]] = []
-    for it in parameters:
-        rows += listed.all(connection, {**it, **filters, **last, "limit": limit + 1})
+    for parameter in parameters:
+        rows += listed.all(connection, {**parameter, **filters, **last, "limit": limit + 1})
     rows.sort(key=itemgetter(*_PLACE), reverse=True)
     return page_of(
-        rows[: limit + 1], limit, feedback_of_row, lambda row: encode_cursor(kind, *(row[it] for it in _PLACE))
+        rows[: limit + 1], limit, feedback_of_row, lambda row: encode_cursor(kind, *(row[place] for place in _PLACE))
     )
 
 
-_PLACE: Final = tuple([column.name for column in SELECTION.selected_columns].index(it.name) for it in _ORDER)
+_PLACE: Final = tuple([column.name for column in SELECTION.selected_columns].index(part.name) for part in _ORDER)
 """The places of block and log index in a row of `SELECTION`."""
 
 _FILTERED: Final = {"tag1": VIEW.c.tag1, "tag2": VIEW.c.tag2, "client": VIEW.c.client_address}
@@ -293,12 +293,12 @@ def feedback(connection: Connection, key: AgentKey, client: str, feedback_index:
     Returns:
         The feedback, the newest first.
     """
-    given = VIEW.c
+    columns = VIEW.c
     statement = SELECTION.where(
-        *(given.chain_id == key.chain_id, given.registry.in_(key.registries), given.agent_id == key.agent_id),
-        *(given.client_address == client, given.feedback_index == feedback_index),
+        *(columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id),
+        *(columns.client_address == client, columns.feedback_index == feedback_index),
     )
-    rows = connection.execute(statement.order_by(*(it.desc() for it in _ORDER)).limit(100))
+    rows = connection.execute(statement.order_by(*(column.desc() for column in _ORDER)).limit(100))
     return tuple(feedback_of_row(row) for row in rows)
 
 
@@ -375,16 +375,23 @@ def responses_of(  # noqa: PLR0913  # one a filter
         InvalidArgumentError: The limit is out of range.
     """
     require_limit(limit)
-    it, kind = _RESPONSE.c, f"responses of {key.global_id}"
+    columns, kind = _RESPONSE.c, f"responses of {key.global_id}"
     statement = select(
-        *(it.client_address, it.feedback_index, it.registry, it.responder, it.response_uri, it.response_hash),
-        *(it.block_number, it.log_index, it.block_time, it.transaction_hash),
-    ).where(it.chain_id == key.chain_id, it.registry.in_(key.registries), it.agent_id == key.agent_id)
+        *(
+            columns.client_address,
+            columns.feedback_index,
+            columns.registry,
+            columns.responder,
+            columns.response_uri,
+            columns.response_hash,
+        ),
+        *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
+    ).where(columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id)
     if client is not None:
-        statement = statement.where(it.client_address == client)
+        statement = statement.where(columns.client_address == client)
     if feedback_index is not None:
-        statement = statement.where(it.feedback_index == feedback_index)
-    order = (it.block_number, it.log_index)
+        statement = statement.where(columns.feedback_index == feedback_index)
+    order = (columns.block_number, columns.log_index)
     agent = key.id
 
     def convert(row: Row[*tuple[Any, ...]]) -> Response:

@@ -145,7 +145,7 @@ def analysis_run(connection: Connection, chain_id: int, identity: str) -> Analys
         chain_id: The chain.
         identity: The identity registry.
     """
-    made, marked, found = schema.analysis, schema.suspicion, schema.finding
+    made, marked, finding = schema.analysis, schema.suspicion, schema.finding
     row = connection.execute(
         select(
             *(made.c[name] for name in ("chain_id", "identity_registry", "block_number", "made_at")),
@@ -155,8 +155,8 @@ def analysis_run(connection: Connection, chain_id: int, identity: str) -> Analys
     if row is None:
         return None
     flagged = select(func.count()).where(*_of(marked, chain_id, identity), marked.c.is_flagged.is_(True))
-    findings = select(func.count()).where(*_of(found, chain_id, identity))
-    return AnalysisRun(*row, *(connection.execute(it).scalar_one() for it in (flagged, findings)))
+    findings = select(func.count()).where(*_of(finding, chain_id, identity))
+    return AnalysisRun(*row, *(connection.execute(counting).scalar_one() for counting in (flagged, findings)))
 
 
 def findings(
@@ -170,8 +170,8 @@ def findings(
         identity: The identity registry.
         finding_id: Only this one.
     """
-    it = schema.finding
-    wanted = [] if finding_id is None else [it.c.finding_id == finding_id]
+    finding = schema.finding
+    wanted = [] if finding_id is None else [finding.c.finding_id == finding_id]
     return _findings(connection, chain_id, identity, wanted)
 
 
@@ -196,35 +196,42 @@ def findings_about(
     if not parts:
         return ()
     wanted = [schema.finding.c.finding_id.in_(sorted(parts))]
-    return tuple((it, parts[it.id]) for it in _findings(connection, chain_id, identity, wanted))
+    return tuple((finding, parts[finding.id]) for finding in _findings(connection, chain_id, identity, wanted))
 
 
 def members(connection: Connection, chain_id: int, identity: str, finding_id: str) -> tuple[Member, ...]:
     """Return the accounts of a finding: the first 200."""
-    it = schema.finding_member
-    query = select(it.c.account, it.c.part).where(*_of(it, chain_id, identity), it.c.finding_id == finding_id)
-    rows = connection.execute(query.order_by(it.c.part, it.c.account).limit(MAX_MEMBERS))
+    member = schema.finding_member
+    query = select(member.c.account, member.c.part).where(
+        *_of(member, chain_id, identity), member.c.finding_id == finding_id
+    )
+    rows = connection.execute(query.order_by(member.c.part, member.c.account).limit(MAX_MEMBERS))
     return tuple(Member(*row) for row in rows)
 
 
 def evidence(connection: Connection, chain_id: int, identity: str, finding_id: str) -> tuple[EvidenceRow, ...]:
     """Return the events that a finding rests on: the first 200."""
-    it = schema.finding_row
-    query = select(it.c.table_name, it.c.block_number, it.c.log_index, it.c.transaction_hash)
-    query = query.where(*_of(it, chain_id, identity), it.c.finding_id == finding_id)
-    rows = connection.execute(query.order_by(it.c.position).limit(MAX_ROWS))
+    finding_rows = schema.finding_row
+    query = select(
+        finding_rows.c.table_name,
+        finding_rows.c.block_number,
+        finding_rows.c.log_index,
+        finding_rows.c.transaction_hash,
+    )
+    query = query.where(*_of(finding_rows, chain_id, identity), finding_rows.c.finding_id == finding_id)
+    rows = connection.execute(query.order_by(finding_rows.c.position).limit(MAX_ROWS))
     return tuple(EvidenceRow(*row[:3], None if row[3] is None else f"0x{row[3].hex()}") for row in rows)
 
 
 def clusters(connection: Connection, chain_id: int, identity: str) -> tuple[Cluster, ...]:
     """Return the clusters of accounts of an analysis, the most suspicious first: the first 100."""
-    it = schema.suspicion
-    flagged = func.sum(func.coalesce(it.c.is_flagged.cast(schema.analysis.c.trusted_accounts.type), 0))
+    suspicion = schema.suspicion
+    flagged = func.sum(func.coalesce(suspicion.c.is_flagged.cast(schema.analysis.c.trusted_accounts.type), 0))
     query = (
-        select(it.c.cluster, func.count(), flagged, func.max(it.c.suspicion))
-        .where(*_of(it, chain_id, identity), it.c.cluster.is_not(None))
-        .group_by(it.c.cluster)
-        .order_by(func.max(it.c.suspicion).desc(), it.c.cluster)
+        select(suspicion.c.cluster, func.count(), flagged, func.max(suspicion.c.suspicion))
+        .where(*_of(suspicion, chain_id, identity), suspicion.c.cluster.is_not(None))
+        .group_by(suspicion.c.cluster)
+        .order_by(func.max(suspicion.c.suspicion).desc(), suspicion.c.cluster)
         .limit(MAX_FINDINGS)
     )
     return tuple(
@@ -243,35 +250,39 @@ def trust_scores(
         identity: The identity registry.
         subjects: The agent's number, and its accounts.
     """
-    it = schema.trust_score
+    trust_score = schema.trust_score
     names = ("side", "score", "lower_bound", "raters", "effective", "status")
-    query = select(*(it.c[name] for name in names)).where(
-        *_of(it, chain_id, identity),
-        it.c.side.in_(["server", "client", "validator"]),
-        it.c.subject.in_(sorted(subjects)),
+    query = select(*(trust_score.c[name] for name in names)).where(
+        *_of(trust_score, chain_id, identity),
+        trust_score.c.side.in_(["server", "client", "validator"]),
+        trust_score.c.subject.in_(sorted(subjects)),
     )
-    return tuple(TrustScore(*row) for row in connection.execute(query.order_by(it.c.side)))
+    return tuple(TrustScore(*row) for row in connection.execute(query.order_by(trust_score.c.side)))
 
 
 def flagged_accounts(connection: Connection, chain_id: int, identity: str) -> frozenset[str]:
     """Return the accounts that an analysis flags: the first 5,000."""
-    it = schema.suspicion
-    query = select(it.c.account).where(*_of(it, chain_id, identity), it.c.is_flagged.is_(True)).limit(5_000)
+    suspicion = schema.suspicion
+    query = (
+        select(suspicion.c.account)
+        .where(*_of(suspicion, chain_id, identity), suspicion.c.is_flagged.is_(True))
+        .limit(5_000)
+    )
     return frozenset(connection.execute(query).scalars())
 
 
 def _findings(connection: Connection, chain_id: int, identity: str, wanted: list[Any]) -> tuple[Finding, ...]:
     """Return findings with the number of their members."""
-    it, member = schema.finding, schema.finding_member
+    finding, member = schema.finding, schema.finding_member
     count = (
         select(func.count())
-        .where(*_of(member, chain_id, identity), member.c.finding_id == it.c.finding_id)
-        .correlate(it)
+        .where(*_of(member, chain_id, identity), member.c.finding_id == finding.c.finding_id)
+        .correlate(finding)
         .scalar_subquery()
     )
     names = ("finding_id", "detector", "q_value", "strength", "statistic", "sentence")
-    query = select(*(it.c[name] for name in names), count).where(*_of(it, chain_id, identity), *wanted)
-    rows = connection.execute(query.order_by(it.c.strength.desc(), it.c.finding_id).limit(MAX_FINDINGS))
+    query = select(*(finding.c[name] for name in names), count).where(*_of(finding, chain_id, identity), *wanted)
+    rows = connection.execute(query.order_by(finding.c.strength.desc(), finding.c.finding_id).limit(MAX_FINDINGS))
     return tuple(Finding(*values) for values in map(tuple, rows))
 
 

@@ -1,4 +1,7 @@
-"""The same agent in other registries, as registration files say: a claim counts if both files name each other."""
+"""The same agent in other registries, as registration files say: a claim counts if both files name each other.
+
+Agents on Solana are known from files alone, so a claim to be one of them is never proven here.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import and_, exists, select
 
+from bilateral.caip import base58_text
+from bilateral.deployment_records import solana_book
 from bilateral.errors import MalformedIdentifierError
-from bilateral.identifiers import AccountId
+from bilateral.identifiers import AccountId, GlobalAgentId
 from bilateral.index.tables import files, schema
 from bilateral.index.tables.files import State
 from bilateral.index.tables.search import agent_file
@@ -45,6 +50,62 @@ class OtherIdentity:
     has_same_owner: bool
 
 
+@dataclass(frozen=True, slots=True)
+class SolanaIdentity:
+    """An agent on Solana that a registration file names as the same one. The index does not read that chain.
+
+    Attributes:
+        agent: The agent, `solana:…#…`.
+        network: The chain's name, `solana:mainnet`; the chain itself if it has none.
+        registry: The registry's name; its address if it has none.
+    """
+
+    agent: str
+    network: str
+    registry: str
+
+
+def solana_identities(connection: Connection, key: AgentKey) -> tuple[SolanaIdentity, ...]:
+    """Return the agents on Solana that an agent's file names as the same one: the first 20. They are claims.
+
+    Args:
+        connection: The database.
+        key: The agent.
+    """
+    claim = files.registration_claim.c
+    content = _content(key.chain_id, key.identity_registry, key.agent_id)
+    rows = connection.execute(
+        select(claim.agent_registry, claim.agent_id)
+        .where(claim.content_hash.in_(content), claim.agent_id.is_not(None), claim.agent_registry.like("solana:%"))
+        .order_by(claim.position)
+        .limit(_MOST)
+    ).all()
+    claimed = (solana_agent(registry, int(number)) for registry, number in rows)
+    return tuple(_on_solana(agent) for agent in dict.fromkeys(claimed) if agent is not None)
+
+
+def solana_agent(registry: str, number: int) -> GlobalAgentId | None:
+    """Return the agent on Solana that a row of `registration_claim` names; None if it is of another chain.
+
+    Args:
+        registry: The registry.
+        number: The number of the agent's address.
+    """
+    try:
+        account = AccountId.parse(registry)
+        return None if account.chain.is_evm else GlobalAgentId(account, base58_text(number.to_bytes(32)))
+    except (MalformedIdentifierError, OverflowError):
+        return None
+
+
+def _on_solana(agent: GlobalAgentId) -> SolanaIdentity:
+    """Return an agent with the names that the address book has."""
+    chain, program = str(agent.registry.chain), agent.registry.address
+    record = solana_book().get(chain)
+    names = {} if record is None else {address: name for name, address in record.registries.items()}
+    return SolanaIdentity(str(agent), chain if record is None else record.network, names.get(program, program))
+
+
 def other_identities(connection: Connection, key: AgentKey, owner: str) -> tuple[OtherIdentity, ...]:
     """Return the agents that an agent's file names as the same one: the first 20.
 
@@ -62,16 +123,18 @@ def other_identities(connection: Connection, key: AgentKey, owner: str) -> tuple
         .limit(_MOST)
     )
     own = f"eip155:{key.chain_id}:{key.identity_registry}"
-    found = []
+    identities = []
     for registry, agent_id in rows.all():
         try:
             account = AccountId.parse(registry)
+            if not account.chain.is_evm:
+                continue
             other = account.chain.evm_chain_id, account.address, int(agent_id)
         except MalformedIdentifierError:
             continue
         if other[0].bit_length() <= _CHAIN_BITS and other != (key.chain_id, key.identity_registry, key.agent_id):
-            found.append(_identity(connection, (own, key.agent_id), owner, *other))
-    return tuple(found)
+            identities.append(_identity(connection, (own, key.agent_id), owner, *other))
+    return tuple(identities)
 
 
 def _identity(  # noqa: PLR0913, PLR0917  # both agents

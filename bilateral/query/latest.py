@@ -61,12 +61,12 @@ def latest_ratings(connection: Connection, chain_id: int, limit: int = 12) -> tu
     ratings = _newest(
         limit, chain_id, _RATED, _RATED.client_id, _RATED.server_id, null(), _RATED.rating, literal(0)
     ).add_columns(literal(""))
-    found = [
+    parts = [
         *(("server", *row) for row in connection.execute(feedback)),
         *(("client", *row) for row in connection.execute(ratings)),
     ]
-    found.sort(key=lambda row: row[1:3], reverse=True)
-    return tuple(_rating(chain_id, row) for row in found[:limit])
+    parts.sort(key=lambda row: row[1:3], reverse=True)
+    return tuple(_rating(chain_id, row) for row in parts[:limit])
 
 
 def _newest(limit: int, chain_id: int, table: Any, *columns: Any) -> Select[Any]:

@@ -33,9 +33,9 @@ def names_of(connection: Connection, registries: Registries, ids: Iterable[str |
         ids: Short ids, such as `8453:247`; None is skipped.
     """
     by_chain: dict[int, set[int]] = defaultdict(set)
-    for it in ids:
-        if it is not None:
-            chain_id, _, agent_id = it.partition(":")
+    for agent in ids:
+        if agent is not None:
+            chain_id, _, agent_id = agent.partition(":")
             by_chain[int(chain_id)].add(int(agent_id))
     return {
         f"{chain_id}:{agent_id}": name

@@ -89,14 +89,14 @@ def neighbourhood(connection: Connection, key: AgentKey, *, limit: int = 100) ->
     limit = min(max(limit, 1), MAX_EDGES)
     received = _received(connection, key, limit)
     speaks_as = _agents_of(connection, key, {row.account for row in received[:limit]})
-    given, is_all = _given(connection, key, limit)
+    links, is_all = _given(connection, key, limit)
     rated = ratings_of(connection, key, Direction.GIVEN, limit=limit)
     edges = [
         *(_edge(key, Direction.RECEIVED, row, speaks_as) for row in received[:limit]),
-        *(_edge(key, Direction.GIVEN, row, {}) for row in given[:limit]),
-        *(Edge(Direction.GIVEN, it.side, it.agent, None, "", 1, it.rating / 100) for it in rated.items),
+        *(_edge(key, Direction.GIVEN, row, {}) for row in links[:limit]),
+        *(Edge(Direction.GIVEN, rating.side, rating.agent, None, "", 1, rating.rating / 100) for rating in rated.items),
     ]
-    is_whole = is_all and max(len(received), len(given)) <= limit and rated.next is None
+    is_whole = is_all and max(len(received), len(links)) <= limit and rated.next is None
     return Neighbourhood(key.id, tuple(edges), is_whole)
 
 
@@ -110,9 +110,11 @@ def _received(connection: Connection, key: AgentKey, limit: int) -> list[Row[*tu
         .limit(MAX_COUNTERPARTS)
         .subquery()
     )
-    it = looked_at.c
+    tally = looked_at.c
     statement = (
-        select(*(it[name] for name in names)).order_by(it.count.desc(), it.side, it.tag, it.account).limit(limit + 1)
+        select(*(tally[name] for name in names))
+        .order_by(tally.count.desc(), tally.side, tally.tag, tally.account)
+        .limit(limit + 1)
     )
     return list(connection.execute(statement))
 
@@ -147,20 +149,20 @@ def _given(connection: Connection, key: AgentKey, limit: int) -> tuple[list[Row[
         counts = sorted((row[4] for row in rows), reverse=True)
         if len(counts) > limit and counts[limit] >= ranked[start][1]:
             break
-        wanted = [(key.chain_id, *found) for found, _ in ranked[start : start + _KEYS_AT_ONCE]]
+        wanted = [(key.chain_id, *agent) for agent, _ in ranked[start : start + _KEYS_AT_ONCE]]
         rows += connection.execute(_of_keys(wanted, key.chain_id))
     return sorted(rows, key=lambda row: (-row[4], row.agent_id, row.tag, row.account)), is_all
 
 
 def _of_keys(keys: Sequence[tuple[Any, ...]], chain_id: int) -> Select[Any]:
     """Return the query for the counterparts with some keys, the columns of `_KEY`, on a chain."""
-    it = schema.counterpart.c
-    wanted = values(*(column(name, it[name].type) for name in _KEY), name="wanted").data(list(keys)).cte()
+    columns = schema.counterpart.c
+    wanted = values(*(column(name, columns[name].type) for name in _KEY), name="wanted").data(list(keys)).cte()
     return (
-        select(it.agent_id, it.side, it.account, it.tag, it.count, it.share_sum)
-        .select_from(wanted.join(schema.counterpart, and_(*(it[name] == wanted.c[name] for name in _KEY))))
+        select(columns.agent_id, columns.side, columns.account, columns.tag, columns.count, columns.share_sum)
+        .select_from(wanted.join(schema.counterpart, and_(*(columns[name] == wanted.c[name] for name in _KEY))))
         # PostgreSQL reads one partition by this. SQLite shall look each row up by its whole key.
-        .where(unindexed(it.chain_id) == chain_id, it.side == _SERVER)
+        .where(unindexed(columns.chain_id) == chain_id, columns.side == _SERVER)
     )
 
 
@@ -168,20 +170,20 @@ def _entries(
     connection: Connection, key: AgentKey, account: str, event: type[NewFeedback | NewAuthorizedFeedback]
 ) -> Sequence[Row[*tuple[Any, ...]]]:
     """Return registry, agent and tag of the last entries of feedback that an account gave."""
-    it = schema.EVENT_TABLES[event].c
-    given = (
-        select(it.registry, it.agent_id, it.tag1)
-        .where(it.chain_id == key.chain_id, it.client_address == account)
-        .where(unindexed(it.registry).in_(key.registries))
-        .order_by(it.block_number.desc(), it.log_index.desc())
+    columns = schema.EVENT_TABLES[event].c
+    newest = (
+        select(columns.registry, columns.agent_id, columns.tag1)
+        .where(columns.chain_id == key.chain_id, columns.client_address == account)
+        .where(unindexed(columns.registry).in_(key.registries))
+        .order_by(columns.block_number.desc(), columns.log_index.desc())
         .limit(MAX_COUNTERPARTS)
     )
-    return connection.execute(given).all()
+    return connection.execute(newest).all()
 
 
 def _agents_of(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> dict[str, int]:
     """Return the agents as which accounts speak."""
-    addresses = [it for it in accounts if not it.startswith(_AGENT)]
+    addresses = [account for account in accounts if not account.startswith(_AGENT)]
     primary, agent = schema.primary_agent.c, schema.agent.c
     holds = and_(
         agent.chain_id == primary.chain_id,

@@ -69,10 +69,10 @@ def newest_links(connection: Connection, chain_id: int, identity: str, limit: in
     for registry, agent, client, value, decimals, tag, speaker in _FEEDBACK.all(connection, values):
         if registry in allowed and (speaker is None or speaker != agent):
             source = client if speaker is None else names[speaker]
-            given = tag, value, decimals
-            if given not in shares:
-                shares[given] = _share(*given)
-            _add(sums, (source, names[agent], "server"), shares[given])
+            key = tag, value, decimals
+            if key not in shares:
+                shares[key] = _share(*key)
+            _add(sums, (source, names[agent], "server"), shares[key])
     for registry, agent, server, rating in _RATINGS.all(connection, values):
         if registry in allowed:
             _add(sums, (names[server], names[agent], "client"), rating * SHARES // 100)
@@ -102,21 +102,21 @@ def _share(tag: str, value: Any, decimals: int) -> int | None:
 
 def _newest(event: type[Event], *names: str) -> Subquery:
     """Return the newest rows of a table of events: chain, registry, and some columns."""
-    it = schema.EVENT_TABLES[event].c
-    query = select(it.chain_id, it.registry, *(it[name] for name in names))
-    query = query.where(it.chain_id == bindparam("chain", type_=it.chain_id.type))
-    newest = query.order_by(it.block_number.desc(), it.log_index.desc())
+    columns = schema.EVENT_TABLES[event].c
+    query = select(columns.chain_id, columns.registry, *(columns[name] for name in names))
+    query = query.where(columns.chain_id == bindparam("chain", type_=columns.chain_id.type))
+    newest = query.order_by(columns.block_number.desc(), columns.log_index.desc())
     return newest.limit(bindparam("limit", type_=BigInteger)).subquery("newest")
 
 
 def _feedback() -> Prepared:
     """Return the statement for the newest feedback, with the agent as which its client speaks; NULL for none."""
-    it = _newest(NewFeedback, "agent_id", "client_address", "value", "value_decimals", "tag1")
+    newest = _newest(NewFeedback, "agent_id", "client_address", "value", "value_decimals", "tag1")
     primary, agent = schema.primary_agent, schema.agent
     chosen = and_(
-        primary.c.chain_id == it.c.chain_id,
+        primary.c.chain_id == newest.c.chain_id,
         primary.c.identity_registry == bindparam("identity", type_=primary.c.identity_registry.type),
-        primary.c.account == it.c.client_address,
+        primary.c.account == newest.c.client_address,
     )
     holds = and_(
         agent.c.chain_id == primary.c.chain_id,
@@ -125,18 +125,20 @@ def _feedback() -> Prepared:
         or_(agent.c.owner == primary.c.account, agent.c.wallet == primary.c.account),
     )
     speaker = type_coerce(agent.c.agent_id, NullType()).label("speaker")
-    return Prepared(select(*_raw(it), speaker).select_from(it.outerjoin(primary, chosen).outerjoin(agent, holds)))
+    return Prepared(
+        select(*_raw(newest), speaker).select_from(newest.outerjoin(primary, chosen).outerjoin(agent, holds))
+    )
 
 
 def _ratings() -> Prepared:
     """Return the statement for the newest ratings of clients."""
-    it = _newest(ClientRated, "client_id", "server_id", "rating")
-    return Prepared(select(*_raw(it)))
+    newest = _newest(ClientRated, "client_id", "server_id", "rating")
+    return Prepared(select(*_raw(newest)))
 
 
-def _raw(it: Subquery) -> list[ColumnElement[Any]]:
+def _raw(subquery: Subquery) -> list[ColumnElement[Any]]:
     """Return the columns of events without that of the chain, in the form of the database."""
-    return [type_coerce(column, NullType()).label(column.name) for column in it.c if column.name != "chain_id"]
+    return [type_coerce(column, NullType()).label(column.name) for column in subquery.c if column.name != "chain_id"]
 
 
 _FEEDBACK: Final = _feedback()
@@ -145,13 +147,13 @@ _RATINGS: Final = _ratings()
 
 def _add(sums: dict[tuple[str, str, str], list[int]], ends: tuple[str, str, str], share: int | None) -> None:
     """Count a rating."""
-    found = sums.get(ends)
-    if found is None:
-        found = sums[ends] = [0, 0, 0]
-    found[0] += 1
+    total = sums.get(ends)
+    if total is None:
+        total = sums[ends] = [0, 0, 0]
+    total[0] += 1
     if share is not None:
-        found[1] += 1
-        found[2] += share
+        total[1] += 1
+        total[2] += share
 
 
 def _largest(sums: dict[tuple[str, str, str], list[int]]) -> tuple[Link, ...]:
@@ -161,10 +163,10 @@ def _largest(sums: dict[tuple[str, str, str], list[int]]) -> tuple[Link, ...]:
         ratings[source] += count
         ratings[target] += count
     kept = set(sorted(sorted(ratings), key=ratings.__getitem__, reverse=True)[:MAX_NODES])
-    ends = sorted(it for it in sums if it[0] in kept and it[1] in kept)
-    ends.sort(key=lambda it: -sums[it][0])
-    found = []
-    for it in ends:
-        count, scaled, share = sums[it]
-        found.append(Link(*it, count, 100 * share / (scaled * SHARES) if scaled else None))
-    return tuple(found)
+    ends = sorted(pair for pair in sums if pair[0] in kept and pair[1] in kept)
+    ends.sort(key=lambda pair: -sums[pair][0])
+    links = []
+    for end in ends:
+        count, scaled, share = sums[end]
+        links.append(Link(*end, count, 100 * share / (scaled * SHARES) if scaled else None))
+    return tuple(links)

@@ -72,7 +72,7 @@ def encode_cursor(kind: str, *key: str | float | bytes) -> str:
         kind: The list's name and filters: a cursor is valid for the same ones only.
         *key: The values by which the list is sorted.
     """
-    shown = [it.hex() if isinstance(it, bytes) else it for it in key]
+    shown = [part.hex() if isinstance(part, bytes) else part for part in key]
     text = json.dumps([kind, *shown], separators=(",", ":"), ensure_ascii=False)
     return urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
@@ -94,15 +94,15 @@ def decode_cursor(kind: str, cursor: str, *types: type) -> tuple[Any, ...]:
     try:
         if len(cursor) > _MAX_CURSOR:
             raise InvalidCursorError
-        found = json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        decoded = json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except (ValueError, Base64Error, RecursionError):
         raise InvalidCursorError from None
-    if not isinstance(found, list) or len(found) != len(types) + 1 or found[0] != kind:
+    if not isinstance(decoded, list) or len(decoded) != len(types) + 1 or decoded[0] != kind:
         raise InvalidCursorError
-    key = found[1:]
+    key = decoded[1:]
     if not all(_is_of(value, expected) for value, expected in zip(key, types, strict=True)):
         raise InvalidCursorError
-    return tuple(_CONVERTED.get(expected, _same)(it) for it, expected in zip(key, types, strict=True))
+    return tuple(_CONVERTED.get(expected, _same)(part) for part, expected in zip(key, types, strict=True))
 
 
 def after(
@@ -159,7 +159,7 @@ def newest_page(  # noqa: PLR0913  # one a part of the list
     """
     if cursor is not None:
         statement = after(statement, place, decode_cursor(kind, cursor, int, Small), descending=True)
-    rows = connection.execute(statement.order_by(*(it.desc() for it in place)).limit(limit + 1)).all()
+    rows = connection.execute(statement.order_by(*(column.desc() for column in place)).limit(limit + 1)).all()
     return page_of(rows, limit, convert, lambda row: encode_cursor(kind, row.block_number, row.log_index))
 
 

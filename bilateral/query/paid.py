@@ -85,7 +85,7 @@ class PaymentProof:
 
 
 def proofs_of(
-    connection: Connection, identities: dict[str, str], chain_id: int, given: Sequence[Feedback]
+    connection: Connection, identities: dict[str, str], chain_id: int, entries: Sequence[Feedback]
 ) -> tuple[PaymentProof, ...]:
     """Compare the payments that feedback claims with those that the index learned.
 
@@ -93,16 +93,16 @@ def proofs_of(
         connection: The database.
         identities: The identity registry of each registry of feedback.
         chain_id: The chain of the feedback.
-        given: The feedback.
+        entries: The feedback.
 
     Returns:
         A proof for each feedback, in their order.
     """
-    claims = [it.file.payment_transaction if it.file else None for it in given]
-    found = _payments_in(connection, chain_id, claims)
+    claims = [entry.file.payment_transaction if entry.file else None for entry in entries]
+    payments = _payments_in(connection, chain_id, claims)
     return tuple(
-        _proof(claim, found, it.client, identities.get(it.registry), it.agent_id)
-        for claim, it in zip(claims, given, strict=True)
+        _proof(claim, payments, entry.client, identities.get(entry.registry), entry.agent_id)
+        for claim, entry in zip(claims, entries, strict=True)
     )
 
 
@@ -122,20 +122,25 @@ def proof_of(  # noqa: PLR0913, PLR0917  # one a part of the question
     return _proof(claim, _payments_in(connection, chain_id, [claim]), client, identity, agent_id)
 
 
-def payment_states(connection: Connection, key: AgentKey, given: Sequence[RecentFeedback]) -> tuple[str, ...]:
+def payment_states(connection: Connection, key: AgentKey, newest: Sequence[RecentFeedback]) -> tuple[str, ...]:
     """Return the state of the payment of each of an agent's newest feedback.
 
     Args:
         connection: The database.
         key: The agent.
-        given: Its newest feedback.
+        newest: Its newest feedback.
 
     Returns:
         `proven`, `to itself`, `claimed` or `none` for each feedback, in their order.
     """
-    found = _payments_in(connection, key.chain_id, [it.payment_transaction for it in given])
-    proofs = (_proof(it.payment_transaction, found, it.client, key.identity_registry, key.agent_id) for it in given)
-    return tuple(it.state for it in proofs)
+    payments = _payments_in(connection, key.chain_id, [feedback.payment_transaction for feedback in newest])
+    proofs = (
+        _proof(
+            recent_feedback.payment_transaction, payments, recent_feedback.client, key.identity_registry, key.agent_id
+        )
+        for recent_feedback in newest
+    )
+    return tuple(proof.state for proof in proofs)
 
 
 def payments_by(connection: Connection, chain_id: int, payer: str, limit: int = 12) -> tuple[Payment, ...]:
@@ -175,19 +180,21 @@ def _payments_in(
 ) -> dict[bytes, list[tuple[str, Payment]]]:
     """Return the payments of the transactions that files name, each with the identity registry of its agent."""
     hashes = sorted({name for claim in claims if (name := _hash(claim)) is not None})
-    found: dict[bytes, list[tuple[str, Payment]]] = {}
-    it = payment.c
+    payments: dict[bytes, list[tuple[str, Payment]]] = {}
+    columns = payment.c
     for begin in range(0, len(hashes), _AT_ONCE):
-        query = _selection().where(it.chain_id == chain_id, it.transaction_hash.in_(hashes[begin : begin + _AT_ONCE]))
+        query = _selection().where(
+            columns.chain_id == chain_id, columns.transaction_hash.in_(hashes[begin : begin + _AT_ONCE])
+        )
         for identity, *values in connection.execute(query):
             paid = _payment(chain_id, *values)
-            found.setdefault(bytes.fromhex(paid.transaction[2:]), []).append((identity, paid))
-    return found
+            payments.setdefault(bytes.fromhex(paid.transaction[2:]), []).append((identity, paid))
+    return payments
 
 
 def _proof(
     claim: str | None,
-    found: dict[bytes, list[tuple[str, Payment]]],
+    payments_of: dict[bytes, list[tuple[str, Payment]]],
     client: str,
     identity: str | None,
     agent_id: int,
@@ -199,12 +206,12 @@ def _proof(
     agent = str(agent_id)
     fitting = [
         paid
-        for registry, paid in (found.get(name, ()) if name is not None else ())
+        for registry, paid in (payments_of.get(name, ()) if name is not None else ())
         if registry == identity and paid.payer == client and paid.agent.partition(":")[2] == agent
     ]
     if not fitting:
         return PaymentProof(CLAIMED, claim, None)
-    best = min(fitting, key=lambda it: (it.is_to_itself, it.log_index))
+    best = min(fitting, key=lambda log: (log.is_to_itself, log.log_index))
     return PaymentProof(TO_ITSELF if best.is_to_itself else PROVEN, claim, best)
 
 
@@ -225,20 +232,28 @@ def _payment(chain_id: int, *values: Any) -> Payment:
 
 def _selection() -> Select[Any]:
     """Return the statement for payments."""
-    it = payment.c
+    columns = payment.c
     return select(
-        *(it.identity_registry, it.payer, it.payee, it.agent_id, it.token, it.micros, it.kinship),
-        *(it.block_number, it.log_index, it.block_time, it.transaction_hash),
+        *(
+            columns.identity_registry,
+            columns.payer,
+            columns.payee,
+            columns.agent_id,
+            columns.token,
+            columns.micros,
+            columns.kinship,
+        ),
+        *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
     )
 
 
 def _of_account(name: str) -> Prepared:
     """Return the statement for the newest payments of an account, as the payer or as the payee."""
-    it = payment.c
-    chain = it.chain_id == bindparam("chain", type_=it.chain_id.type)
-    account = it[name] == bindparam("account", type_=it[name].type)
+    columns = payment.c
+    chain = columns.chain_id == bindparam("chain", type_=columns.chain_id.type)
+    account = columns[name] == bindparam("account", type_=columns[name].type)
     limit = bindparam("limit", type_=BigInteger)
-    order = (it.block_number.desc(), it.log_index.desc())
+    order = (columns.block_number.desc(), columns.log_index.desc())
     return Prepared(_selection().where(chain, account).order_by(*order).limit(limit))
 
 

@@ -165,10 +165,10 @@ class Compiled:
         Raises:
             KeyError: One is missing.
         """
-        given = dict(self._constants)
+        values = dict(self._constants)
         for name, convert in self._asked:
-            given[name] = asked[name] if convert is None else convert(asked[name])
-        return given if self._places is None else [given[name] for name in self._places]
+            values[name] = asked[name] if convert is None else convert(asked[name])
+        return values if self._places is None else [values[name] for name in self._places]
 
     def rows(self, connection: Connection, asked: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
         """Run the statement. See `Prepared.all`.
@@ -215,9 +215,9 @@ class Compiled:
 
     def _processors(self, dialect: Dialect, description: Sequence[Any]) -> list[tuple[int, Convert]]:
         """Return what converts the values of columns, by their places. The driver tells the types of the server."""
-        found: list[tuple[int, Convert]] = []
+        conversions: list[tuple[int, Convert]] = []
         for place, (kind, told) in enumerate(zip(self._types, description, strict=True)):
             convert = kind.dialect_impl(dialect).result_processor(dialect, told[1])
             if convert is not None:
-                found.append((place, convert))
-        return found
+                conversions.append((place, convert))
+        return conversions

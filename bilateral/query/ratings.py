@@ -128,11 +128,11 @@ def client_rating(connection: Connection, key: AgentKey, server_id: int, reputat
         reputation: The address of the reputation registry that counts.
     """
     table, subject = _SIDES[Side.CLIENT]
-    it = table.c
+    columns = table.c
     statement = (
-        select(it.rating)
-        .where(it.chain_id == key.chain_id, it.registry == reputation)
-        .where(it[subject] == key.agent_id, it.server_id == server_id)
+        select(columns.rating)
+        .where(columns.chain_id == key.chain_id, columns.registry == reputation)
+        .where(columns[subject] == key.agent_id, columns.server_id == server_id)
         .limit(1)
     )
     return connection.execute(statement).scalar_one_or_none()
@@ -141,7 +141,11 @@ def client_rating(connection: Connection, key: AgentKey, server_id: int, reputat
 @cache
 def _statement(direction: Direction, side: Side | None, *, has_cursor: bool, has_servers: bool) -> Select[Any]:
     """Return the statement for a page of ratings. To build it takes longer than to run it."""
-    parts = [_part(it, direction, has_cursor=has_cursor, has_servers=has_servers) for it in Side if side in (None, it)]
+    parts = [
+        _part(part_side, direction, has_cursor=has_cursor, has_servers=has_servers)
+        for part_side in Side
+        if side in (None, part_side)
+    ]
     united = union_all(*(part.subquery().select() for part in parts)).subquery()
     place = (united.c.block_number.desc(), united.c.log_index.desc())
     return select(united).order_by(*place).limit(bindparam("limit", type_=BigInteger))
@@ -150,24 +154,30 @@ def _statement(direction: Direction, side: Side | None, *, has_cursor: bool, has
 def _part(side: Side, direction: Direction, *, has_cursor: bool, has_servers: bool) -> Select[Any]:
     """Return the statement for the ratings of one side."""
     table, subject = _SIDES[side]
-    it = table.c
-    agent_id = it[subject] if direction is Direction.RECEIVED else it.server_id
+    columns = table.c
+    agent_id = columns[subject] if direction is Direction.RECEIVED else columns.server_id
     statement = select(
-        *(literal(side.value).label("side"), it.chain_id, it[subject].label("agent_id"), it.server_id, it.registry),
-        *(it.rating, it.block_number, it.log_index, it.block_time, it.transaction_hash),
+        *(
+            literal(side.value).label("side"),
+            columns.chain_id,
+            columns[subject].label("agent_id"),
+            columns.server_id,
+            columns.registry,
+        ),
+        *(columns.rating, columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
     ).where(
-        it.chain_id == bindparam("chain", type_=it.chain_id.type),
-        it.registry.in_(bindparam("registries", expanding=True, type_=it.registry.type)),
+        columns.chain_id == bindparam("chain", type_=columns.chain_id.type),
+        columns.registry.in_(bindparam("registries", expanding=True, type_=columns.registry.type)),
         agent_id == bindparam("agent", type_=agent_id.type),
     )
     if has_servers:
-        servers = bindparam("servers", expanding=True, type_=it.server_id.type)
-        statement = statement.where(it.server_id.in_(servers))
+        servers = bindparam("servers", expanding=True, type_=columns.server_id.type)
+        statement = statement.where(columns.server_id.in_(servers))
     if has_cursor:
-        place = (it.block_number, it.log_index)
+        place = (columns.block_number, columns.log_index)
         last = tuple(bindparam(name, type_=column.type) for name, column in zip(_LAST, place, strict=True))
         statement = after(statement, place, last, descending=True)
-    return statement.order_by(*newest_first(it)).limit(bindparam("limit", type_=BigInteger))
+    return statement.order_by(*newest_first(columns)).limit(bindparam("limit", type_=BigInteger))
 
 
 def _rating(row: Row[*tuple[Any, ...]]) -> Rating:

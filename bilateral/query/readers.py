@@ -168,14 +168,14 @@ class Reader:
         except PoolTimeoutError:
             raise ReadersBusyError from None
         except DBAPIError as problem:
-            said = str(problem.orig)
-            if said == _TOO_LARGE:
+            words = str(problem.orig)
+            if words == _TOO_LARGE:
                 raise LargeAnswerError(MOST_BYTES) from None
-            if said == "interrupted" and not limit.is_used_up:
+            if words == "interrupted" and not limit.is_used_up:
                 raise StarvedError(limit.by_clock) from None
             # The reason of the server is lost if it came together with the former answer.
             was_late = problem.connection_invalidated and time.monotonic() > deadline
-            if was_late or said == "interrupted" or getattr(problem.orig, "sqlstate", None) in (CANCELED, _ABANDONED):
+            if was_late or words == "interrupted" or getattr(problem.orig, "sqlstate", None) in (CANCELED, _ABANDONED):
                 raise QueryTimeoutError(self.seconds) from None
             raise unavailable(problem) from None
 

@@ -70,11 +70,13 @@ def rating_times(connection: Connection, key: AgentKey) -> tuple[int, ...]:
         connection: The database.
         key: The agent.
     """
-    it = schema.EVENT_TABLES[ClientRated].c
+    columns = schema.EVENT_TABLES[ClientRated].c
     rows = connection.execute(
-        select(it.block_time)
-        .where(it.chain_id == key.chain_id, it.registry.in_(key.registries), it.client_id == key.agent_id)
-        .order_by(*newest_first(it))
+        select(columns.block_time)
+        .where(
+            columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.client_id == key.agent_id
+        )
+        .order_by(*newest_first(columns))
         .limit(MOST)
     )
     return tuple(rows.scalars())
@@ -83,40 +85,40 @@ def rating_times(connection: Connection, key: AgentKey) -> tuple[int, ...]:
 @cache
 def _newest_feedback() -> Select[Any]:
     """Return the statement for the newest feedback of one registry. To build it takes longer than to run it."""
-    given = schema.EVENT_TABLES[NewFeedback].c
+    columns = schema.EVENT_TABLES[NewFeedback].c
     newest = (
         select(
-            *(given.chain_id, given.registry, given.agent_id, given.client_address, given.feedback_index),
-            *(given.tag1, given.value, given.value_decimals, given.block_time),
-            *(given.block_number, given.log_index),
+            *(columns.chain_id, columns.registry, columns.agent_id, columns.client_address, columns.feedback_index),
+            *(columns.tag1, columns.value, columns.value_decimals, columns.block_time),
+            *(columns.block_number, columns.log_index),
         )
         .where(
-            given.chain_id == bindparam("chain", type_=given.chain_id.type),
-            given.registry == bindparam("registry", type_=given.registry.type),
-            given.agent_id == bindparam("agent", type_=given.agent_id.type),
+            columns.chain_id == bindparam("chain", type_=columns.chain_id.type),
+            columns.registry == bindparam("registry", type_=columns.registry.type),
+            columns.agent_id == bindparam("agent", type_=columns.agent_id.type),
         )
-        .order_by(given.block_number.desc(), given.log_index.desc())
+        .order_by(columns.block_number.desc(), columns.log_index.desc())
         .limit(MOST)
     ).subquery()
-    it = newest.c
+    row = newest.c
     return select(
-        *(it.tag1, it.value, it.value_decimals, it.block_time, it.client_address),
-        _claimed_payment(it),
-        *(_has(schema.EVENT_TABLES[event].c, it) for event in (ResponseAppended, FeedbackRevoked)),
-    ).order_by(it.block_number.desc(), it.log_index.desc())
+        *(row.tag1, row.value, row.value_decimals, row.block_time, row.client_address),
+        _claimed_payment(row),
+        *(_has(schema.EVENT_TABLES[event].c, row) for event in (ResponseAppended, FeedbackRevoked)),
+    ).order_by(row.block_number.desc(), row.log_index.desc())
 
 
-def _has(events: Any, it: Any) -> Any:
+def _has(events: Any, row: Any) -> Any:
     """Return the condition that an event about a feedback exists."""
     names = ("chain_id", "registry", "agent_id", "client_address", "feedback_index")
-    return exists().where(*(events[name] == it[name] for name in names))
+    return exists().where(*(events[name] == row[name] for name in names))
 
 
-def _claimed_payment(it: Any) -> Any:
+def _claimed_payment(row: Any) -> Any:
     """Return the transaction that the file of a feedback names as its payment."""
     named, file, read = files.file_reference.c, files.file.c, files.feedback_file.c
     query = select(read.payment_transaction).where(
-        *(named[name] == it[name] for name in ("chain_id", "block_number", "log_index")),
+        *(named[name] == row[name] for name in ("chain_id", "block_number", "log_index")),
         file.file_id == named.file_id,
         read.content_hash == file.content_hash,
     )

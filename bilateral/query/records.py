@@ -137,8 +137,8 @@ def rating_at(connection: Connection, chain_id: int, block: int, log_index: int)
         The rating; None if no event of a rating is there.
     """
     place = (chain_id, block, log_index)
-    given = schema.EVENT_TABLES[NewFeedback].c
-    if connection.execute(select(given.registry).where(*_at(given, *place))).first() is not None:
+    columns = schema.EVENT_TABLES[NewFeedback].c
+    if connection.execute(select(columns.registry).where(*_at(columns, *place))).first() is not None:
         row = connection.execute(SELECTION.where(*_at(VIEW.c, *place))).first()
         return None if row is None else feedback_of_row(row)
     return _rating_by_server(connection, *place) or _authorized(connection, *place)
@@ -164,11 +164,15 @@ def registration_evidence(connection: Connection, key: AgentKey) -> FileEvidence
         connection: The database.
         key: The agent.
     """
-    it = agent_file.c
+    columns = agent_file.c
     return _file(
         connection,
         agent_file,
-        *(it.chain_id == key.chain_id, it.identity_registry == key.identity_registry, it.agent_id == key.agent_id),
+        *(
+            columns.chain_id == key.chain_id,
+            columns.identity_registry == key.identity_registry,
+            columns.agent_id == key.agent_id,
+        ),
     )
 
 
@@ -204,15 +208,15 @@ def validation_records(connection: Connection, chain_id: int, request: bytes) ->
         chain_id: The chain.
         request: The hash that names the request.
     """
-    it = schema.EVENT_TABLES[ValidationRequest].c
+    columns = schema.EVENT_TABLES[ValidationRequest].c
     registries = select(schema.registry.c.address).where(schema.registry.c.chain_id == chain_id)
     rows = connection.execute(
         select(
-            *(it.registry, it.agent_id, it.validator_address, it.request_uri),
-            *(it.block_number, it.log_index, it.block_time, it.transaction_hash),
+            *(columns.registry, columns.agent_id, columns.validator_address, columns.request_uri),
+            *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
         )
-        .where(it.chain_id == chain_id, it.registry.in_(registries), it.request_hash == request)
-        .order_by(it.block_number, it.log_index)
+        .where(columns.chain_id == chain_id, columns.registry.in_(registries), columns.request_hash == request)
+        .order_by(columns.block_number, columns.log_index)
     )
     return tuple(
         ValidationRecord(
@@ -226,14 +230,14 @@ def validation_records(connection: Connection, chain_id: int, request: bytes) ->
 
 def _answers(connection: Connection, chain_id: int, registry: str, request: bytes) -> tuple[ValidationAnswer, ...]:
     """Return the answers to a request."""
-    it = schema.EVENT_TABLES[ValidationResponse].c
+    columns = schema.EVENT_TABLES[ValidationResponse].c
     rows = connection.execute(
         select(
-            *(it.validator_address, it.response, it.response_uri, it.response_hash, it.tag),
-            *(it.block_number, it.log_index, it.block_time, it.transaction_hash),
+            *(columns.validator_address, columns.response, columns.response_uri, columns.response_hash, columns.tag),
+            *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
         )
-        .where(it.chain_id == chain_id, it.registry == registry, it.request_hash == request)
-        .order_by(it.block_number.desc(), it.log_index.desc())
+        .where(columns.chain_id == chain_id, columns.registry == registry, columns.request_hash == request)
+        .order_by(columns.block_number.desc(), columns.log_index.desc())
         .limit(_MOST_ANSWERS)
     )
     return tuple(
@@ -245,11 +249,16 @@ def _answers(connection: Connection, chain_id: int, registry: str, request: byte
 def _rating_by_server(connection: Connection, chain_id: int, block: int, log_index: int) -> Rating | None:
     """Return a server's rating."""
     for side, (event, subject) in _RATED.items():
-        it = schema.EVENT_TABLES[event].c
+        columns = schema.EVENT_TABLES[event].c
         row = connection.execute(
-            select(it[subject], it.server_id, it.registry, it.rating, it.block_time, it.transaction_hash).where(
-                *_at(it, chain_id, block, log_index)
-            )
+            select(
+                columns[subject],
+                columns.server_id,
+                columns.registry,
+                columns.rating,
+                columns.block_time,
+                columns.transaction_hash,
+            ).where(*_at(columns, chain_id, block, log_index))
         ).first()
         if row is not None:
             agent_id, server_id, registry, rating, time, transaction = row
@@ -262,12 +271,21 @@ def _rating_by_server(connection: Connection, chain_id: int, block: int, log_ind
 
 def _authorized(connection: Connection, chain_id: int, block: int, log_index: int) -> AuthorizedFeedback | None:
     """Return a feedback that the agent's owner authorised."""
-    it = schema.EVENT_TABLES[NewAuthorizedFeedback].c
+    columns = schema.EVENT_TABLES[NewAuthorizedFeedback].c
     row = connection.execute(
         select(
-            *(it.agent_id, it.registry, it.client_address, it.score, it.tag1, it.tag2, it.file_uri, it.file_hash),
-            *(it.block_time, it.transaction_hash),
-        ).where(*_at(it, chain_id, block, log_index))
+            *(
+                columns.agent_id,
+                columns.registry,
+                columns.client_address,
+                columns.score,
+                columns.tag1,
+                columns.tag2,
+                columns.file_uri,
+                columns.file_hash,
+            ),
+            *(columns.block_time, columns.transaction_hash),
+        ).where(*_at(columns, chain_id, block, log_index))
     ).first()
     if row is None:
         return None

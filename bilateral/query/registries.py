@@ -86,7 +86,11 @@ class Registries:
     @property
     def chains(self) -> list[int]:
         """The chains with an identity registry."""
-        return [chain for chain, found in self.by_chain.items() if any(it.kind == Registry.IDENTITY for it in found)]
+        return [
+            chain
+            for chain, known in self.by_chain.items()
+            if any(registry.kind == Registry.IDENTITY for registry in known)
+        ]
 
     def identity_of(self, chain_id: int) -> str:
         """Return the identity registry that an id without one means: the canonical one, or else the oldest.
@@ -97,10 +101,10 @@ class Registries:
         Raises:
             ChainNotIndexedError: The chain is not indexed.
         """
-        found = [it for it in self.by_chain.get(chain_id, ()) if it.kind == Registry.IDENTITY]
-        if not found:
+        identities = [registry for registry in self.by_chain.get(chain_id, ()) if registry.kind == Registry.IDENTITY]
+        if not identities:
             raise ChainNotIndexedError(chain_id, self.chains)
-        return canonical_first(chain_id, [it.address for it in found])[0]
+        return canonical_first(chain_id, [registry.address for registry in identities])[0]
 
     def require_indexed(self, chains: Iterable[int]) -> None:
         """Refuse a question about a chain that is not indexed: it would look as if nothing was there.
@@ -127,12 +131,14 @@ class Registries:
             NotIndexedError: The registry is not indexed.
         """
         address = identity_registry or self.identity_of(chain_id)
-        of_identity = [it for it in self.by_chain.get(chain_id, ()) if it.identity_registry == address]
-        related = tuple(it.address for it in of_identity)
+        of_identity = [
+            registry for registry in self.by_chain.get(chain_id, ()) if registry.identity_registry == address
+        ]
+        related = tuple(registry.address for registry in of_identity)
         if not related:
             self.require_indexed([chain_id])
             raise NotIndexedError("registry", f"eip155:{chain_id}:{address}")
-        reputations = tuple(it.address for it in of_identity if it.kind in _WITH_FEEDBACK)
+        reputations = tuple(registry.address for registry in of_identity if registry.kind in _WITH_FEEDBACK)
         return AgentKey(chain_id, address, agent_id, related, reputations)
 
 
@@ -144,7 +150,7 @@ def canonical_first(chain_id: int, identities: Sequence[str]) -> list[str]:
         identities: Their addresses, the oldest first.
     """
     canonical = Deployment.canonical(chain_id)
-    return sorted(identities, key=lambda it: canonical is None or it != canonical.identity)
+    return sorted(identities, key=lambda address: canonical is None or address != canonical.identity)
 
 
 def read_registries(connection: Connection) -> Registries:
@@ -159,10 +165,10 @@ def read_registries(connection: Connection) -> Registries:
             columns.chain_id, columns.address, columns.kind, columns.identity_registry, columns.first_block
         ).order_by(columns.chain_id, columns.first_block, columns.address)
     )
-    found: dict[int, list[IndexedRegistry]] = {}
+    by_chain: dict[int, list[IndexedRegistry]] = {}
     for row in rows:
-        found.setdefault(row.chain_id, []).append(IndexedRegistry(*row))
-    return Registries(found)
+        by_chain.setdefault(row.chain_id, []).append(IndexedRegistry(*row))
+    return Registries(by_chain)
 
 
 def agent_key(registries: Registries, text: str) -> AgentKey:
@@ -180,9 +186,9 @@ def agent_key(registries: Registries, text: str) -> AgentKey:
     if "0x" in text:
         registry, colon, agent = text.rpartition(":")
         is_global = "#" not in text and colon and registry.count(":") > 1
-        found = GlobalAgentId(AccountId.parse(registry), agent) if is_global else GlobalAgentId.parse(text)
-        agent_id = found.agent_id
-        return registries.key(_chain_of(agent_id, text), agent_id.token_id, found.registry.address)
+        named = GlobalAgentId(AccountId.parse(registry), agent) if is_global else GlobalAgentId.parse(text)
+        agent_id = named.agent_id
+        return registries.key(_chain_of(agent_id, text), agent_id.token_id, named.registry.address)
     agent_id = AgentId.parse(text)
     return registries.key(_chain_of(agent_id, text), agent_id.token_id)
 

@@ -106,8 +106,8 @@ def statistics(
                 counts[chain_id, day][name] = count
     epoch = date(1970, 1, 1)
     return tuple(
-        DayStatistics(chain_id, epoch + timedelta(days=day), *(found.get(name, 0) for name in _COUNTED))
-        for (chain_id, day), found in sorted(counts.items(), key=lambda it: (it[0][0], -it[0][1]))
+        DayStatistics(chain_id, epoch + timedelta(days=day), *(row.get(name, 0) for name in _COUNTED))
+        for (chain_id, day), row in sorted(counts.items(), key=lambda count: (count[0][0], -count[0][1]))
     )
 
 
@@ -129,19 +129,19 @@ def _block_at(connection: Connection, table: Table, chain_id: int, moment: int) 
 
     Times grow with blocks, and the primary key finds the event next to any block: bisection needs no further index.
     """
-    it = table.c
-    of_chain = it.chain_id == chain_id
-    ends = (select(find(it.block_number)).where(of_chain).scalar_subquery() for find in (func.min, func.max))
+    columns = table.c
+    of_chain = columns.chain_id == chain_id
+    ends = (select(find(columns.block_number)).where(of_chain).scalar_subquery() for find in (func.min, func.max))
     bounds = connection.execute(select(*ends)).one()
     if bounds[0] is None:
         return None
     low, high = int(bounds[0]), int(bounds[1]) + 1
-    nearest = select(it.block_number, it.block_time).where(of_chain).order_by(it.block_number).limit(1)
+    nearest = select(columns.block_number, columns.block_time).where(of_chain).order_by(columns.block_number).limit(1)
     while low < high:
         middle = (low + high) // 2
-        found = connection.execute(nearest.where(it.block_number >= middle)).first()
-        if found is None or found.block_time >= moment:
+        row = connection.execute(nearest.where(columns.block_number >= middle)).first()
+        if row is None or row.block_time >= moment:
             high = middle
         else:
-            low = found.block_number + 1
+            low = row.block_number + 1
     return low if low <= int(bounds[1]) else None

@@ -90,8 +90,8 @@ def suspect(connection: Connection, chain_id: int, identity: str, account: str) 
         identity: The identity registry.
         account: The account, in checksum form.
     """
-    it = schema.suspicion
-    query = select(it).where(*_of(it, chain_id, identity), it.c.account == account)
+    suspicion = schema.suspicion
+    query = select(suspicion).where(*_of(suspicion, chain_id, identity), suspicion.c.account == account)
     row = connection.execute(query).mappings().first()
     return Suspect(account, 0.0, False, None, None, {}) if row is None else _suspect(row)
 
@@ -105,9 +105,11 @@ def cluster_accounts(connection: Connection, chain_id: int, identity: str, clust
         identity: The identity registry.
         cluster: The number of the cluster.
     """
-    it = schema.suspicion
-    query = select(it).where(*_of(it, chain_id, identity), it.c.cluster == cluster)
-    rows = connection.execute(query.order_by(it.c.suspicion.desc(), it.c.account).limit(MAX_ACCOUNTS)).mappings()
+    suspicion = schema.suspicion
+    query = select(suspicion).where(*_of(suspicion, chain_id, identity), suspicion.c.cluster == cluster)
+    rows = connection.execute(
+        query.order_by(suspicion.c.suspicion.desc(), suspicion.c.account).limit(MAX_ACCOUNTS)
+    ).mappings()
     return tuple(_suspect(row) for row in rows)
 
 
@@ -125,8 +127,8 @@ def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | N
     made = connection.execute(select(schema.analysis).where(*_of(schema.analysis, *of))).mappings().first()
     if made is None:
         return None
-    given = _given(key, made["block_number"])
-    clients = list(connection.execute(select(given.c.client).distinct().limit(MAX_CLIENTS + 1)).scalars())
+    key_values = _given(key, made["block_number"])
+    clients = list(connection.execute(select(key_values.c.client).distinct().limit(MAX_CLIENTS + 1)).scalars())
     judged = _judged(connection, key, clients[:MAX_CLIENTS])
     agent = events.agent
     owner = connection.execute(
@@ -171,38 +173,40 @@ def _given(key: AgentKey, block: int) -> Any:
 
 def _judged(connection: Connection, key: AgentKey, clients: list[str]) -> Mapping[str, RowMapping]:
     """Return the judgements about accounts, some hundred a query."""
-    it = schema.suspicion
-    found: dict[str, RowMapping] = {}
+    suspicion = schema.suspicion
+    newest: dict[str, RowMapping] = {}
     for start in range(0, len(clients), 500):
-        some = it.c.account.in_(clients[start : start + 500])
-        query = select(it).where(*_of(it, key.chain_id, key.identity_registry), some)
-        found |= {row["account"]: row for row in connection.execute(query).mappings()}
-    return found
+        some = suspicion.c.account.in_(clients[start : start + 500])
+        query = select(suspicion).where(*_of(suspicion, key.chain_id, key.identity_registry), some)
+        newest |= {row["account"]: row for row in connection.execute(query).mappings()}
+    return newest
 
 
 def _false_clients(
     connection: Connection, key: AgentKey, made: RowMapping, judged: Mapping[str, RowMapping]
 ) -> set[str]:
     """Return the accounts whose feedback on an agent is probably false, by the findings that they acted in."""
-    given, member, rested, found = (
+    ratings, member, rested, finding = (
         _given(key, made["block_number"]),
         schema.finding_member,
         schema.finding_row,
         schema.finding,
     )
-    same = [rested.c[name] == it.c[name] for it in (found, member) for name in ("finding_id", "identity_registry")]
+    same = [
+        rested.c[name] == table.c[name] for table in (finding, member) for name in ("finding_id", "identity_registry")
+    ]
     query = (
-        select(given.c.client, func.max(found.c.strength))
-        .select_from(given)
+        select(ratings.c.client, func.max(finding.c.strength))
+        .select_from(ratings)
         .join(
             rested,
-            and_(rested.c.block_number == given.c.block_number, rested.c.log_index == given.c.log_index),
+            and_(rested.c.block_number == ratings.c.block_number, rested.c.log_index == ratings.c.log_index),
         )
-        .join(found, and_(found.c.chain_id == rested.c.chain_id, *same[:2]))
-        .join(member, and_(member.c.chain_id == rested.c.chain_id, *same[2:], member.c.account == given.c.client))
+        .join(finding, and_(finding.c.chain_id == rested.c.chain_id, *same[:2]))
+        .join(member, and_(member.c.chain_id == rested.c.chain_id, *same[2:], member.c.account == ratings.c.client))
         .where(rested.c.chain_id == key.chain_id, rested.c.identity_registry == key.identity_registry)
         .where(rested.c.table_name.in_(["new_feedback", "new_authorized_feedback"]), member.c.part == Part.ACTOR)
-        .group_by(given.c.client)
+        .group_by(ratings.c.client)
     )
     false = set()
     for client, strength in connection.execute(query):
@@ -210,7 +214,7 @@ def _false_clients(
         if row is None or row["suspicion"] == 0:
             continue  # people reviewed it, and found it innocent
         evidence = sum(part for name, part in json.loads(row["parts"]).items() if name not in _RANKS_ONLY)
-        claimed, certainty = (min(it / (2 * made["threshold"]), 1.0) for it in (strength, evidence))
+        claimed, certainty = (min(figure / (2 * made["threshold"]), 1.0) for figure in (strength, evidence))
         if max(claimed, certainty * min(1.0, 2 * claimed)) >= _FALSE:
             false.add(client)
     return false

@@ -83,9 +83,9 @@ def validations_of(
         InvalidCursorError: The cursor is not of this list.
         InvalidArgumentError: The limit is out of range.
     """
-    it = _VIEW.c
+    columns = _VIEW.c
     statement = _selection().where(
-        it.chain_id == key.chain_id, it.registry.in_(key.registries), it.agent_id == key.agent_id
+        columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id
     )
     return _page(connection, statement, limit, cursor, f"validations of {key.global_id}")
 
@@ -112,11 +112,25 @@ def validations_by(
 
 def _selection() -> Select[Any]:
     """Return the statement for validations."""
-    it = _VIEW.c
+    columns = _VIEW.c
     return select(
-        *(it.request_hash, it.chain_id, it.agent_id, it.registry, it.validator_address, it.request_uri),
-        *(it.requested_block, it.requested_at, it.response, it.response_uri, it.response_hash, it.tag),
-        *(it.answered_block, it.answered_at),
+        *(
+            columns.request_hash,
+            columns.chain_id,
+            columns.agent_id,
+            columns.registry,
+            columns.validator_address,
+            columns.request_uri,
+        ),
+        *(
+            columns.requested_block,
+            columns.requested_at,
+            columns.response,
+            columns.response_uri,
+            columns.response_hash,
+            columns.tag,
+        ),
+        *(columns.answered_block, columns.answered_at),
     )
 
 
@@ -128,7 +142,7 @@ def _page(
     if cursor is not None:
         block, request = decode_cursor(kind, cursor, int, bytes)
         statement = after(statement, _ORDER, (block, request), descending=True)
-    rows = connection.execute(statement.order_by(*(it.desc() for it in _ORDER)).limit(limit + 1)).all()
+    rows = connection.execute(statement.order_by(*(column.desc() for column in _ORDER)).limit(limit + 1)).all()
     return page_of(rows, limit, _validation, lambda row: encode_cursor(kind, row.requested_block, row.request_hash))
 
 

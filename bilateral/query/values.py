@@ -33,7 +33,7 @@ def exact(value: int, decimals: int) -> Decimal:
     return Decimal((value < 0, tuple(map(int, str(abs(value)))), -decimals))
 
 
-Exact = Annotated[Decimal, PlainSerializer(lambda it: format(it, "f"), return_type=_DECIMALS, when_used="json")]
+Exact = Annotated[Decimal, PlainSerializer(lambda number: format(number, "f"), return_type=_DECIMALS, when_used="json")]
 """An exact number. In JSON it is text in plain decimals."""
 
 

@@ -257,4 +257,4 @@ def feedback_content(value: int, decimals: int, tag1: str = "", tag2: str = "") 
         tag2: The second tag.
     """
     fields = {"value": value, "valueDecimals": decimals, "tag1": tag1, "tag2": tag2}
-    return json.dumps({name: it for name, it in fields.items() if it != ""}, separators=(",", ":")).encode()
+    return json.dumps({name: field for name, field in fields.items() if field != ""}, separators=(",", ":")).encode()

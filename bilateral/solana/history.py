@@ -89,8 +89,8 @@ def require_unchanged(node: SolanaNode, agent: ReadAgent, slot: int) -> Operatio
     if not later:
         return
     wanted = {"encoding": "base64", "commitment": node.commitment, "maxSupportedTransactionVersion": 0}
-    found = yield from _all([Rpc("getTransaction", (signature, wanted)) for signature in later])
-    for signature, answer in zip(later, found, strict=True):
+    transactions = yield from _all([Rpc("getTransaction", (signature, wanted)) for signature in later])
+    for signature, answer in zip(later, transactions, strict=True):
         if answer is None or not is_harmless(answers.record(answer), watched):
             raise _not_provable(f"the transaction {signature} may have changed the agent after slot {slot}")
 
@@ -139,9 +139,11 @@ def is_harmless(answer: Mapping[str, Any], watched: Watched) -> bool:
         if not isinstance(addresses, list):
             answers.malformed("addresses of lookup tables")
         accounts += [str(address) for address in addresses]
-    instructions = [(each.program, each.accounts, each.data) for each in transaction.instructions]
+    instructions = [
+        (instruction.program, instruction.accounts, instruction.data) for instruction in transaction.instructions
+    ]
     for group in answers.records(meta["innerInstructions"]):
-        instructions += [_inner(each, accounts) for each in answers.records(group.get("instructions"))]
+        instructions += [_inner(record, accounts) for record in answers.records(group.get("instructions"))]
     own = frozenset(watched.addresses)
     return not any(
         program in watched.harmless

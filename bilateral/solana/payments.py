@@ -210,16 +210,16 @@ def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: s
         raise SolanaError("the node does not know the outcome of the transaction")
     content = decoded(answer.get("transaction"), MAX_TRANSACTION)
     try:
-        found = SignedTransaction.of(content)
+        signed = SignedTransaction.of(content)
     except MalformedAccountError as error:
         raise MalformedNodeAnswerError(f"the node's answer is not a transaction: {error}") from None
-    if found.id != transaction:
-        raise SolanaPaymentError(f"the node returned the transaction {found.id} for {transaction}")
-    if found.message != expected.signed.transaction.message:
+    if signed.id != transaction:
+        raise SolanaPaymentError(f"the node returned the transaction {signed.id} for {transaction}")
+    if signed.message != expected.signed.transaction.message:
         raise SolanaPaymentError("the transaction differs from the client's signed transaction")
     if meta["err"] is not None:
         raise SolanaPaymentError(f"the transaction failed: {str(meta['err'])[:200]}", NOT_FOUND)
-    destination = found.accounts.index(expected.signed.transfer.destination)
+    destination = signed.accounts.index(expected.signed.transfer.destination)
     before, _ = _balance(meta.get("preTokenBalances"), destination, expected.asset)
     after, owner = _balance(meta.get("postTokenBalances"), destination, expected.asset)
     if owner != expected.payee:

@@ -63,7 +63,10 @@ def signed(calls: Sequence[Call], keypair: Keypair, blockhash: str) -> tuple[str
         Instruction(
             Pubkey.from_string(call.program),
             call.data,
-            [AccountMeta(Pubkey.from_string(it.address), it.is_signer, it.is_writable) for it in call.accounts],
+            [
+                AccountMeta(Pubkey.from_string(account.address), account.is_signer, account.is_writable)
+                for account in call.accounts
+            ],
         )
         for call in calls
     ]

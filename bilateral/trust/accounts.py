@@ -58,15 +58,15 @@ def one_spelling(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
     texts = pc.unique(pa.chunked_array(list(_texts([*columns, *lists])), pa.string())).drop_null()
     if len(pc.unique(in_small_letters(texts))) == len(texts):
         return tables
-    found = dict(tables)
+    folded = dict(tables)
     for name, column in _present(tables):
-        place = found[name].column_names.index(column)
-        found[name] = found[name].set_column(place, column, _spelled(found[name][column]))
+        place = folded[name].column_names.index(column)
+        folded[name] = folded[name].set_column(place, column, _spelled(folded[name][column]))
     for column in _listed(tables):
-        place = found["agents"].column_names.index(column)
-        chunks = [_spelled_lists(chunk) for chunk in found["agents"][column].chunks]
-        found["agents"] = found["agents"].set_column(place, column, pa.chunked_array(chunks, chunks[0].type))
-    return found
+        place = folded["agents"].column_names.index(column)
+        chunks = [_spelled_lists(chunk) for chunk in folded["agents"][column].chunks]
+        folded["agents"] = folded["agents"].set_column(place, column, pa.chunked_array(chunks, chunks[0].type))
+    return folded
 
 
 def in_small_letters(texts: pa.Array) -> pa.Array:
@@ -149,7 +149,11 @@ def _texts(columns: list[pa.ChunkedArray]) -> Iterator[pa.Array]:
     for column in columns:
         for chunk in column.chunks if pa.types.is_dictionary(column.type) else [distinct(column)]:
             texts = chunk.dictionary if pa.types.is_dictionary(chunk.type) else chunk
-            key = tuple(None if one is None else one.address for one in texts.buffers()), texts.offset, len(texts)
+            key = (
+                tuple(None if buffer is None else buffer.address for buffer in texts.buffers()),
+                texts.offset,
+                len(texts),
+            )
             if key not in seen:
                 seen.add(key)
                 yield texts

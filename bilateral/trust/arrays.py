@@ -75,8 +75,8 @@ def distinct_keys(keys: Ints) -> Ints:
         keys: Any integers.
     """
     ordered = np.sort(keys)
-    found: Ints = ordered[first_of(ordered)]
-    return found
+    firsts: Ints = ordered[first_of(ordered)]
+    return firsts
 
 
 def dense(keys: Ints) -> tuple[Ints, int]:
@@ -90,9 +90,9 @@ def dense(keys: Ints) -> tuple[Ints, int]:
     """
     out = np.full(len(keys), -1, np.int64)
     chosen = keys >= 0
-    found, inverse = np.unique(keys[chosen], return_inverse=True)
+    present, inverse = np.unique(keys[chosen], return_inverse=True)
     out[chosen] = inverse
-    return out, len(found)
+    return out, len(present)
 
 
 def runs(groups: Ints, times: Floats, gap: float) -> Ints:
@@ -156,8 +156,8 @@ def contained(keys: Ints, among: Ints) -> Flags:
     if not len(among):
         return np.zeros(len(keys), bool)
     places = np.minimum(np.searchsorted(among, keys), len(among) - 1)
-    found: Flags = among[places] == keys
-    return found
+    is_member: Flags = among[places] == keys
+    return is_member
 
 
 def contained_pairs(left: Ints, right: Ints, among: Ints, size: int) -> Flags:
@@ -169,14 +169,14 @@ def contained_pairs(left: Ints, right: Ints, among: Ints, size: int) -> Flags:
         among: Pairs as `pairs` joins them, ascending.
         size: The number of codes.
     """
-    found = np.zeros(len(left), bool)
+    is_contained = np.zeros(len(left), bool)
     if len(among):
         occurs = np.zeros(size, bool)
         occurs[among // size] = True
         for start in range(0, len(left), _STRETCH):
             rows = start + np.flatnonzero(occurs[left[start : start + _STRETCH]])
-            found[rows] = contained(pairs(left[rows], right[rows], size), among)
-    return found
+            is_contained[rows] = contained(pairs(left[rows], right[rows], size), among)
+    return is_contained
 
 
 def stretches(groups: Ints, length: int = _STRETCH) -> Iterator[slice]:

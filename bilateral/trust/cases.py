@@ -102,8 +102,8 @@ def conduct(source: Ints, target: Ints, sort: Ints, member: Flags) -> Floats:
         total = np.asarray(matrix.sum(axis=1)).ravel()
         distinct = np.diff(matrix.indptr)
         columns += [np.log1p(total), np.log1p(distinct), total / np.maximum(distinct, 1)]
-    for one in range(int(sort.max(initial=-1)) + 1):
-        chosen = sort == one
+    for number in range(int(sort.max(initial=-1)) + 1):
+        chosen = sort == number
         columns += [
             np.log1p(np.bincount(source[chosen], minlength=size)),
             np.log1p(np.bincount(target[chosen], minlength=size)),

@@ -41,12 +41,12 @@ def positions(column: pa.ChunkedArray, among: pa.Array, missing: int = -1) -> In
         if pa.types.is_dictionary(chunk.type):
             table = np.asarray(pc.fill_null(pc.index_in(chunk.dictionary, among), missing))
             codes = _indices(chunk)
-            found = np.full(len(codes), -1, np.int32)
-            found[codes >= 0] = table[codes[codes >= 0]]
+            codes_of = np.full(len(codes), -1, np.int32)
+            codes_of[codes >= 0] = table[codes[codes >= 0]]
         else:
-            found = np.asarray(pc.fill_null(pc.index_in(chunk, among), missing)).copy()
-            found[np.asarray(chunk.is_null())] = -1
-        out.append(found.astype(np.int32, copy=False))
+            codes_of = np.asarray(pc.fill_null(pc.index_in(chunk, among), missing)).copy()
+            codes_of[np.asarray(chunk.is_null())] = -1
+        out.append(codes_of.astype(np.int32, copy=False))
     if len(out) == 1:
         return out[0]
     return np.concatenate(out) if out else np.zeros(0, np.int32)
@@ -100,9 +100,17 @@ def _shared_texts(columns: Sequence[pa.ChunkedArray]) -> pa.Array | None:
         return None
     held = [chunk.dictionary for column in filled for chunk in column.chunks]
     texts = held[0]
-    if len({tuple(None if it is None else it.address for it in one.buffers()) for one in held}) > 1:
+    if (
+        len(
+            {
+                tuple(None if buffer is None else buffer.address for buffer in dictionary.buffers())
+                for dictionary in held
+            }
+        )
+        > 1
+    ):
         return None
-    same = all((one.offset, len(one)) == (texts.offset, len(texts)) for one in held)
+    same = all((dictionary.offset, len(dictionary)) == (texts.offset, len(texts)) for dictionary in held)
     is_sorted = not texts.null_count and pc.all(pc.less(texts[:-1], texts[1:])).as_py() is not False
     return texts if same and is_sorted else None
 

@@ -174,7 +174,7 @@ def _paid(ledger: Ledger) -> Flags:
 
 
 def _returned(ledger: Ledger, money: Money, rows: Ints) -> Flags:
-    """Mark the opinions whose rater got most of what it paid the rated back.
+    """Mark the opinions whose rater got most of its money back from the rated.
 
     Args:
         ledger: The coded tables.
@@ -182,7 +182,7 @@ def _returned(ledger: Ledger, money: Money, rows: Ints) -> Flags:
         rows: The positions of the opinions.
     """
     rater, rated = ledger.opinions.rater[rows], ledger.subject_account[ledger.opinions.subject[rows]]
-    return np.asarray(money.between(rated, rater, given=True) >= MOSTLY * money.between(rater, rated), np.bool_)
+    return np.asarray(money.between(rated, rater, gifts=True) >= MOSTLY * money.between(rater, rated), np.bool_)
 
 
 def _freshness(ledger: Ledger, kin: Kinship) -> Floats:
@@ -254,8 +254,8 @@ def inflation_odds(context: Context, rows: Ints) -> float:
     average = group_sums(percent, inverse, len(subjects)) / count
     counts = context.grounded[rows].astype(np.float64)
     others = context.grounded_count[subjects] - group_sums(counts, inverse, len(subjects))
-    said = context.grounded_sum[subjects] - group_sums(percent * counts, inverse, len(subjects))
-    usual = (said + context.mean[context.ledger.subject_kind[subjects]]) / (others + 1)
+    sums = context.grounded_sum[subjects] - group_sums(percent * counts, inverse, len(subjects))
+    usual = (sums + context.mean[context.ledger.subject_kind[subjects]]) / (others + 1)
     deviation = 15.0 + 8.0 / np.sqrt(count)
     far = (average - usual) / deviation
     alike = 2 * stats.norm.sf(abs(far.sum()) / np.sqrt(len(subjects)))

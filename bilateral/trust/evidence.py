@@ -87,12 +87,12 @@ def costs_of_servers(ledger: Ledger, rows: Ints, hand: Ints, stayed: Stayed, bor
     praised = np.maximum(np.bincount(rater, minlength=size), 1)
     spent = np.bincount(stayed.payer, weights=stayed.amount, minlength=size)
     # A rater's payments to the hand that it praises went to that hand, and cost it nothing.
-    given, where = np.unique(pairs(stayed.payer, stayed.seller, size), return_inverse=True)
-    by_pair = np.bincount(where, weights=stayed.amount, minlength=len(given))
+    paid_pairs, where = np.unique(pairs(stayed.payer, stayed.seller, size), return_inverse=True)
+    by_pair = np.bincount(where, weights=stayed.amount, minlength=len(paid_pairs))
     wanted = pairs(rater, hand[ledger.owner[agent]], size)
     own = np.zeros(len(wanted))
-    known = contained(wanted, given)
-    own[known] = by_pair[np.searchsorted(given, wanted[known])]
+    known = contained(wanted, paid_pairs)
+    own[known] = by_pair[np.searchsorted(paid_pairs, wanted[known])]
     last = float(opinions.ts.max(initial=0.0))
     age = np.clip((last - born[rater]) / _MONTH_SECONDS, 0.0, _OLDEST)
     each = ((spent[rater] - own) + MONTH * age) / praised[rater] + 2 * ACT

@@ -61,9 +61,9 @@ def _facts(results: Results, identifier: str) -> dict[str, Any]:
     """Return the facts about an id."""
     if identifier.isascii() and identifier.isdigit():
         return _agent(results, int(identifier))
-    found = results.findings.filter(pc.equal(results.findings["finding"], identifier))
-    if found.num_rows:
-        return _finding(results, found.to_pylist()[0])
+    matches = results.findings.filter(pc.equal(results.findings["finding"], identifier))
+    if matches.num_rows:
+        return _finding(results, matches.to_pylist()[0])
     lowered = pc.utf8_lower(pc.cast(results.addresses["address"], pa.string()))
     account = results.addresses.filter(pc.equal(lowered, identifier.lower()))
     if account.num_rows:
@@ -99,7 +99,9 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
     parts = {name: value for name, value in account.items() if name not in known and value >= _SHOWN}
     trust = dict(zip(results.trust["address"].to_pylist(), results.trust["trust"].to_pylist(), strict=True))
     findings = [
-        one for one in results.findings.to_pylist() if address in one["actors"] or address in one["beneficiaries"]
+        finding
+        for finding in results.findings.to_pylist()
+        if address in finding["actors"] or address in finding["beneficiaries"]
     ]
     flagged = "is flagged" if account["threshold_flag"] else "is not flagged"
     summary = [f"The account {flagged}, with a suspicion of {account['suspicion']:.1f}."]
@@ -128,7 +130,7 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
         summary.append(f"The list of trusted accounts gives it {trust[address]:.2%} of all trust.")
     else:
         summary.append("No trust reaches it from the list of trusted accounts.")
-    summary += [f"{one['sentence']} ({one['finding']})" for one in findings[:10]]
+    summary += [f"{finding['sentence']} ({finding['finding']})" for finding in findings[:10]]
     if account["threshold_flag"] and not verdict:
         summary.append("To appeal, add the account to a file of reviews, with the verdict and the reason.")
     return {
@@ -140,14 +142,14 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
         "review": case,
         "signs": {row["sign"]: row["weight"] for row in signs},
         "summary": summary,
-        "findings": [one["finding"] for one in findings],
+        "findings": [finding["finding"] for finding in findings],
     }
 
 
 def _case(results: Results, address: str) -> dict[str, str] | None:
     """Return the verdict and the reason of people who reviewed an account; None if the results have no case of it."""
-    found = results.cases.filter(pc.equal(results.cases["account"], address.lower())).to_pylist()
-    return {"verdict": found[0]["verdict"], "reason": found[0]["reason"]} if found else None
+    cases = results.cases.filter(pc.equal(results.cases["account"], address.lower())).to_pylist()
+    return {"verdict": cases[0]["verdict"], "reason": cases[0]["reason"]} if cases else None
 
 
 def _verdict(suspicion: float, case: dict[str, str] | None, *, has_parts: bool) -> str | None:
@@ -173,10 +175,10 @@ def _scored(side: str, row: dict[str, Any]) -> str:
 
 
 def _agent(results: Results, agent_id: int) -> dict[str, Any]:
-    found = results.agents.filter(pc.equal(results.agents["agent_id"], agent_id)).to_pylist()
-    if not found:
+    agents = results.agents.filter(pc.equal(results.agents["agent_id"], agent_id)).to_pylist()
+    if not agents:
         raise InvalidArgumentError(f"agent {agent_id} is not in these results")
-    agent = found[0]
+    agent = agents[0]
     if agent["abstain"]:
         verdict = f"There is too little evidence for a score: {agent['effective']:.1f} opinions' worth."
     else:

@@ -55,47 +55,47 @@ _BOTH_ENDS: Final = frozenset(
 )
 
 
-def features(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
+def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield the features of all accounts, one by one; nan where one is unknown.
 
     Args:
         context: The ledger and what detectors share.
-        said: The judgements.
+        judgements: The judgements.
     """
     size = context.ledger.accounts
-    yield "opinions", np.log1p(group_counts(said.rater, size))
-    yield "received", np.log1p(group_counts(said.rated, size))
-    for name, values in _signs(context, said):
-        yield f"mean {name} as rater", mean_by(values, said.rater, size)
-        yield f"top {name} as rater", top_by(values, said.rater, size)
+    yield "opinions", np.log1p(group_counts(judgements.rater, size))
+    yield "received", np.log1p(group_counts(judgements.rated, size))
+    for name, values in _signs(context, judgements):
+        yield f"mean {name} as rater", mean_by(values, judgements.rater, size)
+        yield f"top {name} as rater", top_by(values, judgements.rater, size)
         if name in _BOTH_ENDS:
-            yield f"least {name} as rater", -top_by(-values, said.rater, size)
-        yield f"mean {name} as rated", mean_by(values, said.rated, size)
-        yield f"mean {name} of praise", mean_by(values[said.praise], said.rated[said.praise], size)
-    yield from _untraced(said, size)
-    yield from _gaps(context, said)
-    yield from _surprises(said, size)
-    yield from _business(context, said)
+            yield f"least {name} as rater", -top_by(-values, judgements.rater, size)
+        yield f"mean {name} as rated", mean_by(values, judgements.rated, size)
+        yield f"mean {name} of praise", mean_by(values[judgements.praise], judgements.rated[judgements.praise], size)
+    yield from _untraced(judgements, size)
+    yield from _gaps(context, judgements)
+    yield from _surprises(judgements, size)
+    yield from _business(context, judgements)
     yield from _spans(context)
     yield from _shared(context)
-    yield from _partners(context, said)
+    yield from _partners(context, judgements)
 
 
-def _signs(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
+def _signs(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield the signs of opinions."""
-    opinions, rows = context.ledger.opinions, said.rows
-    yield "distance", said.distance
-    yield "height", said.height
-    yield "distance at its time", _distance_at_its_time(context, said)
-    yield "grounded distance", _grounded_distance(context, said)
-    yield "untraced", single(~said.traced)
-    yield from _money(context, said)
+    opinions, rows = context.ledger.opinions, judgements.rows
+    yield "distance", judgements.distance
+    yield "height", judgements.height
+    yield "distance at its time", _distance_at_its_time(context, judgements)
+    yield "grounded distance", _grounded_distance(context, judgements)
+    yield "untraced", single(~judgements.traced)
+    yield from _money(context, judgements)
     yield "freshness", single(-np.log(np.maximum(context.freshness[rows], 1e-6)))
     yield "risk", single(-np.log(np.maximum(context.risk[rows], 1e-6)))
-    yield "age", _hours(opinions.ts[rows] - context.kin.born[said.rater])
-    yield "novelty", _hours(opinions.ts[rows] - _began(context)[said.subject])
-    yield "popularity", single(np.log(np.maximum(context.judged, 1)))[said.subject]
-    yield "pause", _pauses(said.subject, opinions.ts[rows])
+    yield "age", _hours(opinions.ts[rows] - context.kin.born[judgements.rater])
+    yield "novelty", _hours(opinions.ts[rows] - _began(context)[judgements.subject])
+    yield "popularity", single(np.log(np.maximum(context.judged, 1)))[judgements.subject]
+    yield "pause", _pauses(judgements.subject, opinions.ts[rows])
     yield "proof", single(opinions.payment[rows] >= 0)
 
 
@@ -114,27 +114,27 @@ def _hours(seconds: Floats) -> Floats:
     return single(np.log1p(hours, out=hours))
 
 
-def _grounded_distance(context: Context, said: Judgements) -> Floats:
+def _grounded_distance(context: Context, judgements: Judgements) -> Floats:
     """Return how far opinions lie above what others say who paid or judge several subjects."""
-    grounded, usual = context.grounded[said.rows], context.mean[said.kind]
-    percent = said.height + usual
-    others = context.grounded_sum[said.subject]
+    grounded, usual = context.grounded[judgements.rows], context.mean[judgements.kind]
+    percent = judgements.height + usual
+    others = context.grounded_sum[judgements.subject]
     others -= np.where(grounded, percent, 0)
     others += usual
     del usual
-    count = context.grounded_count[said.subject]
+    count = context.grounded_count[judgements.subject]
     count -= grounded
     count += 1
     others /= count
     return single(np.subtract(percent, others, out=others))
 
 
-def _distance_at_its_time(context: Context, said: Judgements) -> Floats:
+def _distance_at_its_time(context: Context, judgements: Judgements) -> Floats:
     """Return how far opinions lie above the nearest in time about the same subject. An agent may have turned."""
-    distance = np.empty(len(said.rows), np.float32)
-    for stretch in stretches(said.subject):
-        subject, usual = said.subject[stretch], context.mean[said.kind[stretch]]
-        percent, place = np.asarray(said.height[stretch] + usual, np.float64), np.arange(len(subject))
+    distance = np.empty(len(judgements.rows), np.float32)
+    for stretch in stretches(judgements.subject):
+        subject, usual = judgements.subject[stretch], context.mean[judgements.kind[stretch]]
+        percent, place = np.asarray(judgements.height[stretch] + usual, np.float64), np.arange(len(subject))
         total = np.concatenate([[0.0], np.cumsum(percent)])
         low = np.maximum(np.searchsorted(subject, subject, side="left"), place - _NEAREST)
         high = np.minimum(np.searchsorted(subject, subject, side="right"), place + _NEAREST + 1)
@@ -142,52 +142,57 @@ def _distance_at_its_time(context: Context, said: Judgements) -> Floats:
     return distance
 
 
-def _money(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
+def _money(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield how the money between rater and rated went, what the rater spent on others, and how trust reaches it.
 
     Net flow tells a bribe from cashback, and wash trade from a refund.
     """
     money = context.money
-    answers = said.kind == Kind.CLIENT_RATING
-    client, server = np.where(answers, said.rated, said.rater), np.where(answers, said.rater, said.rated)
-    gave, got = money.between(client, server), money.between(server, client, given=True)
+    answers = judgements.kind == Kind.CLIENT_RATING
+    client, server = (
+        np.where(answers, judgements.rated, judgements.rater),
+        np.where(answers, judgements.rater, judgements.rated),
+    )
+    gave, got = money.between(client, server), money.between(server, client, gifts=True)
     yield "money back", single(got / np.maximum(gave + got, 1e-12))
     sender, _, left = money.kept()
     spent = group_sums(left, sender, context.ledger.accounts)
     usual = np.median(left) if len(left) else 1.0
     yield "spent elsewhere", single(np.log1p(np.maximum(spent[client] - np.maximum(gave - got, 0), 0) / usual))
-    yield "paid together", _paid_together(context, said)
+    yield "paid together", _paid_together(context, judgements)
     yield "trust by money", single(np.nan_to_num(walked(context.ledger, money), nan=_UNREACHED)[client])
 
 
-def _paid_together(context: Context, said: Judgements) -> Floats:
+def _paid_together(context: Context, judgements: Judgements) -> Floats:
     """Return, for each praise, how improbable it is that so many who praise the subject got money of one giver.
 
     A broker pays for praise, and no wallet of the subject does. Exchanges, the subject itself and the first funds of an
     account do not count.
     """
     money, size = context.money, context.ledger.accounts
-    giver, taker = unpaired(money.keys[money.given > 0], size)
+    giver, taker = unpaired(money.keys[money.gifts > 0], size)
     order = np.argsort(taker, kind="stable")
     giver, taker = giver[order], taker[order]
     start, stop = (np.searchsorted(taker, np.arange(size), side=side) for side in ("left", "right"))
     many = stop - start
     many[many > _GIVERS] = 0  # a shop, or a busy account
     clients = np.bincount(giver[many[taker] > 0], minlength=size) / max(int((many > 0).sum()), 1)
-    out = np.zeros(len(said.rows), np.float32)
-    for stretch in stretches(said.subject):
-        rows = np.flatnonzero(said.praise[stretch] & (many[said.rater[stretch]] > 0)) + stretch.start
-        each = many[said.rater[rows]]
+    out = np.zeros(len(judgements.rows), np.float32)
+    for stretch in stretches(judgements.subject):
+        rows = np.flatnonzero(judgements.praise[stretch] & (many[judgements.rater[stretch]] > 0)) + stretch.start
+        each = many[judgements.rater[rows]]
         row = np.repeat(rows, each)
         within = np.arange(len(row)) - np.repeat(np.cumsum(each) - each, each)
-        source = giver[start[said.rater[row]] + within]
-        strange = source != said.rated[row]
+        source = giver[start[judgements.rater[row]] + within]
+        strange = source != judgements.rated[row]
         row, source = row[strange], source[strange]
-        keys, place, count = np.unique(pairs(said.subject[row], source, size), return_inverse=True, return_counts=True)
+        keys, place, count = np.unique(
+            pairs(judgements.subject[row], source, size), return_inverse=True, return_counts=True
+        )
         subject, payer = unpaired(keys, size)
-        praises = np.bincount(said.subject[rows] - said.subject[stretch.start])
+        praises = np.bincount(judgements.subject[rows] - judgements.subject[stretch.start])
         several = np.flatnonzero(count > 1)
-        usual = _CLUSTERING * clients[payer[several]] * praises[subject[several] - said.subject[stretch.start]]
+        usual = _CLUSTERING * clients[payer[several]] * praises[subject[several] - judgements.subject[stretch.start]]
         digits = np.zeros(len(keys), np.float32)
         digits[several] = -np.log10(excess(count[several], usual))
         np.maximum.at(out, row, digits[place])
@@ -204,43 +209,46 @@ def _pauses(subject: Ints, ts: Floats) -> Floats:
     return _hours(pause)
 
 
-def _untraced(said: Judgements, size: int) -> Iterator[tuple[str, Floats]]:
+def _untraced(judgements: Judgements, size: int) -> Iterator[tuple[str, Floats]]:
     """Yield how improbable so few traces are, of opinions written and received."""
-    usable = (said.kind == Kind.FEEDBACK) | (said.kind == Kind.CLIENT_RATING)
-    odd = usable & ~said.traced
+    usable = (judgements.kind == Kind.FEEDBACK) | (judgements.kind == Kind.CLIENT_RATING)
+    odd = usable & ~judgements.traced
     base = float(np.clip(odd.sum() / max(usable.sum(), 1), 0.02, 0.98)) if len(odd) else 0.5
     ratio = np.where(odd, np.log(1 / base), np.where(usable, np.log(0.25 / (1 - base)), 0.0))
-    for name, group in (("as rater", said.rater), ("as rated", said.rated)):
+    for name, group in (("as rater", judgements.rater), ("as rated", judgements.rated)):
         yield f"untraced {name}", group_sums(ratio, group, size)
         yield f"number untraced {name}", np.log1p(group_sums(odd, group, size))
 
 
-def _gaps(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
+def _gaps(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield how opinions about an account differ: those of odd raters from the others, and all of them."""
     size = context.ledger.accounts
-    percent = said.height + context.mean[said.kind]
+    percent = judgements.height + context.mean[judgements.kind]
     for name, odd in (
-        ("untraced", ~said.traced),
-        ("fresh", -np.log(np.maximum(context.freshness[said.rows], 1e-6)) > _FRESH),
-        ("thin", context.activity[said.rater] <= _FEW),
+        ("untraced", ~judgements.traced),
+        ("fresh", -np.log(np.maximum(context.freshness[judgements.rows], 1e-6)) > _FRESH),
+        ("thin", context.activity[judgements.rater] <= _FEW),
     ):
-        one, other = group_counts(said.rated[odd], size), group_counts(said.rated[~odd], size)
-        gap = mean_by(percent[odd], said.rated[odd], size) - mean_by(percent[~odd], said.rated[~odd], size)
+        one, other = group_counts(judgements.rated[odd], size), group_counts(judgements.rated[~odd], size)
+        gap = mean_by(percent[odd], judgements.rated[odd], size) - mean_by(percent[~odd], judgements.rated[~odd], size)
         score = gap / (_SPREAD * np.sqrt(1 / np.maximum(one, 1) + 1 / np.maximum(other, 1)))
         yield f"gap of {name}", score
-        row = np.nan_to_num(score[said.rated] * np.where(odd, 1, -1), nan=-9)
-        yield f"gap of {name} as rater", top_by(row, said.rater, size)
-    spread = _spread(percent, said.rated, size)
+        row = np.nan_to_num(score[judgements.rated] * np.where(odd, 1, -1), nan=-9)
+        yield f"gap of {name} as rater", top_by(row, judgements.rater, size)
+    spread = _spread(percent, judgements.rated, size)
     yield "spread as rated", spread
-    yield "spread as rated, seen by raters", top_by(np.nan_to_num(spread[said.rated]) * said.praise, said.rater, size)
-    yield "spread as rater", _spread(percent, said.rater, size)
+    yield (
+        "spread as rated, seen by raters",
+        top_by(np.nan_to_num(spread[judgements.rated]) * judgements.praise, judgements.rater, size),
+    )
+    yield "spread as rater", _spread(percent, judgements.rater, size)
 
 
-def _surprises(said: Judgements, size: int) -> Iterator[tuple[str, Floats]]:
+def _surprises(judgements: Judgements, size: int) -> Iterator[tuple[str, Floats]]:
     """Yield how far the opinions of an account lie from its usual distance to what others say."""
-    surprise = said.distance - except_own(said.distance, said.rater, size, 0.0)
-    yield "top surprise as rater", top_by(surprise, said.rater, size)
-    yield "least surprise as rater", -top_by(-surprise, said.rater, size)
+    surprise = judgements.distance - except_own(judgements.distance, judgements.rater, size, 0.0)
+    yield "top surprise as rater", top_by(surprise, judgements.rater, size)
+    yield "least surprise as rater", -top_by(-surprise, judgements.rater, size)
 
 
 def _spread(percent: Floats, groups: Ints, size: int) -> Floats:
@@ -250,14 +258,14 @@ def _spread(percent: Floats, groups: Ints, size: int) -> Floats:
     return np.where(group_counts(groups, size) > 1, np.sqrt(variance), np.nan)
 
 
-def _business(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
+def _business(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield payments, answers and transfers beside opinions."""
     ledger = context.ledger
-    size, feedback = ledger.accounts, said.kind == Kind.FEEDBACK
+    size, feedback = ledger.accounts, judgements.kind == Kind.FEEDBACK
     client, server = clients_and_servers(ledger)
     pays, earns = np.bincount(client, minlength=size), np.bincount(server, minlength=size)
-    writes, gets = (np.bincount(one[feedback], minlength=size) for one in (said.rater, said.rated))
-    rates, rated = (np.bincount(one[~feedback], minlength=size) for one in (said.rater, said.rated))
+    writes, gets = (np.bincount(side[feedback], minlength=size) for side in (judgements.rater, judgements.rated))
+    rates, rated = (np.bincount(side[~feedback], minlength=size) for side in (judgements.rater, judgements.rated))
     for name, left, right in (
         ("payments to feedback as client", pays, writes),
         ("payments to feedback as server", earns, gets),
@@ -316,16 +324,16 @@ def _shared(context: Context) -> Iterator[tuple[str, Floats]]:
         yield f"size of {grouping.name}", np.where(inside, np.log(np.maximum(count[grouping.group], 1)), 0.0)
 
 
-def _partners(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
+def _partners(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield how far accounts share more subjects than chance allows with the account that shares most with them."""
     size = context.ledger.accounts
-    found = sharing(said.rater, said.subject, (size, context.ledger.subjects), _RARE)
-    digits = -np.log10(excess(found.count, _CLUSTERING * found.expected))
+    shared = sharing(judgements.rater, judgements.subject, (size, context.ledger.subjects), _RARE)
+    digits = -np.log10(excess(shared.count, _CLUSTERING * shared.expected))
     top, number, most = np.zeros(size), np.zeros(size), np.zeros(size)
-    for one in (found.left, found.right):
-        np.maximum.at(top, one, digits)
-        np.maximum.at(most, one, found.count)
-        number += np.bincount(one[digits > 2], minlength=size)  # noqa: PLR2004  # one in a hundred by chance
+    for side in (shared.left, shared.right):
+        np.maximum.at(top, side, digits)
+        np.maximum.at(most, side, shared.count)
+        number += np.bincount(side[digits > 2], minlength=size)  # noqa: PLR2004  # one in a hundred by chance
     yield "top shared", top
     yield "number shared", np.log1p(number)
     yield "most shared", np.log1p(most)

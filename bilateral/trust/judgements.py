@@ -157,7 +157,7 @@ def _traces(ledger: Ledger, rater: Ints, rated: Ints, kind: Ints, served: Ints) 
     answered = distinct_keys(pairs(rater[answer], rated[answer], size))
     both = feedback & contained_pairs(server, client, answered, size)
     asked = distinct_keys(pairs(server[both], client[both], size))
-    found = contained_pairs(server, client, served, size) | both
-    found |= answer & contained_pairs(server, client, asked, size)
-    traced: Flags = found | ~(feedback | answer)
+    is_served = contained_pairs(server, client, served, size) | both
+    is_served |= answer & contained_pairs(server, client, asked, size)
+    traced: Flags = is_served | ~(feedback | answer)
     return traced

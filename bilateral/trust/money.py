@@ -31,18 +31,18 @@ _RESTART: Final = 0.1
 
 @dataclass(frozen=True)
 class Money:
-    """Money between pairs of accounts. That of a wallet counts as its owner's, and exchanges are left out.
+    """Money between pairs of accounts. The money of a wallet counts as its owner's, and exchanges are left out.
 
     Attributes:
         keys: The pairs of sender and receiver, as `pairs` joins them, ascending.
         amount: The money of each pair.
-        given: The part of it that paid for no service.
+        gifts: The part of it that paid for no service.
         size: The number of accounts.
     """
 
     keys: Ints
     amount: Floats
-    given: Floats
+    gifts: Floats
     size: int
 
     @classmethod
@@ -72,24 +72,24 @@ class Money:
         keys = pairs(sender[other], receiver[other], ledger.accounts)
         order = np.argsort(keys, kind="stable")
         keys, amount = keys[order], amount[other][order]
-        given = np.where((np.arange(len(sender)) >= paid.sum())[other][order], amount, 0.0)
+        gifts = np.where((np.arange(len(sender)) >= paid.sum())[other][order], amount, 0.0)
         first = first_of(keys)
         place, count = np.cumsum(first) - 1, int(first.sum())
-        return cls(keys[first], group_sums(amount, place, count), group_sums(given, place, count), ledger.accounts)
+        return cls(keys[first], group_sums(amount, place, count), group_sums(gifts, place, count), ledger.accounts)
 
-    def between(self, sender: Ints, receiver: Ints, *, given: bool = False) -> Floats:
+    def between(self, sender: Ints, receiver: Ints, *, gifts: bool = False) -> Floats:
         """Return the money from each sender to its receiver.
 
         Args:
             sender: The senders.
             receiver: Their receivers.
-            given: Count only what paid for no service: partners pay each other for their work.
+            gifts: Count only what paid for no service: partners pay each other for their work.
         """
         if not len(self.keys):
             return np.zeros(len(sender))
         wanted = pairs(sender, receiver, self.size)
         place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        return np.where(self.keys[place] == wanted, (self.given if given else self.amount)[place], 0.0)
+        return np.where(self.keys[place] == wanted, (self.gifts if gifts else self.amount)[place], 0.0)
 
     def kept(self) -> tuple[Ints, Ints, Floats]:
         """Return the pairs whose receiver kept money, and how much: what it got less what it gave back."""

@@ -157,9 +157,9 @@ def proven(
     wanted, held = positions(named, texts), positions(transactions, texts)
     order = np.argsort(held, kind="stable")
     low, high = (np.searchsorted(held, wanted, side=side, sorter=order) for side in ("left", "right"))
-    found = np.where(wanted < 0, -1, -2).astype(np.int32)
+    codes = np.where(wanted < 0, -1, -2).astype(np.int32)
     some = np.flatnonzero((wanted >= 0) & (high > low))
-    found[some] = order[low[some]]
+    codes[some] = order[low[some]]
     crowded = some[high[some] - low[some] > 1]
     places = np.flatnonzero(np.isin(held, wanted[crowded]))
     for columns in ((1,), (0,), (0, 1)):  # the agent, the payer, which says more, and both
@@ -167,5 +167,5 @@ def proven(
             [held[places], *(pays[column][places] for column in columns)],
             [wanted[crowded], *(says[column][crowded] for column in columns)],
         )
-        found[crowded[first >= 0]] = places[first[first >= 0]]
-    return found
+        codes[crowded[first >= 0]] = places[first[first >= 0]]
+    return codes

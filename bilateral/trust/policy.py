@@ -65,7 +65,7 @@ def trusted_clients(engine: Engine, agent_id: int) -> TrustedClients:
     kept = clients[good][np.argsort(-trust[clients[good]], kind="stable")]
     return TrustedClients(
         agent_id=agent_id,
-        clients=tuple(ledger.addresses[int(one)].as_py() for one in kept),
-        left_out=tuple(ledger.addresses[int(one)].as_py() for one in clients[~good]),
+        clients=tuple(ledger.addresses[int(client)].as_py() for client in kept),
+        left_out=tuple(ledger.addresses[int(client)].as_py() for client in clients[~good]),
         by_list=engine.trust_ is not None,
     )

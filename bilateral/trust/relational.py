@@ -124,11 +124,11 @@ class Relational(Steps):
 
     def degrees(self, ledger: Ledger, edges: Edges) -> Degrees:  # noqa: ARG002
         """See `Steps`."""
-        found = self._edges(ledger)
+        sent = self._edges(ledger)
         judged, activity = np.zeros(ledger.subjects, np.int64), np.zeros(ledger.accounts, np.int64)
-        by_subject = self._out(found.group_by("subject").aggregate(degree=found.count()))
+        by_subject = self._out(sent.group_by("subject").aggregate(degree=sent.count()))
         judged[_array(by_subject, "subject")] = _array(by_subject, "degree")
-        ordinary = found.filter(found.kind != int(Kind.CONSTANT_TAG))
+        ordinary = sent.filter(sent.kind != int(Kind.CONSTANT_TAG))
         by_rater = self._out(ordinary.group_by("rater").aggregate(degree=ordinary.count()))
         activity[_array(by_rater, "rater")] = _array(by_rater, "degree")
         return Degrees(judged, activity)
@@ -139,8 +139,8 @@ class Relational(Steps):
 
         members = np.flatnonzero(group >= 0)
         kin = ibis.memtable(pa.table({"member": members, "kin": group[members].astype(np.int64)}))
-        found = self._edges(ledger)
-        joined = found.join(kin, found.rater == kin.member).select("subject", "kind", "kin")
+        all_edges = self._edges(ledger)
+        joined = all_edges.join(kin, all_edges.rater == kin.member).select("subject", "kind", "kin")
         counted = joined.group_by("subject", "kin").aggregate(raters=joined.count())
         with _interruptible():
             tests = int(self.connection.execute(counted.count()))
@@ -148,8 +148,8 @@ class Relational(Steps):
         subject, own, count = (_array(many, name) for name in ("subject", "kin", "raters"))
         order = np.lexsort((own, subject))
         written = np.zeros(size * KINDS, np.int64)
-        said = self._out(joined.group_by("kin", "kind").aggregate(pairs=joined.count()))
-        written[_array(said, "kin") * KINDS + _array(said, "kind")] = _array(said, "pairs")
+        rows = self._out(joined.group_by("kin", "kind").aggregate(pairs=joined.count()))
+        written[_array(rows, "kin") * KINDS + _array(rows, "kind")] = _array(rows, "pairs")
         return Cells(subject[order], own[order], count[order], tests, written)
 
     def trust(self, source: Ints, target: Ints, weight: Floats, trusted: Ints, size: int) -> EigenTrust:
@@ -171,9 +171,9 @@ class Relational(Steps):
             holders = ibis.memtable(pa.table({"holder": some, "held": held[some]}))
             joined = flow.join(holders, flow.source == holders.holder)
             joined = joined.select("target", gained=joined.part * joined.held)
-            found = self._out(joined.group_by("target").aggregate(gained=joined.gained.sum()))
+            gains = self._out(joined.group_by("target").aggregate(gained=joined.gained.sum()))
             gained = np.zeros(size)
-            gained[_array(found, "target")] = _array(found, "gained")
+            gained[_array(gains, "target")] = _array(gains, "gained")
             return gained
 
         return EigenTrust().spread(moved, ~gives, trusted, size)
@@ -206,16 +206,16 @@ class Relational(Steps):
         feedback, ratings, validations = (self._table(name) for name in ("feedback", "ratings", "validations"))
         tags = [ledger.tags[code] for code in ledger.constant_tags.tolist()]
         constant = feedback.tag.isin(tags).fill_null(False) if tags else ibis.literal(False)
-        said = feedback.select("client", "agent_id", constant=constant)
-        said = said.join(accounts, said.client == accounts.address).rename(rater="number").drop("address")
-        said = said.join(agents, said.agent_id == agents.id)
+        opinions = feedback.select("client", "agent_id", constant=constant)
+        opinions = opinions.join(accounts, opinions.client == accounts.address).rename(rater="number").drop("address")
+        opinions = opinions.join(agents, opinions.agent_id == agents.id)
         last = int(Kind.CONSTANT_TAG)
         parts = [
             numbered(
-                said,
+                opinions,
                 "rater",
-                ibis.ifelse(said.constant, last, int(Kind.FEEDBACK)),
-                ibis.ifelse(said.constant, int(offsets[last]), 0),
+                ibis.ifelse(opinions.constant, last, int(Kind.FEEDBACK)),
+                ibis.ifelse(opinions.constant, int(offsets[last]), 0),
             )
         ]
         of_client = (ratings.kind == "client").fill_null(False)

@@ -137,14 +137,14 @@ def _identifiers(engine: Engine, places: Mapping[str, Sequence[object]] | None) 
 
 
 def _addresses(engine: Engine) -> pa.Table:
-    found, addresses = engine.suspicion_, engine.context_.ledger.addresses
+    suspicion, addresses = engine.suspicion_, engine.context_.ledger.addresses
     columns: dict[str, Any] = {
         "address": addresses,
-        "suspicion": found.total,
-        "cluster": pa.array(found.cluster, mask=found.cluster < 0),
-        "threshold_flag": found.flagged,
+        "suspicion": suspicion.total,
+        "cluster": pa.array(suspicion.cluster, mask=suspicion.cluster < 0),
+        "threshold_flag": suspicion.flagged,
     }
-    for name, part in sorted(found.parts.items()):
+    for name, part in sorted(suspicion.parts.items()):
         columns[name.replace(" ", "_")] = part
     return pa.table(columns)
 
@@ -227,14 +227,16 @@ def _findings(engine: Engine, names: list[str]) -> pa.Table:
     return pa.table(
         {
             "finding": pa.array(names, pa.string()),
-            "detector": pa.array([one.detector for one in engine.findings_], pa.string()),
-            "q_value": pa.array([one.q_value for one in engine.findings_], pa.float64()),
-            "strength": pa.array([one.strength for one in engine.findings_], pa.float64()),
-            "statistic": pa.array([one.statistic for one in engine.findings_], pa.string()),
-            "sentence": pa.array([_sentence(engine, one) for one in engine.findings_], pa.string()),
-            "actors": pa.array([members(one.actors) for one in engine.findings_], pa.list_(pa.string())),
-            "beneficiaries": pa.array([members(one.beneficiaries) for one in engine.findings_], pa.list_(pa.string())),
-            "subjects": pa.array([members(one.subjects) for one in engine.findings_], pa.list_(pa.string())),
+            "detector": pa.array([finding.detector for finding in engine.findings_], pa.string()),
+            "q_value": pa.array([finding.q_value for finding in engine.findings_], pa.float64()),
+            "strength": pa.array([finding.strength for finding in engine.findings_], pa.float64()),
+            "statistic": pa.array([finding.statistic for finding in engine.findings_], pa.string()),
+            "sentence": pa.array([_sentence(engine, finding) for finding in engine.findings_], pa.string()),
+            "actors": pa.array([members(finding.actors) for finding in engine.findings_], pa.list_(pa.string())),
+            "beneficiaries": pa.array(
+                [members(finding.beneficiaries) for finding in engine.findings_], pa.list_(pa.string())
+            ),
+            "subjects": pa.array([members(finding.subjects) for finding in engine.findings_], pa.list_(pa.string())),
         }
     )
 
@@ -273,14 +275,14 @@ def _rows(engine: Engine, names: list[str]) -> pa.Table:
 
 def _evidence(engine: Engine, names: list[str]) -> pa.Table:
     """Return, for each flagged account, the false feedback that its findings rest on."""
-    ledger, opinions, found = engine.context_.ledger, engine.context_.ledger.opinions, engine.suspicion_
+    ledger, opinions, suspicion = engine.context_.ledger, engine.context_.ledger.opinions, engine.suspicion_
     seen: dict[tuple[int, int], str] = {}
     for name, one in zip(names, engine.findings_, strict=True):
         rows = _claimed(engine, one)
         rater, account = opinions.rater[rows], ledger.subject_account[opinions.subject[rows]]
-        gains = np.isin(account, one.beneficiaries) & found.flagged[account]
+        gains = np.isin(account, one.beneficiaries) & suspicion.flagged[account]
         for place, row in enumerate(rows.tolist()):
-            if found.flagged[rater[place]]:
+            if suspicion.flagged[rater[place]]:
                 seen.setdefault((int(rater[place]), row), name)
             if gains[place]:
                 seen.setdefault((int(account[place]), row), name)

@@ -51,7 +51,9 @@ _TELLS: Final = 0.25
 _CONTESTED: Final = 0.3
 """The share of a subject's raters from which their removal contests its score, if it is tied to them."""
 
-_STATUSES: Final = np.array([str(one) for one in (Status.FLAGGED, Status.CONTESTED, Status.THIN, Status.OK)], object)
+_STATUSES: Final = np.array(
+    [str(status) for status in (Status.FLAGGED, Status.CONTESTED, Status.THIN, Status.OK)], object
+)
 
 
 @dataclass(frozen=True)
@@ -80,25 +82,25 @@ class Scores:
     abstain: Flags
 
 
-def scores(context: Context, found: Suspicion, minimum: float = 1.5) -> Scores:
+def scores(context: Context, suspicion: Suspicion, minimum: float = 1.5) -> Scores:
     """Score all subjects.
 
     Args:
         context: The ledger and what detectors share.
-        found: The suspicion of accounts and opinions.
+        suspicion: The suspicion of accounts and opinions.
         minimum: The effective number of opinions below which a score is abstained from.
     """
     opinions = context.ledger.opinions
     known = np.isfinite(opinions.percent) & (opinions.kind != Kind.CONSTANT_TAG)
-    return _scored(context, found, np.flatnonzero(known).astype(np.int32), context.judged, minimum)
+    return _scored(context, suspicion, np.flatnonzero(known).astype(np.int32), context.judged, minimum)
 
 
-def buyer_scores(context: Context, found: Suspicion, returned: Flags, minimum: float = 1.5) -> Scores:
+def buyer_scores(context: Context, suspicion: Suspicion, returned: Flags, minimum: float = 1.5) -> Scores:
     """Score accounts as buyers: by the ratings of the servers that they paid, without payments that came back.
 
     Args:
         context: The ledger and what detectors share.
-        found: The suspicion of accounts and opinions.
+        suspicion: The suspicion of accounts and opinions.
         returned: Marks the payments whose money returned.
         minimum: As for `scores`.
 
@@ -114,18 +116,18 @@ def buyer_scores(context: Context, found: Suspicion, returned: Flags, minimum: f
     rows = rows[contained(pairs(client, opinions.rater[rows], ledger.accounts), bought)]
     distinct = distinct_keys(pairs(opinions.subject[rows], opinions.rater[rows], ledger.accounts))
     raters = np.bincount(distinct // max(ledger.accounts, 1), minlength=ledger.subjects)
-    return _scored(context, found, rows, raters, minimum)
+    return _scored(context, suspicion, rows, raters, minimum)
 
 
-def _scored(context: Context, found: Suspicion, rows: Ints, raters: Ints, minimum: float) -> Scores:
+def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, minimum: float) -> Scores:
     """Return the scores that follow from some opinions."""
     ledger, opinions = context.ledger, context.ledger.opinions
     size = ledger.subjects
     rater, subject = opinions.rater[rows], opinions.subject[rows]
     percent = opinions.percent[rows]
-    trust, removed, contested = _weights(context, found, rows)
+    trust, removed, contested = _weights(context, suspicion, rows)
     bias = BiasModel(iterations=4).fit(rater, subject, percent, trust, ledger.accounts, size).bias_
-    telling = np.flatnonzero((trust > 0) & (_usual(found) ** 2 >= _TELLS)[rater] & ~found.flagged[rater])
+    telling = np.flatnonzero((trust > 0) & (_usual(suspicion) ** 2 >= _TELLS)[rater] & ~suspicion.flagged[rater])
     values = percent[telling] - 0.7 * bias[rater[telling]]
     heard = _heard(subject[telling], rater[telling], trust[telling], ledger.accounts)
     trust *= _lasting(subject, telling, values, trust, heard, minimum)
@@ -134,7 +136,7 @@ def _scored(context: Context, found: Suspicion, rows: Ints, raters: Ints, minimu
     effective = model.information_
     spread = _spread(model, rater, subject, percent, size)
     error = spread / np.sqrt(effective + model.prior_subject)
-    flagged = found.withheld
+    flagged = suspicion.withheld
     abstain = effective < minimum
     lower = np.where(flagged, 0.0, _lower(context, model, rows, spread))
     code = np.select([flagged, contested, abstain], [0, 1, 2], 3)
@@ -151,7 +153,7 @@ def _scored(context: Context, found: Suspicion, rows: Ints, raters: Ints, minimu
     )
 
 
-def _weights(context: Context, found: Suspicion, rows: Ints) -> tuple[Floats, Floats, Flags]:
+def _weights(context: Context, suspicion: Suspicion, rows: Ints) -> tuple[Floats, Floats, Flags]:
     """Return the trust in some opinions, the share of each subject's raters who are removed, and who is contested.
 
     Each rater of a subject counts once, however often it speaks. Raters that are odd by weak signs count less, and are
@@ -162,24 +164,25 @@ def _weights(context: Context, found: Suspicion, rows: Ints) -> tuple[Floats, Fl
     rater, subject = context.ledger.opinions.rater[rows], context.ledger.opinions.subject[rows]
     repeats = _repeats(rater, subject, ledger.accounts)
     own = rater == ledger.subject_account[subject]
-    false = found.row[rows]
-    trust = np.where((false > 0.5) | own, 0.0, 1 - false) * np.where(found.flagged[rater], 0.05, 1.0)  # noqa: PLR2004
+    false = suspicion.row[rows]
+    trust = np.where((false > 0.5) | own, 0.0, 1 - false) * np.where(suspicion.flagged[rater], 0.05, 1.0)  # noqa: PLR2004
     every = np.maximum(group_sums(1 / repeats, subject, size), 1e-9)
     doubted = trust <= 0.05  # noqa: PLR2004
     removed, by_itself = (
-        group_sums(marked / repeats, subject, size) / every for marked in (doubted, doubted & (own | found.own[rows]))
+        group_sums(marked / repeats, subject, size) / every
+        for marked in (doubted, doubted & (own | suspicion.own[rows]))
     )
     trust /= np.sqrt(repeats)
-    usual = _usual(found)
+    usual = _usual(suspicion)
     believed = usual[rater]
     believed *= believed
     trust *= np.maximum(believed, (_LEAST * usual)[ledger.subject_account][subject], out=believed)
     return trust, removed, by_itself >= _CONTESTED
 
 
-def _usual(found: Suspicion) -> Floats:
+def _usual(suspicion: Suspicion) -> Floats:
     """Return how usual each account is by weak signs, from 0 to 1."""
-    return np.asarray(1 - found.odd / MOST, np.float32)
+    return np.asarray(1 - suspicion.odd / MOST, np.float32)
 
 
 def _heard(subject: Ints, rater: Ints, trust: Floats, accounts: int) -> Floats:

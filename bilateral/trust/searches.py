@@ -41,9 +41,9 @@ def first_reaching(rows: Keyed, searches: Keyed) -> Ints:
         The position of each search's row; -1 without one.
     """
     place = _reaching(rows.value, _places(rows, searches), searches.value)
-    found = place < len(rows.group)
-    found[found] = rows.group[place[found]] == searches.group[found]
-    return np.where(found, place, -1)
+    exists = place < len(rows.group)
+    exists[exists] = rows.group[place[exists]] == searches.group[exists]
+    return np.where(exists, place, -1)
 
 
 def first_equal(rows: Sequence[Ints], searches: Sequence[Ints]) -> Ints:
@@ -60,8 +60,8 @@ def first_equal(rows: Sequence[Ints], searches: Sequence[Ints]) -> Ints:
         codes = np.unique(codes * (column.max(initial=0) + 1) + column, return_inverse=True)[1]
     first = np.full(codes.max(initial=-1) + 1, -1)
     first[codes[:size][::-1]] = np.arange(size)[::-1]
-    found: Ints = first[codes[size:]]
-    return found
+    positions: Ints = first[codes[size:]]
+    return positions
 
 
 def _places(rows: Keyed, searches: Keyed) -> Ints:

@@ -73,6 +73,6 @@ def _common(matrix: Any) -> tuple[Ints, Ints, Ints]:
     for start in range(0, matrix.shape[0], _ROWS):
         shared = (matrix[start : start + _ROWS] @ other).tocoo()
         many = (shared.data > 1) & (shared.col > shared.row + start)
-        parts.append(tuple(np.asarray(one[many], np.int32) for one in (shared.row + start, shared.col, shared.data)))
+        parts.append(tuple(np.asarray(part[many], np.int32) for part in (shared.row + start, shared.col, shared.data)))
     left, right, count = (np.concatenate([part[place] for part in parts]) for place in range(3))
     return left, right, count

@@ -70,10 +70,10 @@ def usual_shares(observed: Ints, trials: Ints) -> Shares:
         trials: The number that it could have.
     """
     known = trials >= _TELLING
-    found = np.sort(observed[known] / trials[known])
-    found = found[: int(len(found) * (1 - _EXTREME))]
-    mean = (found.sum() + _ASSUMED * _LITTLE) / (len(found) + _ASSUMED)
-    spread = float((((found - mean) ** 2).sum() + _ASSUMED * _LITTLE**2) / (len(found) + _ASSUMED))
+    shares = np.sort(observed[known] / trials[known])
+    shares = shares[: int(len(shares) * (1 - _EXTREME))]
+    mean = (shares.sum() + _ASSUMED * _LITTLE) / (len(shares) + _ASSUMED)
+    spread = float((((shares - mean) ** 2).sum() + _ASSUMED * _LITTLE**2) / (len(shares) + _ASSUMED))
     size = float(np.clip(mean * (1 - mean) / spread - 1, *_SIZES))
     return Shares(mean * size, (1 - mean) * size)
 

@@ -127,24 +127,24 @@ class Model:
             context: The ledger and what detectors share.
             chosen: The accounts.
         """
-        said = Judgements.of(context)
+        judgements = Judgements.of(context)
         codes = np.zeros((len(self.edges), len(chosen)), np.uint8)
-        rows = self.coded(features(context, said), chosen, codes, 0)
+        rows = self.coded(features(context, judgements), chosen, codes, 0)
         first = np.zeros(context.ledger.accounts, np.float32)
         first[chosen] = np.clip(self.alone.score(codes), -LARGEST, LARGEST)
-        self.coded(around(context, said, first), chosen, codes, rows)
+        self.coded(around(context, judgements, first), chosen, codes, rows)
         return self.among.score(codes), codes
 
-    def coded(self, found: Iterable[tuple[str, Floats]], chosen: Ints, codes: Ints, row: int) -> int:
+    def coded(self, features: Iterable[tuple[str, Floats]], chosen: Ints, codes: Ints, row: int) -> int:
         """Write the codes of features, and return the row after the last.
 
         Args:
-            found: The features by name.
+            features: The features by name.
             chosen: The accounts.
             codes: The codes to be written.
             row: The first row to be written.
         """
-        for name, column in found:
+        for name, column in features:
             codes[row] = np.searchsorted(self.edges[name], known(column[chosen]))
             row += 1
         return row

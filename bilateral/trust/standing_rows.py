@@ -114,7 +114,7 @@ def standing_rows(
             "first_at": _seconds(begin),
             "last_at": _seconds(end),
             "evidence_cost": cost[party],
-            "reasons": pa.array([json.dumps([_plain(reason) for reason in each]) for each in reasons], pa.string()),
+            "reasons": pa.array([json.dumps([_plain(reason) for reason in listed]) for listed in reasons], pa.string()),
         }
         parts.append(pa.table(columns).cast(SCHEMA))
     return pa.concat_tables(parts).combine_chunks()
@@ -159,14 +159,14 @@ def _reasons(
 ) -> Iterator[list[Reason]]:
     """Yield the reasons of some subjects, those that count most first."""
     for subject, payments, amount in zip(place.tolist(), count.tolist(), paid.tolist(), strict=True):
-        found = list(named.get(subject, ()))
+        of_subject = list(named.get(subject, ()))
         raters, effective = int(figures.raters[subject]), float(figures.effective[subject])
         if figures.removed[subject] > 0:
-            found.append(Reason("false_raters", None, {"share": round(float(figures.removed[subject]), 3)}))
+            of_subject.append(Reason("false_raters", None, {"share": round(float(figures.removed[subject]), 3)}))
         if effective < LEAST:
-            found.append(Reason("few_raters", None, {"raters": raters, "effective": round(effective, 3)}))
-        found.append(Reason("paid" if payments else "no_payments", round(amount, 6), {"payments": payments}))
-        yield found[:_MOST_REASONS]
+            of_subject.append(Reason("few_raters", None, {"raters": raters, "effective": round(effective, 3)}))
+        of_subject.append(Reason("paid" if payments else "no_payments", round(amount, 6), {"payments": payments}))
+        yield of_subject[:_MOST_REASONS]
 
 
 def named_findings(engine: Engine, held: Flags) -> dict[int, list[Reason]]:

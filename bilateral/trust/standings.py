@@ -39,7 +39,7 @@ def standings(engine: Engine) -> pa.Table:
     Returns:
         A table with the columns of `SCHEMA`.
     """
-    ledger, scores, found = engine.context_.ledger, engine.scores_, engine.suspicion_
+    ledger, scores, suspicion = engine.context_.ledger, engine.scores_, engine.suspicion_
     returned = np.zeros(len(ledger.payer), bool)
     for detector in engine.detectors:
         returned |= getattr(detector, "returned_", returned)
@@ -47,8 +47,8 @@ def standings(engine: Engine) -> pa.Table:
     alone = np.where(kin.acknowledged, kin.root, np.arange(ledger.accounts))
     hand = np.where(kin.collector >= 0, kin.collector, alone)
     opinions = ledger.opinions
-    usable = np.isfinite(opinions.percent) & (found.row < 0.5) & ~found.flagged[opinions.rater]  # noqa: PLR2004
-    held = found.withheld
+    usable = np.isfinite(opinions.percent) & (suspicion.row < 0.5) & ~suspicion.flagged[opinions.rater]  # noqa: PLR2004
+    held = suspicion.withheld
     contested = scores.status == str(ScoreStatus.CONTESTED)
     status = np.select(
         [held, contested, scores.abstain], [str(Status.HELD_BACK), str(Status.CONTESTED), str(Status.THIN)], "ok"

@@ -107,7 +107,8 @@ def suspicion(
     """
     size = context.ledger.accounts
     parts: dict[str, Floats] = {}
-    kinds, own = ({basis: np.zeros(size) for basis in Basis} for _ in range(2))
+    kinds: dict[Basis, Floats] = {basis: np.zeros(size) for basis in Basis}
+    own: dict[Basis, Floats] = {basis: np.zeros(size) for basis in Basis}
     tied, facts = np.zeros(size), np.zeros(size)
     for finding in findings:
         part = parts.setdefault(finding.detector, np.zeros(size))
@@ -125,8 +126,8 @@ def suspicion(
     total, held = _evidence(kinds, own, facts, threshold)
     kin = _kin(context, total, held, threshold)
     parts["kin of flagged"] = np.where(context.kin.acknowledged & ~held, kin, 0.0)
-    for values in (kinds, own):
-        values[Basis.CONTROL] = np.maximum(values[Basis.CONTROL], parts["kin of flagged"])
+    for evidence in (kinds, own):
+        evidence[Basis.CONTROL] = np.maximum(evidence[Basis.CONTROL], parts["kin of flagged"])
     total, held = _evidence(kinds, own, facts, threshold)
     row = _false_rows(context, findings, total, threshold)
     parts["tied by others"] = np.minimum(tied, MOST)

@@ -135,7 +135,7 @@ class Tables:
         """
         if not (folder / "agents.parquet").is_file():
             raise InvalidArgumentError(f"no agents.parquet in {quoted(str(folder))}: name a folder of tables")
-        found = {}
+        normal = {}
         for name, columns in COLUMNS.items():
             path = folder / f"{name}.parquet"
             if not path.is_file():
@@ -143,13 +143,13 @@ class Tables:
             try:
                 wanted = columns | OPTIONAL.get(name, {})
                 known = [column for column in pq.read_schema(path).names if column in wanted]
-                found[name] = _read(path, known, frozenset(_REPEATED.get(name, ())))
+                normal[name] = _read(path, known, frozenset(_REPEATED.get(name, ())))
             except (pa.ArrowException, OSError) as error:
                 raise InvalidArgumentError(f"{path.name} is not a Parquet table: {error}") from None
-            require_addresses(name, found[name])
-        _share_texts(found)
+            require_addresses(name, normal[name])
+        _share_texts(normal)
         pa.default_memory_pool().release_unused()
-        return cls.of(**found)
+        return cls.of(**normal)
 
     def write(self, folder: Path) -> None:
         """Write one Parquet file a table.
@@ -184,16 +184,16 @@ def _read(path: Path, columns: Sequence[str], repeated: frozenset[str]) -> pa.Ta
     Arrow itself would keep a dictionary for each part of the rows, which takes many times the memory.
     """
     table = pq.read_table(path, columns=[name for name in columns if name not in repeated])
-    found = {name: table.column(name) for name in table.column_names}
+    cast_columns = {name: table.column(name) for name in table.column_names}
     for name in columns:
         if name in repeated:
             texts = pq.read_table(path, columns=[name]).column(0)
             if pa.types.is_dictionary(texts.type):
                 texts = pc.cast(texts, pa.string())
-            found[name] = encoded(texts) if pa.types.is_string(texts.type) else texts
+            cast_columns[name] = encoded(texts) if pa.types.is_string(texts.type) else texts
             del texts
             pa.default_memory_pool().release_unused()
-    return pa.table({name: found[name] for name in columns})
+    return pa.table({name: cast_columns[name] for name in columns})
 
 
 def _share_texts(tables: dict[str, pa.Table]) -> None:

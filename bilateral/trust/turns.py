@@ -74,8 +74,8 @@ def _doubtful(subject: Ints, percent: Floats, weight: Floats, heard: Floats, min
     clear = (
         (place > starts) & (raters[ends] - raters[place] >= minimum) & (step > _SMALLEST / 2) & (step > _CLEAR * error)
     )
-    found: Flags = np.logical_or.reduceat(clear, np.flatnonzero(first_of(subject)))
-    return np.repeat(found, np.diff(np.append(np.flatnonzero(first_of(subject)), len(subject))))
+    changed: Flags = np.logical_or.reduceat(clear, np.flatnonzero(first_of(subject)))
+    return np.repeat(changed, np.diff(np.append(np.flatnonzero(first_of(subject)), len(subject))))
 
 
 def _current(subject: Ints, percent: Floats, weight: Floats, heard: Floats, minimum: float) -> Floats:
@@ -114,7 +114,7 @@ def _beyond(percent: Floats, heard: Floats, usual: Floats, step: Floats, ends: I
     below = np.concatenate([np.zeros((1, len(_GRID))), below])
     count = _sums(heard)
     low, high = np.floor((usual - _SMALLEST) / width), np.ceil((usual + _SMALLEST) / width)
-    low, high = (np.clip(one, 0, len(_GRID) - 1).astype(np.int64) for one in (low, high))
+    low, high = (np.clip(bound, 0, len(_GRID) - 1).astype(np.int64) for bound in (low, high))
     above = count[ends] - count[place] - (below[ends, high] - below[place, high])
     return np.asarray(np.where(step > 0, below[ends, low] - below[place, low], above))
 

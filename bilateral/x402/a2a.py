@@ -97,10 +97,10 @@ def with_receipt(metadata: Mapping[str, Any] | None, settlement: SettleResponse)
         metadata: The metadata so far.
         settlement: The settlement, as the SDK returns it.
     """
-    found = dict(metadata or {})
-    earlier = found.get(RECEIPTS)
+    content = dict(metadata or {})
+    earlier = content.get(RECEIPTS)
     receipt = settlement.model_dump(by_alias=True, exclude_none=True)
-    return {**found, RECEIPTS: [*(earlier if isinstance(earlier, list) else []), receipt]}
+    return {**content, RECEIPTS: [*(earlier if isinstance(earlier, list) else []), receipt]}
 
 
 def paid_message(payment: dict[str, Any], request: Sequence[Any], answer: Mapping[str, Any]) -> PaidRequest:

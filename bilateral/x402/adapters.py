@@ -71,8 +71,12 @@ class HttpAdapter:
         declared = {pattern: PROFILES.keys() & (route.extensions or {}).keys() for pattern, route in routes.items()}
         self._routes = x402HTTPServerBase(server, {pattern: routes[pattern] for pattern in routes if declared[pattern]})
         self._paths = [pattern.rpartition(" ")[2] for pattern in routes if declared[pattern]]
-        registered = [it for it in server.get_extensions() if isinstance(it, Reputation8004ResourceServerExtension)]
-        self._extensions = {it.key: it for it in registered}
+        registered = [
+            extension
+            for extension in server.get_extensions()
+            if isinstance(extension, Reputation8004ResourceServerExtension)
+        ]
+        self._extensions = {extension.key: extension for extension in registered}
         for missing in sorted(set().union(*declared.values()) - self._extensions.keys()):
             raise InvalidArgumentError(f"a route declares {missing}: register the extension with the server")
 
@@ -96,7 +100,9 @@ class HttpAdapter:
         if self._preflight is None:
             logger.warning("nothing checks the agent, payTo and the signing key at start: pass preflight=Preflight(…)")
             return
-        self._preflight.run(self._all_routes, {key: it.public_key for key, it in self._extensions.items()})
+        self._preflight.run(
+            self._all_routes, {key: extension.public_key for key, extension in self._extensions.items()}
+        )
 
     def refuse_streaming(self, routes: Iterable[StreamingRoute]) -> None:
         """Refuse streaming routes of the application that declare the extension.
@@ -106,9 +112,9 @@ class HttpAdapter:
         """
         for methods, path in routes:
             pattern = re.compile(_PARAMETER.sub(_parameter_pattern, re.escape(path)))
-            paths = [path, *(it for it in self._paths if pattern.fullmatch(it))]
+            paths = [path, *(path for path in self._paths if pattern.fullmatch(path))]
             for method in sorted(methods):
-                if any(self.declares(method, it) for it in paths):
+                if any(self.declares(method, path) for path in paths):
                     raise StreamingRouteError(f"{method} {path}")
 
     def refuse_stream(self, headers: Mapping[str, str]) -> None:

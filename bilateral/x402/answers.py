@@ -93,11 +93,11 @@ class KeptAnswers:
     def find(self, payment: bytes) -> KeptAnswer | None:
         """Return the answer that a payment bought, or None."""
         with self._lock:
-            found = self._kept.get(payment)
-            if found is None or found[1] <= self._clock():
+            answer = self._kept.get(payment)
+            if answer is None or answer[1] <= self._clock():
                 self._drop(payment)
                 return None
-            return found[0]
+            return answer[0]
 
     def _drop(self, payment: bytes) -> None:
         """Forget an answer."""
@@ -128,7 +128,7 @@ def payment_of(header: str) -> bytes | None:
 
 def request_of(method: str, target: bytes, body: bytes) -> bytes:
     """Return the hash of a request: method, target with query, body. Nobody else reads it, so the fastest one does."""
-    parts = (hashlib.sha256(each).digest() for each in (method.encode(), target, body))
+    parts = (hashlib.sha256(part).digest() for part in (method.encode(), target, body))
     return hashlib.sha256(b"".join(parts)).digest()
 
 

@@ -351,7 +351,9 @@ def _decoded_scope(scope: Scope, exchange: Exchange) -> Scope:
     headers = [(name, value) for name, value in scope["headers"] if name.lower() not in dropped]
     headers.append((b"content-length", str(len(exchange.request)).encode()))
     # With such extensions, servers send files past the application.
-    extensions = {name: it for name, it in (scope.get("extensions") or {}).items() if not name.startswith(_SHORTCUT)}
+    extensions = {
+        name: extension for name, extension in (scope.get("extensions") or {}).items() if not name.startswith(_SHORTCUT)
+    }
     return {**scope, "headers": headers, "extensions": extensions}
 
 

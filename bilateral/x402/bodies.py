@@ -53,10 +53,10 @@ class _Brotli:
         self._inner = brotli.Decompressor()
 
     def decode(self, data: bytes, room: int) -> bytes:
-        found = bytes(self._inner.process(data, output_buffer_limit=room))
-        while len(found) < room and not self._inner.can_accept_more_data():
-            found += self._inner.process(b"", output_buffer_limit=room - len(found))
-        return found
+        chunk = bytes(self._inner.process(data, output_buffer_limit=room))
+        while len(chunk) < room and not self._inner.can_accept_more_data():
+            chunk += self._inner.process(b"", output_buffer_limit=room - len(chunk))
+        return chunk
 
     @property
     def is_finished(self) -> bool:
@@ -88,8 +88,8 @@ def decode_body(body: bytes, content_encoding: str, limit: int = MAX_BODY) -> by
     """
     if len(body) > limit:
         raise BodyTooLargeError(limit)
-    encodings = [each.strip().lower() for each in content_encoding.split(",")]
-    encodings = [each for each in encodings if each not in {"", "identity"}]
+    encodings = [part.strip().lower() for part in content_encoding.split(",")]
+    encodings = [encoding for encoding in encodings if encoding not in {"", "identity"}]
     if len(encodings) > _MAX_ENCODINGS:
         raise UnsupportedBodyError(content_encoding[:80], f"more than {_MAX_ENCODINGS} encodings")
     for encoding in reversed(encodings):
@@ -106,11 +106,11 @@ def _decoded(body: bytes, encoding: str, limit: int) -> bytes:
         return b""  # servers label empty bodies too
     decoder = make(body, encoding.removeprefix("x-"))
     try:
-        found = decoder.decode(body, limit + 1)
+        text = decoder.decode(body, limit + 1)
     except (zlib.error, brotli.error) as error:
         raise UnsupportedBodyError(encoding, f"the body is damaged: {error}") from None
-    if len(found) > limit:
+    if len(text) > limit:
         raise BodyTooLargeError(limit)
     if not decoder.is_finished:
         raise UnsupportedBodyError(encoding, "the body is cut off, or more data follows it")
-    return found
+    return text

@@ -58,14 +58,14 @@ class FileCache:
         known = self._files.get(uri)
         if known and (known[0].integrity or (not is_fresh and known[1] > time.monotonic())):
             return known[0]
-        found = self.loader.load_changes(uri, known[0].validators) if known else self.loader.load(uri)
-        if found is None and known:
-            found = known[0]
-        assert found is not None  # noqa: S101  # only a known file can be unchanged
-        self._files[uri] = found, time.monotonic() + FRESH_SECONDS
+        changes = self.loader.load_changes(uri, known[0].validators) if known else self.loader.load(uri)
+        if changes is None and known:
+            changes = known[0]
+        assert changes is not None  # noqa: S101  # only a known file can be unchanged
+        self._files[uri] = changes, time.monotonic() + FRESH_SECONDS
         while len(self._files) > MAX_CACHED:
             self._files.popitem(last=False)
-        return found
+        return changes
 
 
 @dataclass(frozen=True)

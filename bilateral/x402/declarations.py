@@ -105,6 +105,6 @@ def _info(registrations: tuple[AgentRegistration, ...], **options: str | None) -
     Raises:
         InvalidArgumentError: Two registrations are on one chain.
     """
-    if len({each.chain for each in registrations}) < len(registrations):
+    if len({registration.chain for registration in registrations}) < len(registrations):
         raise InvalidArgumentError("two registrations are on one chain: declare one a chain")
     return ReputationInfo(registrations, **options)  # type: ignore[arg-type]

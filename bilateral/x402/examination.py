@@ -188,41 +188,44 @@ class Examination:
             raise _invalid(error) from None
         except PaymentRefusedError as error:
             raise _refused(error) from None
-        found, agent = _needed(self._interaction, "there is no statement"), self._registration.agent
-        if found.agent_id != agent.agent or found.agent_registry not in {None, agent.registry}:
-            raise _failed(f"the statement is of agent {found.agent_id}, not of {agent}", "agent_mismatch")
+        interaction, agent = _needed(self._interaction, "there is no statement"), self._registration.agent
+        if interaction.agent_id != agent.agent or interaction.agent_registry not in {None, agent.registry}:
+            raise _failed(f"the statement is of agent {interaction.agent_id}, not of {agent}", "agent_mismatch")
 
     def _compare_networks(self) -> None:
         """Compare the networks."""
-        found, receipt = _needed(self._interaction, "there is no statement"), self._receipt
-        named = {str(found.network), receipt.network if receipt else "", self._paid.network}
+        interaction, receipt = _needed(self._interaction, "there is no statement"), self._receipt
+        named = {str(interaction.network), receipt.network if receipt else "", self._paid.network}
         if len(named) > 1:
             raise _failed(f"different networks are named: {', '.join(sorted(named))}", "network_mismatch")
 
     def _compare_transactions(self) -> None:
         """Compare the transactions."""
-        found, receipt = _needed(self._interaction, "there is no statement"), _needed(self._receipt, "no settlement")
-        if found.task_ref != f"{receipt.network}:{receipt.transaction}":
+        interaction, receipt = (
+            _needed(self._interaction, "there is no statement"),
+            _needed(self._receipt, "no settlement"),
+        )
+        if interaction.task_ref != f"{receipt.network}:{receipt.transaction}":
             raise _failed("the statement names another transaction than the settlement", "task_ref_mismatch")
 
     def _compare_hashes(self) -> Operation[None]:
         """Compute the hashes again from this client's own bodies."""
-        found, paid = _needed(self._interaction, "there is no statement"), self._paid
+        interaction, paid = _needed(self._interaction, "there is no statement"), self._paid
         if paid.is_body_lost:
             raise _unchecked("the server has not kept the body of this answer", "body_not_kept")
         if paid.response is None:
             raise _failed("the response cannot be decoded", "unsupported_body")
-        parts = found.task_ref, paid.request, paid.path_and_query, paid.response
+        parts = interaction.task_ref, paid.request, paid.path_and_query, paid.response
         if len(paid.request) + len(paid.response) < SLOW_BYTES:
             hashes = self._profile.hashes(*parts)
         else:
             hashes = yield Blocking(lambda: self._profile.hashes(*parts))
-        if hashes != (found.interaction_hash, found.data_hash):
+        if hashes != (interaction.interaction_hash, interaction.data_hash):
             raise _failed("the hash is not that of these bodies", "hash_mismatch")
 
     def _find_payment(self, reader: RegistryReader | None) -> Operation[None]:
         """Find the payment in the chain. Wait for its block: the node may lag behind the server's."""
-        found = _needed(self._interaction, "there is no statement")
+        interaction = _needed(self._interaction, "there is no statement")
         if reader is None:
             raise _unchecked(f"{self._paid.network[:80]} cannot be checked", "unsupported_network")
         payload = self._paid.payment.get("payload")
@@ -231,7 +234,7 @@ class Examination:
         while True:
             try:
                 self._payment = yield from reader.find_payment(
-                    self._paid.accepted, payload, found.payment.transaction, self._terms.confirmations
+                    self._paid.accepted, payload, interaction.payment.transaction, self._terms.confirmations
                 )
             except PaymentProblemError as error:
                 left = end - time.monotonic()
@@ -301,29 +304,29 @@ class Examination:
 
     def _check_signature(self) -> Operation[None]:
         """Find the key that made the signature, and compare it with the statement's key."""
-        found = _needed(self._interaction, "there is no statement")
+        interaction = _needed(self._interaction, "there is no statement")
         if not self._signers:
-            yield from self._check_wallet_signature(found)
+            yield from self._check_wallet_signature(interaction)
             return
-        self._signer = find_signer(found.interaction_hash, found.signature, self._signers)
+        self._signer = find_signer(interaction.interaction_hash, interaction.signature, self._signers)
         if self._signer is None and self._uri.lower().startswith("https:"):  # the keys may just have been rotated
             self._file = yield from self._loaded(self._uri, is_fresh=True)
             self._find_signers()
-            self._signer = find_signer(found.interaction_hash, found.signature, self._signers)
+            self._signer = find_signer(interaction.interaction_hash, interaction.signature, self._signers)
         if self._signer is None:
             raise _failed(verdicts.SIGNATURE_FAILED, "signature_failed")
-        if found.public_key is not None and not is_key(found.public_key, self._signer):
+        if interaction.public_key is not None and not is_key(interaction.public_key, self._signer):
             self._signer = None
             raise _failed("the statement names another key, which did not sign", "key_mismatch", "agentSignerPublicKey")
 
-    def _check_wallet_signature(self, found: InteractionData) -> Operation[None]:
+    def _check_wallet_signature(self, interaction: InteractionData) -> Operation[None]:
         """Check the signature of the agent's wallet, if the file lists no keys and the verifier accepts that."""
         if not self._terms.allow_wallet_signer or self._file is None or self._file.signers:
             raise _unchecked(verdicts.NO_VALID_SIGNERS, "no_valid_signers")
         agent = _needed(self._registration, "the agent is not known").agent
         block = (yield from self._payment_block()) if self._terms.is_historical else None
         wallet = yield from self._reader.wallet(agent, block)
-        if not is_signature_of_account(found.interaction_hash, found.signature, self._reader.chain, wallet):
+        if not is_signature_of_account(interaction.interaction_hash, interaction.signature, self._reader.chain, wallet):
             raise _failed(verdicts.SIGNATURE_FAILED, "signature_failed")
         self._wallet_signer = wallet
 
@@ -342,7 +345,7 @@ class Examination:
 
 def joined(moments: Sequence[Examination]) -> Verification:
     """Return the result of the first examination, with that of the second as `now`."""
-    results = [each.result for each in moments]
+    results = [moment.result for moment in moments]
     return results[0] if len(results) == 1 else replace(results[0], now=results[1])
 
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
         TransactionSigner,
     )
     from bilateral.documents import FeedbackFile
-    from bilateral.x402.verdicts import Verification
+    from bilateral.x402.types import AgentRegistration, InteractionData
+    from bilateral.x402.verdicts import Payment, Verification
 
 MAX_HUMAN: Final = 100
 """The highest feedback in human terms; the lowest is 0."""
@@ -74,10 +75,7 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
             second tag is not that of the profile `reputation`.
         SignerFailedError: The key does not sign.
     """
-    failed = [name for name in _REQUIRED if verification.outcome(name) is not Outcome.PASSED]
-    interaction, registration, payment = verification.interaction, verification.registration, verification.payment
-    if failed or interaction is None or registration is None or payment is None:
-        raise InvalidArgumentError(f"feedback needs a verified payment and signature; not passed: {', '.join(failed)}")
+    interaction, registration, payment = required_parts(verification)
     if signer.address.lower() != payment.payer.lower():
         raise InvalidArgumentError(f"{payment.payer} paid, so {signer.address} cannot give feedback for it")
     stored = FeedbackValue(value, decimals)
@@ -103,6 +101,19 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
         "endpoint": endpoint,
         "feedback_file": file,
     }
+
+
+def required_parts(verification: Verification) -> tuple[InteractionData, AgentRegistration, Payment]:
+    """Return statement, agent and payment of a verification that allows feedback.
+
+    Raises:
+        InvalidArgumentError: A required check did not pass.
+    """
+    failed = [name for name in _REQUIRED if verification.outcome(name) is not Outcome.PASSED]
+    interaction, registration, payment = verification.interaction, verification.registration, verification.payment
+    if failed or interaction is None or registration is None or payment is None:
+        raise InvalidArgumentError(f"feedback needs a verified payment and signature; not passed: {', '.join(failed)}")
+    return interaction, registration, payment
 
 
 def give_paid_feedback(  # noqa: PLR0913  # as paid_feedback
@@ -133,8 +144,8 @@ def give_paid_feedback(  # noqa: PLR0913  # as paid_feedback
         UnreadFeedbackError: This client has given feedback since the payment whose file cannot be loaded.
     """
     arguments = paid_feedback(verification, value, signer, tags, **options)
-    given = client.search_feedback(arguments["agent_id"], **search_for(signer))
-    refuse_duplicate(verification, arguments, given, accept_unread=accept_unread)
+    entries = client.search_feedback(arguments["agent_id"], **search_for(signer))
+    refuse_duplicate(verification, arguments, entries, accept_unread=accept_unread)
     return client.give_feedback(**arguments)
 
 
@@ -150,8 +161,8 @@ async def give_paid_feedback_async(  # noqa: PLR0913  # as paid_feedback
 ) -> AsyncHandle[FeedbackEntry]:
     """Give feedback on a paid answer without blocking. See `give_paid_feedback`."""
     arguments = paid_feedback(verification, value, signer, tags, **options)
-    given = await client.search_feedback(arguments["agent_id"], **search_for(signer))
-    refuse_duplicate(verification, arguments, given, accept_unread=accept_unread)
+    entries = await client.search_feedback(arguments["agent_id"], **search_for(signer))
+    refuse_duplicate(verification, arguments, entries, accept_unread=accept_unread)
     return await client.give_feedback(**arguments)
 
 
@@ -167,8 +178,8 @@ def sign_paid_feedback(  # noqa: PLR0913  # as paid_feedback
 ) -> SignedFeedback:
     """Sign feedback on a paid answer for somebody else to send (`giveFeedbackBySig`). See `give_paid_feedback`."""
     arguments = paid_feedback(verification, value, signer, tags, **options)
-    given = client.search_feedback(arguments["agent_id"], **search_for(signer))
-    refuse_duplicate(verification, arguments, given, accept_unread=accept_unread)
+    entries = client.search_feedback(arguments["agent_id"], **search_for(signer))
+    refuse_duplicate(verification, arguments, entries, accept_unread=accept_unread)
     return client.sign_feedback(**arguments)
 
 
@@ -212,7 +223,7 @@ def search_for(signer: TransactionSigner) -> dict[str, Any]:
 def refuse_duplicate(
     verification: Verification,
     arguments: dict[str, Any],
-    given: Sequence[FeedbackEntry],
+    entries: Sequence[FeedbackEntry],
     *,
     accept_unread: bool = False,
 ) -> None:
@@ -221,7 +232,7 @@ def refuse_duplicate(
     Args:
         verification: The verification of the answer.
         arguments: The result of `paid_feedback`.
-        given: The client's feedback for the agent so far, with files.
+        entries: The client's feedback for the agent so far, with files.
         accept_unread: True to go on if the file of an earlier feedback cannot be loaded.
 
     Raises:
@@ -229,10 +240,10 @@ def refuse_duplicate(
         UnreadFeedbackError: An earlier feedback may name it, and its file cannot be loaded.
     """
     task_ref = arguments["feedback_file"].payment_reference
-    for entry in given:
+    for entry in entries:
         if entry.file is not None and (entry.file.payment_reference or "").lower() == task_ref.lower():
             raise DuplicateFeedbackError(str(entry.id), task_ref)
-    for entry in given:
+    for entry in entries:
         if not accept_unread and entry.file is None and _may_name(verification, entry):
             uri = "" if entry.event is None else str(entry.event.uri)
             problem = "its event was not found" if entry.event is None else str(entry.file_problem)

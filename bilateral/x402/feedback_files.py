@@ -98,8 +98,8 @@ def feedback_file(fields: dict[str, Any], comment: str | None, payment: dict[str
         comment: A comment for people.
         payment: The proof of payment of ERC-8004.
     """
-    said = {"reasoning" if "proofOfInteraction" in fields else "comment": comment}
-    return prepare_feedback_file(**fields, **said, proof_of_payment=payment)  # type: ignore[arg-type]
+    fields_of_text = {"reasoning" if "proofOfInteraction" in fields else "comment": comment}
+    return prepare_feedback_file(**fields, **fields_of_text, proof_of_payment=payment)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

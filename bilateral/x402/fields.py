@@ -98,11 +98,11 @@ def hexadecimal(fields: Mapping[str, Any], name: str, *lengths: int, path: str =
     """
     value = text(fields, name, path)
     match = _HEX.fullmatch(value)
-    found = bytes.fromhex(match[1]) if match else b""
-    if len(found) not in lengths:
+    content = bytes.fromhex(match[1]) if match else b""
+    if len(content) not in lengths:
         expected = " or ".join(map(str, lengths))
         raise InvalidMessageError(path + name, "malformed", f"expected {expected} bytes in hexadecimal digits")
-    return found
+    return content
 
 
 def chain(fields: Mapping[str, Any], name: str, path: str = "") -> ChainId:

@@ -85,7 +85,7 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
                 if anonymous:
                     return None
                 raise _declined("anonymous_client", "this service is for clients that are agents")
-            found, known = (None, None) if ask is None else await asyncio.to_thread(ask, claim.agent)
+            check, known = (None, None) if ask is None else await asyncio.to_thread(ask, claim.agent)
             payer = "" if payload is None else payer_of(payload.payload) or ""
             standing = await verifier.check_client(claim, payer, server_agent, known_rating=known)
         except InvalidMessageError as error:
@@ -96,9 +96,9 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
             raise _declined("unrated_client", f"{standing.agent} has no rating from this service")
         if standing.rating is not None and standing.rating < minimum:
             raise _declined("low_rating", f"the rating {standing.rating} is below the minimum {minimum}")
-        if found is not None and found.verdict == "decline":
-            raise _declined(found.reasons[0].code.value, found.reasons[0].sentence)
-        return replace(standing, check=found)
+        if check is not None and check.verdict == "decline":
+            raise _declined(check.reasons[0].code.value, check.reasons[0].sentence)
+        return replace(standing, check=check)
 
     return check
 
@@ -150,7 +150,7 @@ class _IndexedCheck:
 
         chain_id = client.registry.chain.evm_chain_id
         key = AgentKey(chain_id, client.registry.address, client.agent_id.token_id, (reputation,))
-        found = check_client(
+        check = check_client(
             connection,
             client,
             for_server=self._server_agent,
@@ -158,7 +158,7 @@ class _IndexedCheck:
             findings=stored_findings,
             buyers=self._buyers,
         )
-        return found, client_rating(connection, key, self._server_agent, reputation)
+        return check, client_rating(connection, key, self._server_agent, reputation)
 
 
 def _declined(code: str, reason: str) -> HTTPException:

@@ -173,12 +173,12 @@ def _hash(*parts: bytes) -> bytes:
     return state.digest()
 
 
-def _canonical(value: dict[str, Any] | list[Any], limit: int, what: str = "tool call") -> bytes:
+def _canonical(value: dict[str, Any] | list[Any], limit: int, subject: str = "tool call") -> bytes:
     """Encode a JSON value canonically."""
     try:
         body = rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, RecursionError) as error:
-        raise InvalidArgumentError(f"the {what} has no canonical JSON: {error}") from None
+        raise InvalidArgumentError(f"the {subject} has no canonical JSON: {error}") from None
     if len(body) > limit:
         raise BodyTooLargeError(limit)
     return body

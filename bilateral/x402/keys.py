@@ -314,14 +314,14 @@ def _recovered(digest: bytes, signature: bytes) -> list[bytes]:
         return []
     if not 0 < int.from_bytes(signature[32:64]) <= SECPK1_N // 2:
         return []
-    found = []
+    recovered = []
     for parity in parities:
         try:
             key = curve.Signature(signature[:64] + bytes([parity])).recover_public_key_from_msg_hash(digest)
-            found.append(bytes(key.to_bytes()))
+            recovered.append(bytes(key.to_bytes()))
         except (BadSignature, ValidationError):
             continue
-    return found
+    return recovered
 
 
 def _point(key: bytes) -> bytes | None:

@@ -110,16 +110,20 @@ def find_payment(expected: ExpectedPayment, confirmations: int) -> Operation[Pay
     Raises:
         PaymentProblemError: The transaction is unknown, failed, too recent, or another payment.
     """
-    found = yield Rpc("eth_getTransactionReceipt", (expected.transaction,))
-    if found is None:
+    reply = yield Rpc("eth_getTransactionReceipt", (expected.transaction,))
+    if reply is None:
         raise PaymentProblemError("the transaction is not in any block", "payment_not_found")
-    receipt = answers.record(found)
+    receipt = answers.record(reply)
     if answers.quantity(receipt.get("status")) != 1:
         raise PaymentProblemError("the transaction failed", "payment_not_found", is_final=True)
-    logs = [ReceiptLog.of(each) for each in answers.records(receipt.get("logs"))]
+    logs = [ReceiptLog.of(record) for record in answers.records(receipt.get("logs"))]
     transfers = _transfers(expected, logs)
     transferred = (TRANSFER, address_topic(expected.payer), address_topic(expected.payee))
-    paid = [it for it in transfers if it.topics == transferred and int.from_bytes(it.data) >= expected.amount]
+    paid = [
+        transfer
+        for transfer in transfers
+        if transfer.topics == transferred and int.from_bytes(transfer.data) >= expected.amount
+    ]
     if not paid:
         amount = f"{expected.amount} of {expected.asset} from {expected.payer} to {expected.payee}"
         raise PaymentProblemError(f"the transaction does not transfer {amount}")
@@ -202,7 +206,7 @@ class ReceiptLog:
         except MalformedIdentifierError:
             raise MalformedNodeAnswerError("the node's answer is not a log") from None
         data, index = answers.data(log.get("data")), answers.quantity(log.get("logIndex"))
-        return cls(account, tuple(answers.data(each) for each in topics), data, index)
+        return cls(account, tuple(answers.data(topic) for topic in topics), data, index)
 
 
 def _transfers(expected: ExpectedPayment, logs: list[ReceiptLog]) -> list[ReceiptLog]:
@@ -212,15 +216,17 @@ def _transfers(expected: ExpectedPayment, logs: list[ReceiptLog]) -> list[Receip
         PaymentProblemError: The transaction does not use the authorization.
     """
     payer = address_topic(expected.payer)
-    ours = [it for it in logs if it.address == expected.asset and len(it.topics) == _TOPICS and it.topics[1] == payer]
-    transfers = [it for it in ours if it.topics[0] == TRANSFER and len(it.data) == _WORD]
+    ours = [
+        log for log in logs if log.address == expected.asset and len(log.topics) == _TOPICS and log.topics[1] == payer
+    ]
+    transfers = [log for log in ours if log.topics[0] == TRANSFER and len(log.data) == _WORD]
     if expected.nonce is None:
         return transfers
-    used = {("", it.index): it.topics[2] for it in ours if it.topics[0] == AUTHORIZATION_USED}
+    used = {("", log.index): log.topics[2] for log in ours if log.topics[0] == AUTHORIZATION_USED}
     if expected.nonce not in used.values():
         raise PaymentProblemError("the transaction does not use this authorization")
-    nonces = paired_nonces([("", it.index) for it in transfers], used)
-    return [it for it in transfers if nonces.get(("", it.index)) == expected.nonce]
+    nonces = paired_nonces([("", transfer.index) for transfer in transfers], used)
+    return [transfer for transfer in transfers if nonces.get(("", transfer.index)) == expected.nonce]
 
 
 def address_topic(address: str) -> bytes:

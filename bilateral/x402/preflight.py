@@ -103,9 +103,11 @@ class Preflight:
         findings: list[Finding] = []
         for pattern, route in routes.items():
             options = route.accepts if isinstance(route.accepts, list) else [route.accepts]
-            terms = [(str(it.network), it.pay_to if isinstance(it.pay_to, str) else None) for it in options]
+            terms = [
+                (str(option.network), option.pay_to if isinstance(option.pay_to, str) else None) for option in options
+            ]
             findings += examine(self.verifier, pattern, route.extensions or {}, terms, keys)
-        problems = [it for it in findings if it.code]
+        problems = [finding for finding in findings if finding.code]
         for finding in problems:
             logger.error("%s", finding)
         if problems and self.on_problem == "fail":
@@ -165,7 +167,7 @@ def _check_keys(verifier: Verifier, declaration: Any, network: str, profile: Pro
         PaymentRefusedError: The file does not list the key, or any valid one.
     """
     listed = verifier.listed_keys(profile.info_of(declaration), network)
-    if key and not any(it.public_key.lower() == key.lower() for it in listed):
+    if key and not any(listed_key.public_key.lower() == key.lower() for listed_key in listed):
         problem = f"the registration file does not list {key} as valid: add it by `bilateral x402 signers add`"
         raise PaymentRefusedError("key_not_listed", problem)
 
@@ -209,8 +211,8 @@ def check_url(
     extensions, accepts = price.get("extensions"), price.get("accepts")
     if not isinstance(extensions, dict) or not PROFILES.keys() & extensions.keys():
         return [Finding(url, "", "", "declaration", "not_declared", "the server declares no 8004-reputation")]
-    options = [it for it in accepts if isinstance(it, dict)] if isinstance(accepts, list) else []
-    terms = [(str(it.get("network"))[:80], str(it.get("payTo"))[:200]) for it in options]
+    options = [option for option in accepts if isinstance(option, dict)] if isinstance(accepts, list) else []
+    terms = [(str(option.get("network"))[:80], str(option.get("payTo"))[:200]) for option in options]
     if not terms:
         return [Finding(url, "", "", "declaration", "invalid_declaration", "the price has no terms of payment")]
     return examine(verifier, url, extensions, terms, {})

@@ -111,8 +111,8 @@ class _ProfileDraft(Profile):
         return ReputationInfo.of(value, is_draft=True)
 
     def info_object(self, info: ReputationInfo) -> dict[str, Any]:
-        agents = [it.agent for it in info.registrations]
-        registrations = [{"agentRegistry": str(it.registry), "agentId": it.agent} for it in agents]
+        agents = [registration.agent for registration in info.registrations]
+        registrations = [{"agentRegistry": str(agent.registry), "agentId": agent.agent} for agent in agents]
         return {"version": info.version, "registrations": registrations}
 
     def hashes(self, task_ref: str, request: bytes, target: str, response: bytes) -> Hashes:
@@ -160,7 +160,7 @@ class _ProfileDraft(Profile):
 PROFILE_8004: Final[Profile] = _Profile8004()
 PROFILE_DRAFT: Final[Profile] = _ProfileDraft()
 
-PROFILES: Final[Mapping[str, Profile]] = {it.key: it for it in (PROFILE_8004, PROFILE_DRAFT)}
+PROFILES: Final[Mapping[str, Profile]] = {profile.key: profile for profile in (PROFILE_8004, PROFILE_DRAFT)}
 """The profiles by their keys. If a message has both, the first one counts."""
 
 
@@ -170,9 +170,9 @@ def profile_among(*extensions: Any) -> Profile:
     Args:
         *extensions: The `extensions` of messages; anything but an object is passed over.
     """
-    for each in extensions:
+    for extension in extensions:
         for key, profile in PROFILES.items():
-            if isinstance(each, dict) and key in each:
+            if isinstance(extension, dict) and key in extension:
                 return profile
     return PROFILE_8004
 

@@ -222,8 +222,8 @@ class EvmReader:
 
     def wallet(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
         """Return an agent's wallet (`getAgentWallet`)."""
-        found = yield from self._read("getAgentWallet", agent, block)
-        return "" if found == ZERO else found
+        wallet = yield from self._read("getAgentWallet", agent, block)
+        return "" if wallet == ZERO else wallet
 
     def uri(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
         """Return an agent's URI (`tokenURI`)."""
@@ -253,8 +253,8 @@ class EvmReader:
     def _read(self, function: str, agent: GlobalAgentId, block: int | None) -> Operation[str]:
         """Call a view of the identity registry that returns one text."""
         at = "latest" if block is None else hex(block)
-        (found,) = yield from call(self._state, Registry.IDENTITY, function, agent.agent_id.token_id, block=at)
-        return str(found)
+        (value,) = yield from call(self._state, Registry.IDENTITY, function, agent.agent_id.token_id, block=at)
+        return str(value)
 
 
 def registration_among(info: ReputationInfo, identity: AccountId, reputation: AccountId) -> AgentRegistration:
@@ -268,20 +268,20 @@ def registration_among(info: ReputationInfo, identity: AccountId, reputation: Ac
     Raises:
         PaymentRefusedError: The server has no registration on the registries' chain, or one in other registries.
     """
-    there = [each for each in info.registrations if each.chain == identity.chain]
+    there = [registration for registration in info.registrations if registration.chain == identity.chain]
     if not there:
         raise PaymentRefusedError("agent_not_registered", verdicts.NOT_REGISTERED_ON_PAYMENT_NETWORK)
-    for each in there:
-        if each.agent.registry == identity and each.reputation_registry in {None, reputation}:
-            return AgentRegistration(each.agent, reputation)
+    for registry in there:
+        if registry.agent.registry == identity and registry.reputation_registry in {None, reputation}:
+            return AgentRegistration(registry.agent, reputation)
     named = f"{there[0].agent.registry} and {there[0].reputation_registry or 'its reputation registry'}"
     raise PaymentRefusedError("unknown_registry", f"the registries {named} are not on the allow-list")
 
 
 def deployment_of(state: ClientState) -> Deployment:
     """Return the deployment that a verifier was given for a chain."""
-    assert isinstance(state.given, Deployment)  # noqa: S101  # a verifier always gives one
-    return state.given
+    assert isinstance(state.wanted, Deployment)  # noqa: S101  # a verifier always gives one
+    return state.wanted
 
 
 def is_same_account(chain: ChainId, one: str, other: str) -> bool:

@@ -198,7 +198,7 @@ def _whole_body(request: requests.PreparedRequest) -> bytes:
     if isinstance(body, (bytes, bytearray, str)):
         return body.encode() if isinstance(body, str) else bytes(body)
     pieces = [body.read()] if hasattr(body, "read") else body
-    whole = b"".join(each.encode() if isinstance(each, str) else each for each in pieces)
+    whole = b"".join(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
     request.headers.pop("Transfer-Encoding", None)
     request.body = whole
     request.prepare_content_length(whole)

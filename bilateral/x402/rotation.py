@@ -108,7 +108,7 @@ def add_public_key(  # noqa: PLR0913  # the fields of a signer
         DocumentError: The file cannot be loaded.
     """
     listed = list_signers(client, agent_id)
-    if any(it.public_key.lower() == public_key.lower() for it in listed):
+    if any(signer.public_key.lower() == public_key.lower() for signer in listed):
         raise InvalidArgumentError(f"the key {public_key[:16]}… is listed already")
     if len(listed) >= MAX_SIGNERS:
         raise InvalidArgumentError(f"the file lists {len(listed)} keys, and clients accept at most {MAX_SIGNERS}")
@@ -144,19 +144,21 @@ def retire_signer(
         DocumentError: The file cannot be loaded.
     """
     now, listed = datetime.now(UTC), list_signers(client, agent_id)
-    found = [it for it in listed if it.public_key.lower() == public_key.lower()]
-    if not found or not any(it.valid_until is None or it.valid_until > now.timestamp() for it in found):
+    versions = [signer for signer in listed if signer.public_key.lower() == public_key.lower()]
+    if not versions or not any(
+        version.valid_until is None or version.valid_until > now.timestamp() for version in versions
+    ):
         raise InvalidArgumentError(f"no valid key {public_key[:16]}… is listed")
     until, entries = _seconds(now + overlap), _objects(listed)
     for signer, entry in zip(listed, entries, strict=True):
-        if signer in found:
+        if signer in versions:
             entry["validUntil"] = until if signer.valid_until is None else min(signer.valid_until, until)
     return client.edit_registration(agent_id, fields={"signers": entries})
 
 
 def _objects(signers: list[Signer]) -> list[dict[str, Any]]:
     """Return signers as JSON objects."""
-    return [it.to_object() for it in signers]
+    return [signer.to_object() for signer in signers]
 
 
 def _seconds(moment: datetime) -> int:

@@ -106,10 +106,10 @@ class SettlingSigner(FacilitatorWeb3Signer):
         try:
             self.read_contract(self._registry, settle, "settle", *arguments)
         except ContractLogicError:
-            found = self._submitted_by_others(token, args)
-            if found is None:
+            submitted = self._submitted_by_others(token, args)
+            if submitted is None:
                 raise
-            return found
+            return submitted
         sent = super().write_contract(self._registry, settle, "settle", *arguments, data_suffix=data_suffix)
         return self._overtaken(sent, token, args) or sent
 
@@ -140,8 +140,10 @@ class SettlingSigner(FacilitatorWeb3Signer):
                 continue
             # A token logs the transfer right after the use of the nonce. Any other transfer of the transaction may
             # belong to another payment.
-            following = [it for it in receipt["logs"] if it["logIndex"] == log["logIndex"] + 1]
-            if not any(_is_transfer(it, token, payer, payee, amount) for it in following):
+            following = [
+                following_log for following_log in receipt["logs"] if following_log["logIndex"] == log["logIndex"] + 1
+            ]
+            if not any(_is_transfer(transfer, token, payer, payee, amount) for transfer in following):
                 continue
             key, holder = keccak(bytes.fromhex(token[2:] + payer[2:]) + nonce), object()
             if self._reservations.take(key, holder):

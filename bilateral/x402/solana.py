@@ -130,7 +130,7 @@ class SolanaReader:
         """Find a payment by its transaction."""
         try:
             expected = ExpectedPayment.of(accepted, payload)
-            found = yield from find_payment(self._node, expected, transaction, confirmations)
+            payment = yield from find_payment(self._node, expected, transaction, confirmations)
         except SolanaPaymentError as error:
             raise PaymentProblemError(str(error), error.code, is_final=error.is_final) from None
         transfer = expected.signed.transfer
@@ -138,10 +138,10 @@ class SolanaReader:
             payer=transfer.authority,
             payee=expected.payee,
             asset=expected.asset,
-            amount=found.amount,
-            block=found.slot,
+            amount=payment.amount,
+            block=payment.slot,
             log_index=transfer.index,
-            time=found.time,
+            time=payment.time,
         )
 
     def block_at(self, moment: datetime) -> Operation[int]:
@@ -162,10 +162,10 @@ class SolanaReader:
             raise AgentRefusedError(f"the registry {agent.registry} is not on the allow-list", "unknown_registry")
         if self._agents is not None and agent in self._agents:
             return self._agents[agent]
-        found = yield from self._registries[agent.registry.address](self._node, agent.agent)
+        agent_now = yield from self._registries[agent.registry.address](self._node, agent.agent)
         if self._agents is not None:
-            self._agents[agent] = found
-        return found
+            self._agents[agent] = agent_now
+        return agent_now
 
     def remarks(self, agent: GlobalAgentId) -> tuple[str, ...]:
         """Return what a verification says about an agent that it read, beside its outcome."""
@@ -179,12 +179,12 @@ class SolanaReader:
     def _read(self, agent: GlobalAgentId, block: int | None) -> Operation[SolanaAgent]:
         """Read an agent, as it is or as it was at the end of a slot."""
         try:
-            found = yield from self.agent(agent)
+            agent_now = yield from self.agent(agent)
             if block is not None:
-                yield from require_unchanged(self._node, found, block)
+                yield from require_unchanged(self._node, agent_now, block)
         except SolanaError as error:
             raise PaymentRefusedError(error.code, str(error)) from None
-        return found
+        return agent_now
 
 
 class SatiReader(SolanaReader):

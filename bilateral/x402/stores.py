@@ -108,7 +108,7 @@ class StoredAnswers(KeptAnswers):
             DatabaseUnavailableError: The database cannot be written.
         """
         answer = self.kept_form(answer)
-        now, it = self._clock(), _ANSWER.c
+        now, columns = self._clock(), _ANSWER.c
         values = {
             "payment": payment,
             "request": answer.request,
@@ -119,14 +119,18 @@ class StoredAnswers(KeptAnswers):
             "expires": now + self._seconds,
         }
         with named_database_errors(), self._engine.begin() as connection:
-            connection.execute(delete(_ANSWER).where((it.payment == payment) | (it.expires <= now)))
+            connection.execute(delete(_ANSWER).where((columns.payment == payment) | (columns.expires <= now)))
             connection.execute(insert(_ANSWER).values(values))
-            total = connection.execute(select(func.coalesce(func.sum(it.size), 0))).scalar_one()
-            oldest = connection.execute(select(it.payment, it.size).order_by(it.expires, it.payment)) if total else ()
+            total = connection.execute(select(func.coalesce(func.sum(columns.size), 0))).scalar_one()
+            oldest = (
+                connection.execute(select(columns.payment, columns.size).order_by(columns.expires, columns.payment))
+                if total
+                else ()
+            )
             for key, size in oldest:
                 if total <= self._max_bytes:
                     break
-                connection.execute(delete(_ANSWER).where(it.payment == key))
+                connection.execute(delete(_ANSWER).where(columns.payment == key))
                 total -= size
 
     def find(self, payment: bytes) -> KeptAnswer | None:
@@ -135,9 +139,9 @@ class StoredAnswers(KeptAnswers):
         Raises:
             DatabaseUnavailableError: The database cannot be read.
         """
-        it = _ANSWER.c
-        statement = select(it.request, it.status, it.headers, it.body)
-        statement = statement.where(it.payment == payment, it.expires > self._clock())
+        columns = _ANSWER.c
+        statement = select(columns.request, columns.status, columns.headers, columns.body)
+        statement = statement.where(columns.payment == payment, columns.expires > self._clock())
         with named_database_errors(), self._engine.begin() as connection:
             row = connection.execute(statement).first()
         if row is None:
@@ -186,12 +190,12 @@ class StoredReservations(Reservations):
         with self._own_lock:
             if self._own.get(key) is holder:
                 return True
-        now, it = self._clock(), _RESERVATION.c
+        now, columns = self._clock(), _RESERVATION.c
         try:
             with named_database_errors(), self._engine.begin() as connection:
-                connection.execute(delete(_RESERVATION).where(it.expires <= now))
+                connection.execute(delete(_RESERVATION).where(columns.expires <= now))
                 _insert(connection, {"authorization_key": key, "expires": now + self._seconds, "is_settled": False})
-                in_progress = select(func.count()).select_from(_RESERVATION).where(it.is_settled.is_(False))
+                in_progress = select(func.count()).select_from(_RESERVATION).where(columns.is_settled.is_(False))
                 if connection.execute(in_progress).scalar_one() > self._limit:
                     raise TooManyPaymentsError(self._limit)
         except _TakenError:

@@ -77,9 +77,9 @@ def flask_streams(app: Any) -> Iterator[StreamingRoute]:
             yield StreamingRoute(rule.methods or {"GET"}, _FLASK_PARAMETER.sub(_parameter, rule.rule))
 
 
-def _parameter(found: re.Match[str]) -> str:
+def _parameter(match: re.Match[str]) -> str:
     """Return a parameter of Flask as Starlette writes it."""
-    return f"{{{found[2]}:path}}" if found[1] == "path" else f"{{{found[2]}}}"
+    return f"{{{match[2]}:path}}" if match[1] == "path" else f"{{{match[2]}}}"
 
 
 def _asgi_routes(app: Any) -> Iterable[Any]:
@@ -96,7 +96,7 @@ def _is_streaming_class(kind: Any) -> bool:
     """Tell whether a class is that of streaming responses."""
     if not isinstance(kind, type):
         return False
-    is_streaming = any(it.__name__ == "StreamingResponse" for it in kind.__mro__)
+    is_streaming = any(base.__name__ == "StreamingResponse" for base in kind.__mro__)
     return is_streaming or is_stream(str(getattr(kind, "media_type", "")))
 
 

@@ -139,13 +139,13 @@ class ReputationInfo:
         optional = {"endpoint": self.endpoint, "feedbackAggregator": self.feedback_aggregator}
         return {
             "version": self.version,
-            "registrations": [each.to_object() for each in self.registrations],
+            "registrations": [registration.to_object() for registration in self.registrations],
             **{name: uri for name, uri in optional.items() if uri is not None},
         }
 
     def registration_on(self, network: str) -> AgentRegistration | None:
         """Return the first registration on a network (CAIP-2), or None ("Step 1")."""
-        return next((each for each in self.registrations if str(each.chain) == network), None)
+        return next((registration for registration in self.registrations if str(registration.chain) == network), None)
 
 
 @dataclass(frozen=True)

@@ -101,10 +101,10 @@ def settlement_lookup(
     def wait() -> Operation[Settlement]:
         end = time.monotonic() + seconds
         while True:
-            found: Settlement = yield from find(accepted, payload)
+            settlement: Settlement = yield from find(accepted, payload)
             left = end - time.monotonic()
-            if found.is_paid is not False or left <= 0:
-                return found
+            if settlement.is_paid is not False or left <= 0:
+                return settlement
             yield Pause(min(POLL_SECONDS, left))
 
     return network, wait()

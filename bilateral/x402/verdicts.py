@@ -132,17 +132,17 @@ class Verification:
     @property
     def is_verified(self) -> bool:
         """True if every check passed."""
-        return len(self.checks) == len(CheckName) and all(it.outcome is Outcome.PASSED for it in self.checks)
+        return len(self.checks) == len(CheckName) and all(check.outcome is Outcome.PASSED for check in self.checks)
 
     @property
     def problems(self) -> tuple[str, ...]:
         """A line for each check that did not pass."""
-        return tuple(f"{it.name}: {it.problem}" for it in self.checks if it.outcome is not Outcome.PASSED)
+        return tuple(f"{check.name}: {check.problem}" for check in self.checks if check.outcome is not Outcome.PASSED)
 
     def check(self, name: CheckName) -> Check:
         """Return one check. A check that was never made is unchecked."""
         missing = Check(name, Outcome.UNCHECKED, "the check was not made", "not_made")
-        return next((it for it in self.checks if it.name is name), missing)
+        return next((check for check in self.checks if check.name is name), missing)
 
     def outcome(self, name: CheckName) -> Outcome:
         """Return the outcome of one check."""

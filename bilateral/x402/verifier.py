@@ -54,7 +54,7 @@ class _Chains:
         self.deployments: dict[str, Deployment] = {}
         self.readers: dict[str, RegistryReader] = {}
         for deployment in deployments:
-            state = ClientState(given=deployment)
+            state = ClientState(wanted=deployment)
             reader = EvmReader(state)
             self._add(reader)
             self.states[str(reader.chain)] = state
@@ -106,7 +106,14 @@ class _Chains:
         of the server's registrations.
         """
         if self.terms.wallet_services and info is not None and info.registration_on(network) is None:
-            return next((str(it.chain) for it in info.registrations if str(it.chain) in self.readers), network)
+            return next(
+                (
+                    str(registration.chain)
+                    for registration in info.registrations
+                    if str(registration.chain) in self.readers
+                ),
+                network,
+            )
         return network
 
     def before_payment(
@@ -251,8 +258,8 @@ class Verifier:
         reader = self._chains.readers.get(paid.network)
         self._runners[identity if reader is None else paid.network].run(examination.check_payment(reader))
         moments = examination.moments
-        for each in moments:
-            self._runners[identity].run(each.check_agent())
+        for moment in moments:
+            self._runners[identity].run(moment.check_agent())
         return joined(moments)
 
     def listed_keys(self, info: ReputationInfo, network: str) -> list[Signer]:
@@ -373,8 +380,8 @@ class AsyncVerifier:
         reader = self._chains.readers.get(paid.network)
         await self._runners[identity if reader is None else paid.network].run(examination.check_payment(reader))
         moments = examination.moments
-        for each in moments:
-            await self._runners[identity].run(each.check_agent())
+        for moment in moments:
+            await self._runners[identity].run(moment.check_agent())
         return joined(moments)
 
     async def find_settlement(self, payment: Mapping[str, Any], *, seconds: float | None = None) -> Settlement:

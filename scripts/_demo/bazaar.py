@@ -140,8 +140,8 @@ class Bazaar:
         url = f"{self.service}/api/buyer/{self.stage.account(role).address}"
         answer = requests.get(url, params={"policy": policy}, timeout=_SECONDS)
         answer.raise_for_status()
-        found: dict[str, Any] = answer.json()
-        return found
+        profile: dict[str, Any] = answer.json()
+        return profile
 
     def anchor(self, policies: Sequence[str]) -> int:
         """Store the states of all buyers and post their root, as the service's operator does. Return the epoch."""
@@ -157,8 +157,8 @@ class Bazaar:
         url = f"{self.service}/api/buyer/{self.stage.account(role).address}/anchor"
         answer = requests.get(url, timeout=_SECONDS)
         answer.raise_for_status()
-        found: dict[str, Any] = answer.json()
-        return found
+        content: dict[str, Any] = answer.json()
+        return content
 
     def credential(self, role: str, holder: str, gate: ContractInstance) -> tuple[TierCredential, bytes]:
         """Ask the service for a credential of an account's tier for another address at a gate, as the account signs."""
@@ -173,9 +173,15 @@ class Bazaar:
         url = f"{self.service}/api/buyer/{buyer}/credential"
         answer = requests.post(url, json={**body, "signature": f"0x{signature.hex()}"}, timeout=_SECONDS)
         answer.raise_for_status()
-        found: dict[str, Any] = answer.json()["message"]
-        policy, scope, pseudonym = (bytes.fromhex(found[name][2:]) for name in ("policy", "scope", "pseudonym"))
-        terms = (found["holder"], found["issuedAt"], found["validUntil"], policy, BuyerTier.of_level(found["tier"]))
+        message: dict[str, Any] = answer.json()["message"]
+        policy, scope, pseudonym = (bytes.fromhex(message[name][2:]) for name in ("policy", "scope", "pseudonym"))
+        terms = (
+            message["holder"],
+            message["issuedAt"],
+            message["validUntil"],
+            policy,
+            BuyerTier.of_level(message["tier"]),
+        )
         credential = TierCredential(*terms, scope, pseudonym)
         return credential, bytes.fromhex(answer.json()["signature"][2:])
 
@@ -254,5 +260,5 @@ def required_in(response: requests.Response) -> dict[str, Any]:
     Args:
         response: The answer with status 402.
     """
-    found: dict[str, Any] = json.loads(base64.b64decode(response.headers["payment-required"]))
-    return found
+    parsed: dict[str, Any] = json.loads(base64.b64decode(response.headers["payment-required"]))
+    return parsed

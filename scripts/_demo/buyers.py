@@ -127,21 +127,26 @@ def _wash(bazaar: Bazaar) -> None:
         step.check("dollars that it lost", WASH_DOLLARS - bazaar.balance(_WASHER) // DOLLAR, 0)
         step.check("tier on chain", bazaar.registry.getBuyerTier(stage.account(_WASHER)), "verified")
     bazaar.index()
-    found = {
+    reputations = {
         (role, policy.name): bazaar.profile(role, policy.name)["reputation"]
         for role in (_BUYER, _WASHER)
         for policy in (BRP, INDEPENDENT)
     }
     with stage.step("The plain formula takes it for a premium buyer.") as step:
-        step.check("tier", found[_WASHER, BRP.name]["tier"], "premium")
+        step.check("tier", reputations[_WASHER, BRP.name]["tier"], "premium")
     with stage.step(
         "The policy of independent sellers finds that the money came back. The buyer loses nothing."
     ) as step:
-        step.check("tier", found[_WASHER, INDEPENDENT.name]["tier"], "new")
-        step.check("score", found[_WASHER, INDEPENDENT.name]["score"], 0)
-        step.check("reasons", ", ".join(found[_WASHER, INDEPENDENT.name]["reasons"]), "no_payments, returned_payments")
-        step.check("tier of the buyer", found[_BUYER, INDEPENDENT.name]["tier"], "trusted")
-    rows = [(role, policy, it["score"], it["tier"], ", ".join(it["reasons"])) for (role, policy), it in found.items()]
+        step.check("tier", reputations[_WASHER, INDEPENDENT.name]["tier"], "new")
+        step.check("score", reputations[_WASHER, INDEPENDENT.name]["score"], 0)
+        step.check(
+            "reasons", ", ".join(reputations[_WASHER, INDEPENDENT.name]["reasons"]), "no_payments, returned_payments"
+        )
+        step.check("tier of the buyer", reputations[_BUYER, INDEPENDENT.name]["tier"], "trusted")
+    rows = [
+        (role, policy, reputation["score"], reputation["tier"], ", ".join(reputation["reasons"]))
+        for (role, policy), reputation in reputations.items()
+    ]
     stage.table("Two policies", ("account", "policy", "score", "tier", "reasons"), rows)
 
 
@@ -150,23 +155,23 @@ def _anchor(bazaar: Bazaar) -> None:
     stage, registry = bazaar.stage, bazaar.registry
     with stage.step("The service anchors its state: one root for all buyers and policies.") as step:
         epoch = bazaar.anchor((BRP.name, INDEPENDENT.name))
-        found = bazaar.anchored(_BUYER)
+        anchored = bazaar.anchored(_BUYER)
         step.check("epoch", registry.getNextEpoch() - 1, epoch)
-        step.check("anchored by the service", found["epoch"], epoch)
+        step.check("anchored by the service", anchored["epoch"], epoch)
     with stage.step("Anybody verifies the buyer's leaf on chain. A better score would not pass.") as step:
-        state = tuple(found["state"].values())
+        state = tuple(anchored["state"].values())
         state = (*state[:5], int(state[5]), *state[6:])
         better = (*state[:2], 100, *state[3:])
         step.check("score", state[2], bazaar.profile(_BUYER)["reputation"]["score"])
-        step.check("verified", registry.verifyBuyer(state, epoch, found["proof"]), True)
-        step.check("verified with score 100", registry.verifyBuyer(better, epoch, found["proof"]), False)
+        step.check("verified", registry.verifyBuyer(state, epoch, anchored["proof"]), True)
+        step.check("verified with score 100", registry.verifyBuyer(better, epoch, anchored["proof"]), False)
     with stage.refused(
         registry.NotRoleHolder,
         "The wash trader wants to anchor a state of its own.",
         role=1,
         caller=stage.account(_WASHER),
     ):
-        registry.anchorRoot(epoch + 1, found["root"], sender=stage.account(_WASHER))
+        registry.anchorRoot(epoch + 1, anchored["root"], sender=stage.account(_WASHER))
 
 
 def _show_credential(bazaar: Bazaar) -> None:
@@ -214,8 +219,8 @@ def _audit_of(bazaar: Bazaar, url: str) -> str:
 
 def _row(bazaar: Bazaar, agent: int) -> tuple[object, ...]:
     """Return what the service says of the buyer, and the price that it gets."""
-    found = bazaar.profile(_BUYER)
+    profile = bazaar.profile(_BUYER)
     with serving(bazaar.shop(_AUDITOR, agent)) as url:
         price = price_in(requests.get(_audit_of(bazaar, url), timeout=_SECONDS)) / DOLLAR
-    metrics, reputation = found["metrics"], found["reputation"]
+    metrics, reputation = profile["metrics"], profile["reputation"]
     return metrics["paymentCount"], metrics["totalVolumeUsdc"], reputation["score"], reputation["tier"], f"{price:.2f}"

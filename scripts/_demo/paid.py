@@ -196,7 +196,7 @@ def _trade(market: Market, url: str, verifier: Verifier) -> None:
         return
     with stage.step("It verifies the proof: settlement, agent, bodies, payment, wallet, file, key, signature.") as step:
         step.check("problems", "; ".join(verification.problems), "")
-        passed = sum(it.outcome is Outcome.PASSED for it in verification.checks)
+        passed = sum(check.outcome is Outcome.PASSED for check in verification.checks)
         step.check("checks that passed", passed, len(CheckName))
         step.check("payee", verification.payment.payee, stage.account("forecaster"))
     with stage.step("It gives feedback that names the payment, with both signatures.") as step:
@@ -262,4 +262,4 @@ def _refusal(market: Market, app: FastAPI, verifier: Verifier) -> str:
 def _failed(verifier: Verifier, paid: PaidRequest) -> str:
     """Return the names of the checks that a paid request fails."""
     checks = Verifier.verify(verifier, paid).checks
-    return ", ".join(it.name for it in checks if it.outcome is Outcome.FAILED)
+    return ", ".join(check.name for check in checks if check.outcome is Outcome.FAILED)

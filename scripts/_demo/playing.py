@@ -162,8 +162,8 @@ def _address(service: subprocess.Popen[str]) -> str:
     """Wait until the service listens, and return its URL. A thread reads on, because a full pipe would block it."""
     told = ""
     while line := service.stderr.readline() if service.stderr else "":
-        if found := re.search(r"listening on (\S+)", line):
+        if match := re.search(r"listening on (\S+)", line):
             threading.Thread(target=service.communicate, daemon=True).start()
-            return found[1]
+            return match[1]
         told += line
     raise SystemExit(f"the service ended: {told}")

@@ -43,10 +43,10 @@ def play(stage: Stage) -> None:
         database = f"sqlite:///{Path(folder) / 'index.sqlite'}"
         _index(stage, database)
         with _served(database) as url, httpx.Client(base_url=url, timeout=_SECONDS) as http:
-            found = _search(stage, http)
-            _check(stage, http, found)
-            _ask_graphql(stage, http, found)
-            _ask_as_a_model(stage, url, found)
+            agents = _search(stage, http)
+            _check(stage, http, agents)
+            _ask_graphql(stage, http, agents)
+            _ask_as_a_model(stage, url, agents)
 
 
 def _index(stage: Stage, database: str) -> None:
@@ -83,22 +83,22 @@ def _address(service: subprocess.Popen[str]) -> str:
     """Wait until the service listens, and return its URL."""
     told = ""
     while line := service.stderr.readline() if service.stderr else "":
-        if found := re.search(r"listening on (\S+)", line):
-            return found[1]
+        if match := re.search(r"listening on (\S+)", line):
+            return match[1]
         told += line
     raise RuntimeError(f"the service ended: {told}")
 
 
 def _search(stage: Stage, http: httpx.Client) -> dict[str, Any]:
     """Find the forecaster by words and ratings."""
-    found: list[dict[str, Any]] = [{}]
+    agents: list[dict[str, Any]] = [{}]
     with stage.step("REST: a program searches for a forecast that buyers rated 90 or more.") as step:
         answer = http.get("/v1/search/agents", params={"q": "forecasts", **_GATE}).raise_for_status()
-        found = answer.json()["items"]
-        step.check("agents", len(found), 1)
-        step.check("owner", found[0]["owner"], stage.account("forecaster"))
-        step.check("tag", found[0]["rating"]["tag"], _GATE["tag"])
-    return found[0]
+        agents = answer.json()["items"]
+        step.check("agents", len(agents), 1)
+        step.check("owner", agents[0]["owner"], stage.account("forecaster"))
+        step.check("tag", agents[0]["rating"]["tag"], _GATE["tag"])
+    return agents[0]
 
 
 def _check(stage: Stage, http: httpx.Client, agent: dict[str, Any]) -> None:
@@ -119,9 +119,9 @@ def _ask_graphql(stage: Stage, http: httpx.Client, agent: dict[str, Any]) -> Non
     """Find the same agent as published SDKs do."""
     with stage.step("GraphQL: the query of a published SDK finds the same agent.") as step:
         answer = http.post(f"/graphql/{stage.chain_id}", json={"query": _FIND}).raise_for_status().json()
-        (found,) = answer["data"]["agents"]
-        step.check("agent", str(found["agentId"]), agent["agent_id"])
-        step.check("owner", found["owner"].lower(), agent["owner"].lower())
+        (agents,) = answer["data"]["agents"]
+        step.check("agent", str(agents["agentId"]), agent["agent_id"])
+        step.check("owner", agents["owner"].lower(), agent["owner"].lower())
 
 
 def _ask_as_a_model(stage: Stage, url: str, agent: dict[str, Any]) -> None:
@@ -129,19 +129,19 @@ def _ask_as_a_model(stage: Stage, url: str, agent: dict[str, Any]) -> None:
 
     async def ask() -> tuple[dict[str, Any], dict[str, Any]]:
         async with Client(f"{url}/mcp") as client:
-            found = await client.call_tool("search_agents", {"text": "forecasts", "gates": [_GATE]})
+            matches = await client.call_tool("search_agents", {"text": "forecasts", "gates": [_GATE]})
             question = {"client": f"{stage.chain_id}:{stage.agents['client']}"}
             server = f"{stage.chain_id}:{stage.agents['server']}"
             checked = await client.call_tool("check_client", {**question, "for_server": server})
-            return found.structured_content or {}, checked.structured_content or {}
+            return matches.structured_content or {}, checked.structured_content or {}
 
     with stage.step("MCP: a model searches. The answer warns of the strangers' words in it.") as step:
-        found, checked = asyncio.run(ask())
-        step.check("agent", found["data"]["items"][0]["id"], agent["id"])
-        step.check("untrusted", found["is_untrusted"], True)
+        completed, checked = asyncio.run(ask())
+        step.check("agent", completed["data"]["items"][0]["id"], agent["id"])
+        step.check("untrusted", completed["is_untrusted"], True)
     with stage.step("The server's model asks whether to serve the client, which it rated badly itself.") as step:
         step.check("verdict", checked["check"]["verdict"], "decline")
-        codes = [it["code"] for it in checked["check"]["reasons"]]
+        codes = [reason["code"] for reason in checked["check"]["reasons"]]
         step.check(
             "reason", "low_rating_by_us" if "low_rating_by_us" in codes else ", ".join(codes), "low_rating_by_us"
         )

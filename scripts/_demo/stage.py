@@ -81,11 +81,11 @@ class Step:
     stage: Stage
     checked: list[str] = field(default_factory=list)
 
-    def check(self, what: str, actual: object, expected: object) -> None:
+    def check(self, text: str, actual: object, expected: object) -> None:
         """Check one consequence of the step, and show it.
 
         Args:
-            what: The subject of the check, in a word or two.
+            text: The subject of the check, in a word or two.
             actual: The actual value.
             expected: The expected value. Accounts and contracts stand for their addresses.
 
@@ -94,8 +94,8 @@ class Step:
         """
         shown = self.stage.show(actual)
         if _plain(actual) != _plain(expected):
-            raise StepError(f"{what} is {shown}, not {self.stage.show(expected)}")
-        self.checked.append(f"{what} [cyan]{escape(shown)}[/]")
+            raise StepError(f"{text} is {shown}, not {self.stage.show(expected)}")
+        self.checked.append(f"{text} [cyan]{escape(shown)}[/]")
 
 
 class Stage:

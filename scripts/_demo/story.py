@@ -13,6 +13,7 @@ from scripts._demo import (
     reputation,
     ring,
     service,
+    solana,
     validation,
 )
 
@@ -29,4 +30,5 @@ CHAPTERS = [
     index.play,
     ring.play,
     service.play,
+    solana.play,
 ]

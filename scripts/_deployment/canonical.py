@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 def canonical_addresses(
-    chain_id: int, parameters: Mapping[str, ContractParameters], given: Iterable[str]
+    chain_id: int, parameters: Mapping[str, ContractParameters], texts: Iterable[str]
 ) -> dict[str, str]:
     """Find the canonical registries that some parameters refer to.
 
     Args:
         chain_id: The chain.
         parameters: The parameters by contract.
-        given: Addresses that the user named, as `IdentityRegistry=0x…`. They replace those of the address book.
+        texts: Addresses that the user named, as `IdentityRegistry=0x…`. They replace those of the address book.
 
     Returns:
         The addresses by reference, as `{"canonical.IdentityRegistry": "0x…"}`.
@@ -38,19 +38,19 @@ def canonical_addresses(
         DeploymentError: If a registry is neither named nor in the address book, or a named address is invalid.
     """
     known = address_book().get(chain_id)
-    found = {name: entry.address for name, entry in known.contracts.items()} if known else {}
-    for text in given:
+    addresses = {name: entry.address for name, entry in known.contracts.items()} if known else {}
+    for text in texts:
         name, _, address = text.partition("=")
         if not is_checksum_address(address):
             raise DeploymentError(f"--canonical {text}: expected NAME=ADDRESS, with a checksum in the address.")
-        found[name] = address
+        addresses[name] = address
     wanted = {reference for entry in parameters.values() for reference in entry.canonical_references}
-    for name in sorted(wanted - found.keys()):
+    for name in sorted(wanted - addresses.keys()):
         raise DeploymentError(
             f"Chain {chain_id}: deployments/canonical.json has no canonical {name} of this chain. If there is one, "
             f"name it: --canonical {name}=ADDRESS"
         )
-    return {f"{CANONICAL}{name}": found[name] for name in sorted(wanted)}
+    return {f"{CANONICAL}{name}": addresses[name] for name in sorted(wanted)}
 
 
 def require_canonical(chain: Chain, plan: Iterable[PlannedContract], addresses: Mapping[str, str]) -> None:
@@ -84,7 +84,7 @@ def _described(contract: PlannedContract, refusal: bytes) -> str:
     text = {"type": "error", "name": "Error", "inputs": [{"name": "reason", "type": "string"}]}
     for entry in [*contract.build.abi, text]:
         if entry["type"] == "error" and keccak(text=abi_to_signature(entry))[:4] == refusal[:4]:  # type: ignore[arg-type]  # as the compiler gave it
-            values = decode([each["type"] for each in entry["inputs"]], refusal[4:])
+            values = decode([parameter["type"] for parameter in entry["inputs"]], refusal[4:])
             shown = (f"0x{value.hex()}" if isinstance(value, bytes) else str(value) for value in values)
             return f"{entry['name']}({', '.join(shown)})"
     return f"0x{refusal.hex()}"

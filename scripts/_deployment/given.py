@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 NOBODY = "0x" + "00" * 20
 
 
-def given_addresses(parameters: Mapping[str, ContractParameters], given: Iterable[str]) -> dict[str, str | list[str]]:
+def given_addresses(parameters: Mapping[str, ContractParameters], texts: Iterable[str]) -> dict[str, str | list[str]]:
     """Read the addresses that a user gave.
 
     Args:
         parameters: The parameters by contract.
-        given: The addresses, as `attestor=0x…` or, for a list, `tokens=0x…,0x…`.
+        texts: The addresses, as `attestor=0x…` or, for a list, `tokens=0x…,0x…`.
 
     Returns:
         The addresses by reference, as `{"given.attestor": "0x…", "given.tokens[]": ["0x…"]}`.
@@ -33,32 +33,32 @@ def given_addresses(parameters: Mapping[str, ContractParameters], given: Iterabl
     """
     wanted = {reference for entry in parameters.values() for reference in entry.given_references}
     names = {reference.removeprefix(GIVEN).removesuffix(LIST): reference for reference in sorted(wanted)}
-    found: dict[str, str | list[str]] = {}
-    for text in given:
+    addresses: dict[str, str | list[str]] = {}
+    for text in texts:
         name, _, value = text.partition("=")
         if name not in names:
             raise DeploymentError(f"--given {text}: the parameters ask for {', '.join(names) or 'nothing'}.")
-        if names[name] in found:
+        if names[name] in addresses:
             raise DeploymentError(f"--given {name}: named twice.")
-        found[names[name]] = _addresses(text, value) if names[name].endswith(LIST) else _address(text, value)
+        addresses[names[name]] = _addresses(text, value) if names[name].endswith(LIST) else _address(text, value)
     for name, reference in names.items():
-        if reference not in found:
+        if reference not in addresses:
             several = "ADDRESS,ADDRESS" if reference.endswith(LIST) else "ADDRESS"
             raise DeploymentError(f"{name} is not given: --given {name}={several}")
-    return found
+    return addresses
 
 
-def require_contracts(chain: Chain, given: Mapping[str, str | list[str]]) -> None:
+def require_contracts(chain: Chain, addresses: Mapping[str, str | list[str]]) -> None:
     """Make sure that the given contracts are there.
 
     Args:
         chain: The chain.
-        given: The addresses by reference.
+        addresses: The addresses by reference.
 
     Raises:
         DeploymentError: If an address of a list has no code.
     """
-    for reference, value in given.items():
+    for reference, value in addresses.items():
         for address in value if isinstance(value, list) else []:
             if not chain.code(to_checksum_address(address)):
                 name = reference.removeprefix(GIVEN).removesuffix(LIST)
@@ -69,10 +69,10 @@ def require_contracts(chain: Chain, given: Mapping[str, str | list[str]]) -> Non
 
 def _addresses(text: str, value: str) -> list[str]:
     """Read a list of addresses."""
-    found = [_address(text, each) for each in value.split(",")]
-    if len(set(found)) != len(found):
+    addresses_of = [_address(text, part) for part in value.split(",")]
+    if len(set(addresses_of)) != len(addresses_of):
         raise DeploymentError(f"--given {text}: an address is there twice.")
-    return found
+    return addresses_of
 
 
 def _address(text: str, value: str) -> str:

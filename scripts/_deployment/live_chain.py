@@ -264,10 +264,10 @@ class Chain:
             The transaction; None if the node does not know it.
         """
         try:
-            found = self._web3.eth.get_transaction(HexBytes(transaction))
+            stored = self._web3.eth.get_transaction(HexBytes(transaction))
         except TransactionNotFound:
             return None
-        return SentTransaction(found["from"], found["nonce"], bytes(found["input"]))
+        return SentTransaction(stored["from"], stored["nonce"], bytes(stored["input"]))
 
     def receipt(self, transaction: str) -> Receipt | None:
         """Read the outcome of a transaction.

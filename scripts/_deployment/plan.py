@@ -177,13 +177,13 @@ def make_plan(
     return plan
 
 
-def _expected_views(build: Build, arguments: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _expected_views(build: Build, arguments: Mapping[str, Any], addresses: Mapping[str, Any]) -> dict[str, Any]:
     """Return the views to compare after a deployment: the given ones, and the constructor's arguments."""
     views = {entry["name"] for entry in build.abi if entry["type"] == "function" and not entry["inputs"]}
-    if unknown := sorted(given.keys() - views):
+    if unknown := sorted(addresses.keys() - views):
         raise DeploymentError(f"{build.name}: `expected` names {unknown}, but it has no such view without arguments.")
     known = {view: arguments[name] for name, view in _STORED.items() if name in arguments}
-    return {name: value for name, value in (known | dict(given)).items() if name in views}
+    return {name: value for name, value in (known | dict(addresses)).items() if name in views}
 
 
 def require_locked(plan: Iterable[PlannedContract]) -> None:

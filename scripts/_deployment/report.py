@@ -54,12 +54,12 @@ def plan_table(chain: Chain, plan: Sequence[PlannedContract], states: Mapping[st
     return table
 
 
-def given_table(chain: Chain, given: Mapping[str, str | list[str]]) -> Table:
+def given_table(chain: Chain, addresses: Mapping[str, str | list[str]]) -> Table:
     """Show the addresses that a user gave: the holders of roles above all.
 
     Args:
         chain: The chain.
-        given: The addresses by reference.
+        addresses: The addresses by reference.
 
     Returns:
         A table, a row an address.
@@ -67,7 +67,7 @@ def given_table(chain: Chain, given: Mapping[str, str | list[str]]) -> Table:
     table = Table(
         "given", "address", "on this chain", title="Given addresses, final but for roles", title_justify="left"
     )
-    for reference, value in given.items():
+    for reference, value in addresses.items():
         for address in value if isinstance(value, list) else [value]:
             name = reference.removeprefix(GIVEN).removesuffix(LIST)
             kind = "a contract" if chain.code(to_checksum_address(address)) else "an account without code"

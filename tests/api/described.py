@@ -24,8 +24,8 @@ def document():
 @functools.cache
 def paths():
     """Return the paths of the document as patterns, the plain ones first."""
-    found = sorted(document()["paths"], key=lambda it: it.count("{"))
-    return [(re.compile("[^/]+".join(map(re.escape, re.split(r"{\w+}", it)))), it) for it in found]
+    paths = sorted(document()["paths"], key=lambda path: path.count("{"))
+    return [(re.compile("[^/]+".join(map(re.escape, re.split(r"{\w+}", entry)))), entry) for entry in paths]
 
 
 @functools.cache
@@ -50,7 +50,7 @@ def compare(response):
         response: The answer, before its body is read.
     """
     request = response.request
-    path = next((it for pattern, it in paths() if pattern.fullmatch(request.url.path)), None)
+    path = next((path_ for pattern, path_ in paths() if pattern.fullmatch(request.url.path)), None)
     method = "get" if request.method == "HEAD" else request.method.lower()
     if path is None or method not in document()["paths"][path] or response.status_code == httpx.codes.NOT_MODIFIED:
         return

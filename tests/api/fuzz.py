@@ -48,22 +48,22 @@ def fuzz(client, folder, *options, is_known):
         [*command, "--checks", CHECKS, *limits, "--report-har-path", str(report), *options], check=False, timeout=3600
     )
     entries = json.loads(report.read_text())["log"]["entries"]
-    answered, found = Counter(), Counter()
+    answered, counter = Counter(), Counter()
     for entry in entries:
         name, status = operation(entry["request"]), entry["response"]["status"]
         if name is None:
             continue
         answered[name] += 1
-        found[name] += 200 <= status < 300
+        counter[name] += 200 <= status < 300
     for name in sorted(answered):
-        print(f"{found[name]:6} of {answered[name]:6} answers to {name} were 2xx")
+        print(f"{counter[name]:6} of {answered[name]:6} answers to {name} were 2xx")
     return ran.returncode
 
 
 def operation(request):
     """Return the method and the path of the document that a request is of; None for an unknown method or path."""
     path, method = urlsplit(request["url"]).path, request["method"].lower()
-    described = next((it for pattern, it in paths() if pattern.fullmatch(path)), None)
+    described = next((value for pattern, value in paths() if pattern.fullmatch(path)), None)
     return f"{method} {described}" if method in document()["paths"].get(described, {}) else None
 
 

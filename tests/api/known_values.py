@@ -40,25 +40,25 @@ def with_known_values(client, document):
 
 def known_values(client):
     """Return the values that an index has, by the names of parameters."""
-    (chain, *_) = [it["progress"]["chain_id"] for it in client.get("/v1/chains").json()["items"]]
+    (chain, *_) = [item["progress"]["chain_id"] for item in client.get("/v1/chains").json()["items"]]
     agents = client.get("/v1/search/agents", params={"limit": 50}).json()["items"]
     feedback = client.get("/v1/search/feedback", params={"chain": chain, "limit": 50}).json()["items"]
     ids, accounts = (
-        [it["id"] for it in agents],
-        sorted({it["owner"] for it in agents} | {it["client"] for it in feedback}),
+        [agent["id"] for agent in agents],
+        sorted({agent["owner"] for agent in agents} | {entry["client"] for entry in feedback}),
     )
-    tags = sorted({it["tag1"] for it in feedback})
+    tags = sorted({entry["tag1"] for entry in feedback})
     return {
         **dict.fromkeys(("agent", "server"), ids),
         "client": accounts,
-        "sellerGlobalId": [it["global_id"] for it in agents],
+        "sellerGlobalId": [agent["global_id"] for agent in agents],
         **dict.fromkeys(("address", "account", "buyerAddress", "owner", "wallet", "reviewer"), accounts),
         **dict.fromkeys(("pay_to", "trust_account", "validator"), accounts),
         "trust_agent": ids,
         "chain": [chain],
         "chainId": [chain],
         "payment_chain": [chain],
-        "id": [it["id"] for it in feedback],
+        "id": [entry["id"] for entry in feedback],
         **dict.fromkeys(("tag", "tag1", "tag2"), tags),
         "q": ["weather", "translator", "w"],
         "query": [*QUERIES, "weather"],
@@ -74,13 +74,17 @@ def known_values(client):
 def _know_cursor(client, path, operation, known):
     """Let the cursors of a list be that of its second page."""
     parameters = operation.get("parameters", ())
-    cursor = next((it for it in parameters if it["name"] == "cursor"), None)
+    cursor = next((parameter for parameter in parameters if parameter["name"] == "cursor"), None)
     if cursor is None:
         return
-    asked = {it["name"]: known[it["name"]][0] for it in parameters if it.get("required") and it["name"] in known}
-    for it in parameters:
-        if it["in"] == "path":
-            path = path.replace(f"{{{it['name']}}}", quote(str(asked.pop(it["name"], "")), safe=""))
+    asked = {
+        parameter["name"]: known[parameter["name"]][0]
+        for parameter in parameters
+        if parameter.get("required") and parameter["name"] in known
+    }
+    for entry in parameters:
+        if entry["in"] == "path":
+            path = path.replace(f"{{{entry['name']}}}", quote(str(asked.pop(entry["name"], "")), safe=""))
     answer = client.get(path, params={**asked, "limit": 1})
     following = answer.json().get("next") if answer.is_success else None
     cursor["schema"] = {"enum": [following]} if following else {"type": "string", "maxLength": 0}

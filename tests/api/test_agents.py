@@ -8,41 +8,46 @@ import pytest
 
 from tests.api.world import ALICE, TREASURY
 
+pytestmark = pytest.mark.one_engine
+
 
 def test_an_agent_is_found_by_every_published_form_of_its_id(api, api_world):
     identity = api_world.deployment.identity
     forms = ("31337:1", "eip155:31337:1", f"eip155:31337:{identity}#1", f"eip155:31337:{identity.lower()}:1")
-    found = [api.get(f"/v1/agents/{quote(form, safe='')}") for form in forms]
-    assert [it.status_code for it in found] == [200] * 4
-    assert len({it.content for it in found}) == 1
-    assert found[0].json()["global_id"] == api_world.global_id(1)
+    responses = [api.get(f"/v1/agents/{quote(form, safe='')}") for form in forms]
+    assert [response.status_code for response in responses] == [200] * 4
+    assert len({response.content for response in responses}) == 1
+    assert responses[0].json()["global_id"] == api_world.global_id(1)
 
 
 def test_an_agent_shows_the_chain_and_its_file(api, api_world):
-    found = api.get("/v1/agents/31337:1").json()
-    assert (found["id"], found["agent_id"], found["owner"], found["wallet"]) == (
+    answer = api.get("/v1/agents/31337:1").json()
+    assert (answer["id"], answer["agent_id"], answer["owner"], answer["wallet"]) == (
         "31337:1",
         "1",
         ALICE.address,
         ALICE.address,
     )
-    assert found["metadata"] == [
+    assert answer["metadata"] == [
         {"key": "category", "value": "0x" + b"weather".hex(), "size": 7},
         {"key": "raw", "value": "0xff00", "size": 2},
     ]
-    file = found["registration"]
+    file = answer["registration"]
     assert (file["state"], file["integrity"], file["name"]) == ("loaded", "inline", "Weather Oracle")
     assert (file["active"], file["x402_support"], file["is_confirmed"]) == (True, True, True)
-    assert [it["name"] for it in file["services"]] == ["MCP", "web"]
+    assert [service["name"] for service in file["services"]] == ["MCP", "web"]
     assert {"kind": "mcp_tool", "value": "forecast"} in file["capabilities"]
 
 
 def test_summaries_equal_those_of_the_chain(api, api_world):
-    found = {(it["side"], it["tag"], it["registry"]): it for it in api.get("/v1/agents/31337:1").json()["ratings"]}
-    open_feedback = found["server", "starred", api_world.deployment.reputation]
+    ratings = {
+        (rating["side"], rating["tag"], rating["registry"]): rating
+        for rating in api.get("/v1/agents/31337:1").json()["ratings"]
+    }
+    open_feedback = ratings["server", "starred", api_world.deployment.reputation]
     assert (open_feedback["count"], open_feedback["counterparts"]) == (14, 3)
-    assert found["server", "starred", api_world.deployment.authorized]["mean"] == 77
-    assert found["client", "", api_world.deployment.reputation]["mean"] == 60
+    assert ratings["server", "starred", api_world.deployment.authorized]["mean"] == 77
+    assert ratings["client", "", api_world.deployment.reputation]["mean"] == 60
 
 
 def test_a_wallet_and_a_failed_file_are_shown(api, api_world):

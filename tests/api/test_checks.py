@@ -10,12 +10,12 @@ from bilateral.api.routes.checks import ClientQuery, ClientQuestion, ServerQuery
 from bilateral.checks import Policy, Trust
 from tests.api.world import ALICE, BOB, CHAIN_ID, ERIN, FORMULA_NAME, FRANK, GRACE, MALLORY, TREASURY
 
-TRUSTED = [("trust_account", it.address) for it in (ERIN, GRACE)]
+TRUSTED = [("trust_account", account.address) for account in (ERIN, GRACE)]
 
 
 def codes(response):
     assert response.status_code == 200, response.text
-    return {it["code"]: it["severity"] for it in response.json()["reasons"]}
+    return {reason["code"]: reason["severity"] for reason in response.json()["reasons"]}
 
 
 def test_well_rated_server_is_checked_with_its_figures(api):
@@ -27,18 +27,18 @@ def test_well_rated_server_is_checked_with_its_figures(api):
         "uncertain_rating": "caution",
         "domain_unproven": "note",
     }
-    found = response.json()
-    assert (found["verdict"], found["agent"], found["account"]) == ("caution", f"{CHAIN_ID}:1", ALICE.address)
+    answer = response.json()
+    assert (answer["verdict"], answer["agent"], answer["account"]) == ("caution", f"{CHAIN_ID}:1", ALICE.address)
     # Grace rated in the open registry and in the authorised one, and counts once in each.
-    assert found["figures"]["rating"]["raters"] == 3
-    assert found["untrusted"]["name"] == "Weather Oracle"
+    assert answer["figures"]["rating"]["raters"] == 3
+    assert answer["untrusted"]["name"] == "Weather Oracle"
 
 
 def test_payment_to_the_owner_instead_of_the_wallet_is_declined(api, api_world):
     agent = f"{CHAIN_ID}:{api_world.translator}"
     declined = api.get("/v1/checks/server", params={"agent": agent, "pay_to": BOB.address})
     assert (declined.json()["verdict"], codes(declined)["pay_to_differs"]) == ("decline", "decline")
-    (reason,) = [it for it in declined.json()["reasons"] if it["code"] == "pay_to_differs"]
+    (reason,) = [reason for reason in declined.json()["reasons"] if reason["code"] == "pay_to_differs"]
     assert reason["evidence"][0]["event"] == "MetadataSet"
     assert reason["evidence"][0]["transaction"].startswith("0x")
     accepted = api.get("/v1/checks/server", params={"agent": agent, "pay_to": TREASURY.address})
@@ -47,16 +47,16 @@ def test_payment_to_the_owner_instead_of_the_wallet_is_declined(api, api_world):
 
 def test_words_of_a_hostile_agent_stand_under_untrusted_alone(api, api_world):
     response = api.get("/v1/checks/server", params={"agent": f"{CHAIN_ID}:{api_world.hostile}"})
-    found = response.json()
-    assert found["untrusted"]["name"] == FORMULA_NAME
-    rest = json.dumps({name: value for name, value in found.items() if name != "untrusted"})
+    answer = response.json()
+    assert answer["untrusted"]["name"] == FORMULA_NAME
+    rest = json.dumps({name: value for name, value in answer.items() if name != "untrusted"})
     for word in ("HYPERLINK", "script", "Ignore all", "\\u202e", "=1+1", "javascript"):
         assert word not in rest
 
 
 def test_missing_file_is_a_reason(api, api_world):
-    found = codes(api.get("/v1/checks/server", params={"agent": f"{CHAIN_ID}:{api_world.lost}"}))
-    assert found["file_unreachable"] == "caution"
+    reasons = codes(api.get("/v1/checks/server", params={"agent": f"{CHAIN_ID}:{api_world.lost}"}))
+    assert reasons["file_unreachable"] == "caution"
 
 
 def test_client_with_a_low_rating_by_the_server_is_declined(api, api_world):
@@ -77,9 +77,9 @@ def test_account_without_an_agent_has_an_answer(api):
 def test_answer_is_given_again_at_its_block(api, side):
     params = {"agent" if side == "server" else "client": f"{CHAIN_ID}:1"}
     first = api.get(f"/v1/checks/{side}", params=params)
-    given = first.json()
-    again = api.get(f"/v1/checks/{side}", params=params | {"at_block": given["block"], "history": given["history"]})
-    assert again.json() == given
+    answer = first.json()
+    again = api.get(f"/v1/checks/{side}", params=params | {"at_block": answer["block"], "history": answer["history"]})
+    assert again.json() == answer
     unchanged = api.get(f"/v1/checks/{side}", params=params, headers={"If-None-Match": first.headers["etag"]})
     assert unchanged.status_code == 304
 
@@ -87,9 +87,9 @@ def test_answer_is_given_again_at_its_block(api, side):
 def test_earlier_block_knows_less(api):
     params = {"agent": f"{CHAIN_ID}:1"}
     registered = api.get("/v1/checks/server", params=params).json()["figures"]["registered"]["block"]
-    found = api.get("/v1/checks/server", params=params | {"at_block": registered}).json()
-    assert found["figures"]["rating"]["count"] == 0
-    assert found["figures"]["owner"] == ALICE.address
+    answer = api.get("/v1/checks/server", params=params | {"at_block": registered}).json()
+    assert answer["figures"]["rating"]["count"] == 0
+    assert answer["figures"]["owner"] == ALICE.address
 
 
 @pytest.mark.parametrize(
@@ -138,17 +138,17 @@ def test_policy_changes_the_verdict(api):
     lenient = params | {"minimum_rating": "41", "severity": "low_rating:note"}
     assert api.get("/v1/checks/server", params=lenient).json()["verdict"] == "accept"
     strict = params | {"require_domain": "true", "validator": MALLORY.address, "minimum_validations": "1"}
-    found = codes(api.get("/v1/checks/server", params=strict))
-    assert (found["domain_unproven"], found["too_few_validations"]) == ("decline", "decline")
+    reasons = codes(api.get("/v1/checks/server", params=strict))
+    assert (reasons["domain_unproven"], reasons["too_few_validations"]) == ("decline", "decline")
 
 
 def test_every_field_of_a_policy_is_a_parameter_of_a_question():
     renamed = {"validators": "validator", "severities": "severity", "name": "policy"}
     of_trust = {"accounts": "trust_account", "agents": "trust_agent"}
-    wanted = {renamed.get(it, it) for it in Policy.model_fields if it != "trust"}
-    wanted |= {of_trust.get(it, it) for it in Trust.model_fields}
+    wanted = {renamed.get(model_field, model_field) for model_field in Policy.model_fields if model_field != "trust"}
+    wanted |= {of_trust.get(model_field, model_field) for model_field in Trust.model_fields}
     assert wanted <= ServerQuery.model_fields.keys() | ClientQuery.model_fields.keys()
-    assert all("policy" in it.model_fields for it in (ServerQuestion, ClientQuestion))
+    assert all("policy" in question.model_fields for question in (ServerQuestion, ClientQuestion))
 
 
 def test_proof_of_payment_is_asked_for(api):

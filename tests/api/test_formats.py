@@ -15,6 +15,8 @@ from hypothesis.strategies import lists, text, tuples
 from bilateral.api.answers import _cell, _csv, _json_lines
 from tests.api.world import FORMULA_TAG
 
+pytestmark = pytest.mark.one_engine
+
 
 def rows(response):
     assert response.headers["content-type"] == "text/csv; charset=utf-8"
@@ -22,18 +24,18 @@ def rows(response):
 
 
 def test_json_lines_have_the_entries_of_json(api):
-    found = api.get("/v1/agents/31337:1/feedback").json()["items"]
+    items = api.get("/v1/agents/31337:1/feedback").json()["items"]
     response = api.get("/v1/agents/31337:1/feedback", params={"format": "jsonl"})
     assert response.headers["content-type"].startswith("application/jsonl")
-    assert [json.loads(line) for line in response.content.splitlines()] == found
+    assert [json.loads(line) for line in response.content.splitlines()] == items
 
 
 def test_csv_has_the_entries_of_json(api):
-    found = api.get("/v1/agents/31337:1/feedback", params={"tag2": "day"}).json()["items"]
+    items = api.get("/v1/agents/31337:1/feedback", params={"tag2": "day"}).json()["items"]
     (row,) = rows(api.get("/v1/agents/31337:1/feedback", params={"tag2": "day", "format": "csv"}))
-    assert row["id"] == found[0]["id"]
+    assert row["id"] == items[0]["id"]
     assert (row["value"], row["is_revoked"], row["revoked_block"]) == ("96", "false", "")
-    assert json.loads(row["file"]) == found[0]["file"]
+    assert json.loads(row["file"]) == items[0]["file"]
 
 
 def test_a_text_that_a_spreadsheet_would_compute_is_quoted_and_a_number_is_not(api, api_world):
@@ -79,8 +81,8 @@ def test_no_cell_of_a_text_is_a_formula_also_where_semicolons_begin_cells(text, 
     class Entry:
         text: str
 
-    ((_, *_), (found,)) = csv.reader(io.StringIO(_csv(Entry, [Entry(text)]).decode(), newline=""))
-    assert found == cell
+    ((_, *_), (read_cell,)) = csv.reader(io.StringIO(_csv(Entry, [Entry(text)]).decode(), newline=""))
+    assert read_cell == cell
 
 
 @pytest.mark.parametrize("many", ["\v", "\u2028", '"', " ", ";", '\v"', ";\v "])
@@ -98,11 +100,11 @@ def test_no_text_ends_a_line_of_its_own(texts):
     class Entry:
         text: str
 
-    entries = [Entry(it) for it in texts]
+    entries = [Entry(text) for text in texts]
     lines = _json_lines(Entry, entries).decode().splitlines()
-    assert [json.loads(it)["text"] for it in lines] == texts
+    assert [json.loads(line)["text"] for line in lines] == texts
     read = list(csv.reader(_csv(Entry, entries).decode().splitlines(keepends=True)))
-    assert [it for (it,) in read[1:]] == [_cell(it, is_number=False) for it in texts]
+    assert [cell for (cell,) in read[1:]] == [_cell(cell, is_number=False) for cell in texts]
 
 
 @given(texts=lists(tuples(*[text(alphabet="=+-@;,\"'\t\r\n a")] * 2), max_size=3))
@@ -114,7 +116,7 @@ def test_no_program_finds_a_formula_whatever_begins_its_cells(texts):
         first: str
         second: str
 
-    written = _csv(Entry, [Entry(*it) for it in texts]).decode()
+    written = _csv(Entry, [Entry(*fields) for fields in texts]).decode()
     for delimiter in ",;\t":
         for row in csv.reader(io.StringIO(written, newline=""), delimiter=delimiter):
             assert not [cell for cell in row if cell.startswith(("=", "+", "-", "@"))]
@@ -133,7 +135,8 @@ def test_every_format_links_to_the_next_page(api, shown_as):
 
 def test_every_format_has_a_tag_of_its_own(api):
     tags = {
-        api.get("/v1/agents/31337:1/feedback", params={"format": it}).headers["etag"] for it in ("json", "jsonl", "csv")
+        api.get("/v1/agents/31337:1/feedback", params={"format": name}).headers["etag"]
+        for name in ("json", "jsonl", "csv")
     }
     assert len(tags) == 3
 

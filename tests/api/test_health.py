@@ -11,6 +11,8 @@ from bilateral.api.recent import Recent
 from bilateral.query.chains import chains
 from bilateral.query.readers import Reader
 
+pytestmark = pytest.mark.one_engine
+
 
 def test_a_service_at_the_head_is_ready(api):
     assert api.get("/healthz").json() == {"status": "ok"}
@@ -39,11 +41,11 @@ def test_figures_count_requests_by_route_and_show_the_lag(api_with):
         client.get("/v1/agents/31337:1")
         client.get("/v1/agents/31337:999")
         client.get("/nowhere")
-        families = {it.name: it for it in text_string_to_metric_families(client.get("/metrics").text)}
+        families = {item.name: item for item in text_string_to_metric_families(client.get("/metrics").text)}
     counted = {
-        tuple(it.labels.values()): it.value
-        for it in families["bilateral_http_requests"].samples
-        if it.name.endswith("_total")
+        tuple(sample.labels.values()): sample.value
+        for sample in families["bilateral_http_requests"].samples
+        if sample.name.endswith("_total")
     }
     assert counted["GET", "/v1/agents/{agent}", "200"] == 1
     assert counted["GET", "/v1/agents/{agent}", "404"] == 1

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.one_engine
+
 MANY = 20_000
 
 
@@ -35,10 +37,10 @@ def test_no_redirect_leads_to_the_host_that_a_request_names(api):
 @pytest.mark.parametrize(
     "more",
     [
-        {str(it): 1 for it in range(MANY)},
-        {"policy": {str(it): 1 for it in range(MANY)}},
-        {"policy": {"severities": {str(it): "decline" for it in range(MANY)}}},
-        {"policy": {"trust": {str(it): 1 for it in range(MANY)}}},
+        {str(number): 1 for number in range(MANY)},
+        {"policy": {str(number): 1 for number in range(MANY)}},
+        {"policy": {"severities": {str(number): "decline" for number in range(MANY)}}},
+        {"policy": {"trust": {str(number): 1 for number in range(MANY)}}},
         {"policy": {"trust": {"accounts": ["x"] * MANY}}},
         {"policy": {"trust": {"agents": ["x"] * MANY}}},
         {"policy": {"validators": ["x"] * MANY}},
@@ -52,7 +54,7 @@ def test_refusal_is_short_however_much_is_wrong(api, more):
 
 
 def test_models_get_short_refusals_too(api):
-    policy = {"severities": {str(it): "decline" for it in range(MANY)}}
+    policy = {"severities": {str(number): "decline" for number in range(MANY)}}
     arguments = {"agent_id": "31337:1", "policy": policy}
     asked = {
         "jsonrpc": "2.0",

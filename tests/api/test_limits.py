@@ -15,6 +15,8 @@ from bilateral.api.settings import ApiSettings
 from bilateral.errors import InvalidArgumentError
 from tests.api.world import ALICE, BOB
 
+pytestmark = pytest.mark.one_engine
+
 
 def problem(response):
     assert response.headers["content-type"] == "application/problem+json"
@@ -69,10 +71,14 @@ def test_an_address_may_send_as_many_requests_as_the_limit(api_with):
 
 def test_forwarded_addresses_are_believed_of_trusted_proxies_only(api_with):
     with api_with(rate="1/hour") as client:
-        first, second = (client.get("/v1/chains", headers={"X-Forwarded-For": f"192.0.2.{it}"}) for it in (1, 2))
+        first, second = (
+            client.get("/v1/chains", headers={"X-Forwarded-For": f"192.0.2.{number}"}) for number in (1, 2)
+        )
         assert (first.status_code, second.status_code) == (200, 429)
     with api_with(rate="1/hour", trusted_proxies=("127.0.0.0/8",)) as client:
-        first, second = (client.get("/v1/chains", headers={"X-Forwarded-For": f"192.0.2.{it}"}) for it in (1, 2))
+        first, second = (
+            client.get("/v1/chains", headers={"X-Forwarded-For": f"192.0.2.{number}"}) for number in (1, 2)
+        )
         assert (first.status_code, second.status_code) == (200, 200)
 
 

@@ -105,18 +105,18 @@ def test_same_text_passes_at_most_once_in_some_seconds():
     def passes(text):
         return seldom.filter(logging.LogRecord("x", logging.ERROR, "", 1, "failed: %s", (text,), None))
 
-    assert [passes(it) for it in "aab"] == [True, False, True]
+    assert [passes(character) for character in "aab"] == [True, False, True]
     now = 9.9
-    assert [passes(it) for it in "abc"] == [False, False, True]
+    assert [passes(character) for character in "abc"] == [False, False, True]
     now = 10.0
-    assert [passes(it) for it in "abca"] == [True, True, False, False]
+    assert [passes(character) for character in "abca"] == [True, True, False, False]
 
 
 def test_texts_that_differ_are_few_in_some_seconds():
     now = 0.0
     seldom = SeldomFilter(10, lambda: now)
-    records = [logging.LogRecord("x", logging.ERROR, "", 1, f"failed: {it}", (), None) for it in range(100)]
-    assert [seldom.filter(it) for it in records] == [True] * 16 + [False] * 84
+    records = [logging.LogRecord("x", logging.ERROR, "", 1, f"failed: {number}", (), None) for number in range(100)]
+    assert [seldom.filter(record) for record in records] == [True] * 16 + [False] * 84
     now = 10.0
     assert sum(map(seldom.filter, records)) == 16
 

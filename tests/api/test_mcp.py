@@ -40,21 +40,21 @@ async def data(session, tool, /, **arguments):
     """Call a tool, check the warning, and return the data."""
     result = await session.call_tool(tool, arguments)
     assert not result.is_error, result.content
-    found = result.structured_content
-    assert (found["is_untrusted"], found["notice"]) == (True, NOTICE)
-    assert json.loads(result.content[0].text) == found
-    return found["data"]
+    structured_content = result.structured_content
+    assert (structured_content["is_untrusted"], structured_content["notice"]) == (True, NOTICE)
+    assert json.loads(result.content[0].text) == structured_content
+    return structured_content["data"]
 
 
 async def check_of(session, tool, /, **arguments):
     """Call a tool that checks, look that the service's own word stands apart, and return the answer as REST has it."""
     result = await session.call_tool(tool, arguments)
     assert not result.is_error, result.content
-    found = result.structured_content
-    assert found.keys() == {"check", "notice", "untrusted"}
-    assert (found["notice"], "untrusted" in found["check"]) == (NOTICE_OF_CHECKS, False)
-    assert "`untrusted` were written by strangers" in found["notice"]
-    return {**found["check"], "untrusted": found["untrusted"]}
+    structured_content = result.structured_content
+    assert structured_content.keys() == {"check", "notice", "untrusted"}
+    assert (structured_content["notice"], "untrusted" in structured_content["check"]) == (NOTICE_OF_CHECKS, False)
+    assert "`untrusted` were written by strangers" in structured_content["notice"]
+    return {**structured_content["check"], "untrusted": structured_content["untrusted"]}
 
 
 async def check_policies(client, api, checked):
@@ -64,20 +64,20 @@ async def check_policies(client, api, checked):
         ("check_server", "server", {"agent": "31337:1", "files": 0, "client": "31337:2"}),
         ("check_client", "client", {"client": "31337:2", "payments": 0, "server": "31337:1"}),
     ):
-        given = {"policy": policy, "at_block": checked["block"], "history": checked["history"], "analysis": 0}
+        options = {"policy": policy, "at_block": checked["block"], "history": checked["history"], "analysis": 0}
         renamed = {"agent": "agent_id", "server": "for_server", "client": "for_client"}
-        named = {renamed.get(it, it): value for it, value in subject.items()}
+        named = {renamed.get(entry, entry): value for entry, value in subject.items()}
         if tool == "check_client":
             named["client"] = named.pop("for_client")
-        answer = await check_of(client, tool, **named, **given)
-        assert answer == api.post(f"/v1/checks/{path}", json={**subject, **given}).json()
+        answer = await check_of(client, tool, **named, **options)
+        assert answer == api.post(f"/v1/checks/{path}", json={**subject, **options}).json()
     for policy, reviewers, params in (
         ("strict", [], {}),
         ("own-list", [ERIN.address, "31337:2"], {"trust_account": ERIN.address, "trust_agent": "31337:2"}),
         ("balanced", [], {}),
     ):
-        given = {"policy": policy, "reviewers": reviewers, "at_block": checked["block"]}
-        answer = await check_of(client, "check_server", agent_id="31337:1", **given)
+        options = {"policy": policy, "reviewers": reviewers, "at_block": checked["block"]}
+        answer = await check_of(client, "check_server", agent_id="31337:1", **options)
         params |= {"agent": "31337:1", "policy": policy, "at_block": checked["block"]}
         assert answer == api.get("/v1/checks/server", params=params).json()
     refused = await client.call_tool("check_server", {"agent_id": "31337:1", "policy": {"tag": "responseTime"}})
@@ -93,7 +93,7 @@ async def check_searches(client, api, api_world):
     page = await data(client, "search_agents", text="waether", gates=gates, services=["mcp"], limit=1)
     query = {"q": "waether", "tag": "starred", "minimum": 60, "reviewer": ERIN.address, "service": "mcp"}
     assert page == api.get("/v1/search/agents", params={**query, "gate": "count=2", "limit": 1}).json()
-    assert [it["id"] for it in page["items"]] == [weather]
+    assert [item["id"] for item in page["items"]] == [weather]
     named = await data(client, "search_agents", metadata=["category=weather"], registered_from=1)
     query = {"metadata": "category=weather", "registered_from": 1}
     assert named == api.get("/v1/search/agents", params=query).json()
@@ -106,13 +106,13 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
     async def use(client):
         listed = await client.list_tools()
         assert len(listed.model_dump_json(by_alias=True, exclude_none=True).encode()) <= 8_000
-        tools = {it.name: it for it in listed.tools}
+        tools = {tool.name: tool for tool in listed.tools}
         assert {"get_agent", "get_feedback", "get_ratings", "search_agents"} <= tools.keys()
-        assert all(it.annotations.read_only_hint for it in tools.values())
-        assert all(it.input_schema["additionalProperties"] is False for it in tools.values())
+        assert all(tool.annotations.read_only_hint for tool in tools.values())
+        assert all(tool.input_schema["additionalProperties"] is False for tool in tools.values())
 
-        found = await data(client, "get_agent", agent_id="31337:1")
-        assert found == api.get("/v1/agents/31337:1").json()
+        content = await data(client, "get_agent", agent_id="31337:1")
+        assert content == api.get("/v1/agents/31337:1").json()
 
         page = await data(client, "get_feedback", agent_id=api_world.global_id(1), client=ERIN.address, limit=2)
         shown = api.get("/v1/agents/31337:1/feedback", params={"client": ERIN.address, "limit": 2}).json()
@@ -120,10 +120,10 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
         second = await data(
             client, "get_feedback", agent_id="31337:1", client=ERIN.address, limit=2, cursor=page["next"]
         )
-        assert not {it["id"] for it in second["items"]} & {it["id"] for it in page["items"]}
+        assert not {item["id"] for item in second["items"]} & {item["id"] for item in page["items"]}
 
-        given = await data(client, "get_ratings", agent_id="31337:1", direction="given")
-        assert given == api.get("/v1/agents/31337:1/ratings", params={"direction": "given"}).json()
+        ratings = await data(client, "get_ratings", agent_id="31337:1", direction="given")
+        assert ratings == api.get("/v1/agents/31337:1/ratings", params={"direction": "given"}).json()
 
         assert {"check_server", "check_client"} <= tools.keys()
         checked = await check_of(client, "check_server", agent_id="31337:1", pay_to=ERIN.address)
@@ -132,7 +132,7 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
         assert (checked["verdict"], checked["reasons"][0]["code"]) == ("decline", "pay_to_differs")
         await check_policies(client, api, checked)
         checked = await check_of(client, "check_client", client=ERIN.address, for_server="31337:2")
-        assert "low_rating_by_us" in {it["code"] for it in checked["reasons"]}
+        assert "low_rating_by_us" in {reason["code"] for reason in checked["reasons"]}
 
         await check_searches(client, api, api_world)
 
@@ -141,7 +141,7 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
         assert described["policies"]["strict"]["require_payment_proof"] is True
         assert described["schema"] == Policy.model_json_schema()
         resource = await client.read_resource("bilateral://agents/31337:1")
-        assert json.loads(resource.contents[0].text) == {"is_untrusted": True, "notice": NOTICE, "data": found}
+        assert json.loads(resource.contents[0].text) == {"is_untrusted": True, "notice": NOTICE, "data": content}
         resource = await client.read_resource(f"bilateral://feedback/31337:1:{FRANK.address}:0")
         assert json.loads(resource.contents[0].text)["data"][0]["value"] == "40"
 
@@ -151,9 +151,9 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
         (feedback,) = (await data(client, "get_feedback", agent_id=f"31337:{api_world.hostile}"))["items"]
         assert (feedback["tag1"], feedback["tag2"]) == (FORMULA_TAG, r"\n@x")
 
-        found = (await data(client, "search_agents", order="registered", limit=100))["items"]
-        assert all(text.isprintable() for it in found for text in (it["name"], it["description"]) if text)
-        assert str(api_world.hostile) in [it["agent_id"] for it in found]
+        content = (await data(client, "search_agents", order="registered", limit=100))["items"]
+        assert all(text.isprintable() for entry in content for text in (entry["name"], entry["description"]) if text)
+        assert str(api_world.hostile) in [entry["agent_id"] for entry in content]
 
         for tool, arguments, message in (
             ("get_agent", {"agent_id": "31337:999"}, "not_indexed: the index has no agent 31337:999"),

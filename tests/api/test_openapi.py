@@ -12,9 +12,9 @@ def test_the_committed_document_is_that_of_the_service():
 
 
 def test_the_service_gives_its_document(api):
-    found = api.get("/openapi.json").json()
-    assert found == json.loads(PAGE.read_text(encoding="utf-8"))
-    assert found["openapi"].startswith("3.1.")
+    answer = api.get("/openapi.json").json()
+    assert answer == json.loads(PAGE.read_text(encoding="utf-8"))
+    assert answer["openapi"].startswith("3.1.")
 
 
 def test_every_operation_names_its_problems_and_says_what_it_does():

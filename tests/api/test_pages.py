@@ -64,8 +64,8 @@ def test_a_number_of_a_cursor_beyond_floats_is_refused(number):
 
 
 def test_a_whole_number_of_a_cursor_is_a_float_for_the_database():
-    (found,) = decode_cursor("list", forged(f'["list", {2**64}]'), float)
-    assert isinstance(found, float)
+    (cursor,) = decode_cursor("list", forged(f'["list", {2**64}]'), float)
+    assert isinstance(cursor, float)
 
 
 def test_a_small_number_of_a_cursor_has_31_bits():

@@ -215,14 +215,14 @@ def test_a_reader_sees_one_state_and_keeps_nobody_from_writing(make_reader, api_
 
 def test_threads_share_a_reader(make_reader):
     reader = make_reader(connections=2, seconds=10.0)
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(reader.read(chains))) for _ in range(8)]
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(reader.read(chains))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 8
-    assert len(set(found)) == 1
+    assert len(answers) == 8
+    assert len(set(answers)) == 1
 
 
 def test_a_database_without_tables_is_refused(tmp_path):

@@ -28,5 +28,5 @@ def test_readmes_command_answers_for_the_canonical_registries(project, tmp_path)
         arguments = words.replace("https://mainnet.base.org", url).split()
         with serving(*arguments, "--database", f"sqlite:///{tmp_path / 'index.sqlite'}") as (_, client):
             wait_until(lambda: client.get(f"{path}0").status_code == 200)
-            found = client.get(f"{path}0").json()
-    assert (found["owner"], str(CHAIN_ID)) == (OWNER.address, path.split("/")[-1].rstrip(":"))
+            answer = client.get(f"{path}0").json()
+    assert (answer["owner"], str(CHAIN_ID)) == (OWNER.address, path.split("/")[-1].rstrip(":"))

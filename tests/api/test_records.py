@@ -20,23 +20,23 @@ def items(api, path, **parameters):
 
 
 def test_feedback_equals_that_of_the_chain(api, api_world):
-    found = items(api, "agents/31337:1/feedback", revoked=True, limit=100)
+    all_feedback = items(api, "agents/31337:1/feedback", revoked=True, limit=100)
     with api_world.client() as client:
         expected = client.read_all_feedback(api_world.weather, include_revoked=True)
-    assert {(it["id"], it["value"], it["tag1"], it["tag2"], it["is_revoked"]) for it in found} == {
-        (str(it.id), format(it.value, "f"), it.tag1, it.tag2, it.is_revoked) for it in expected
-    }
+    assert {
+        (entry["id"], entry["value"], entry["tag1"], entry["tag2"], entry["is_revoked"]) for entry in all_feedback
+    } == {(str(entry.id), format(entry.value, "f"), entry.tag1, entry.tag2, entry.is_revoked) for entry in expected}
 
 
 def test_feedback_is_listed_the_newest_first_without_revoked_ones(api):
-    found = items(api, "agents/31337:1/feedback", client=ERIN.address, tag1="starred", tag2="")
-    assert [int(it["value"]) for it in found] == [it for it in reversed(STARS) if it != STARS[3]]
-    places = [(it["block"], it["log_index"]) for it in found]
+    stars = items(api, "agents/31337:1/feedback", client=ERIN.address, tag1="starred", tag2="")
+    assert [int(entry["value"]) for entry in stars] == [star for star in reversed(STARS) if star != STARS[3]]
+    places = [(entry["block"], entry["log_index"]) for entry in stars]
     assert places == sorted(places, reverse=True)
 
 
 def test_a_revoked_feedback_names_the_block_of_its_revocation(api):
-    (revoked,) = [it for it in items(api, "agents/31337:1/feedback", revoked=True) if it["is_revoked"]]
+    (revoked,) = [item for item in items(api, "agents/31337:1/feedback", revoked=True) if item["is_revoked"]]
     assert revoked["id"] == f"31337:1:{ERIN.address}:3"
     assert revoked["revoked_block"] > revoked["block"]
 
@@ -59,7 +59,7 @@ def test_pages_join_to_the_whole_list_without_gap_or_repetition(api):
 
 def test_values_keep_all_of_their_digits(api, api_world):
     (uptime, _) = sorted(
-        items(api, f"agents/31337:{api_world.translator}/feedback"), key=lambda it: it["tag1"], reverse=True
+        items(api, f"agents/31337:{api_world.translator}/feedback"), key=lambda item: item["tag1"], reverse=True
     )
     assert (uptime["tag1"], uptime["value"]) == ("uptime", "99.77")
     (loss,) = items(api, f"agents/31337:{api_world.painter}/feedback")
@@ -67,22 +67,22 @@ def test_values_keep_all_of_their_digits(api, api_world):
 
 
 def test_a_feedback_file_is_shown_beside_the_chain(api):
-    (found,) = items(api, "agents/31337:1/feedback", tag2="day")
-    file = found["file"]
+    (day,) = items(api, "agents/31337:1/feedback", tag2="day")
+    file = day["file"]
     assert (file["state"], file["text"], file["mcp_tool"]) == ("loaded", "The forecast was right.", "forecast")
     assert (file["payment_from"], file["payment_transaction"]) == (ERIN.address, "0x" + "ab" * 32)
-    assert found["hash"] is not None
+    assert day["hash"] is not None
 
 
 def test_one_feedback_has_its_responses(api):
-    found = api.get(f"/v1/feedback/31337:1:{FRANK.address}:0").json()
-    (feedback,) = found["feedback"]
+    answer = api.get(f"/v1/feedback/31337:1:{FRANK.address}:0").json()
+    (feedback,) = answer["feedback"]
     assert (feedback["value"], feedback["feedback_index"]) == ("40", "1")
-    assert [(it["responder"], it["hash"]) for it in found["responses"]] == [
+    assert [(response["responder"], response["hash"]) for response in answer["responses"]] == [
         (MALLORY.address, "0x" + "07" * 32),
         (ALICE.address, None),
     ]
-    assert [it["responder"] for it in items(api, "agents/31337:1/responses", client=FRANK.address)] == [
+    assert [item["responder"] for item in items(api, "agents/31337:1/responses", client=FRANK.address)] == [
         MALLORY.address,
         ALICE.address,
     ]
@@ -103,23 +103,30 @@ def test_a_wrong_feedback_id_is_a_problem(api, name, status, code):
 
 
 def test_authorized_feedback_has_its_score_and_tag(api):
-    (found,) = items(api, "agents/31337:1/authorized-feedback")
-    assert (found["client"], found["score"], found["tag1"], found["tag2"]) == (GRACE.address, 77, "starred", "")
+    (authorized,) = items(api, "agents/31337:1/authorized-feedback")
+    assert (authorized["client"], authorized["score"], authorized["tag1"], authorized["tag2"]) == (
+        GRACE.address,
+        77,
+        "starred",
+        "",
+    )
     assert items(api, "agents/31337:1/authorized-feedback", client=FRANK.address) == []
 
 
 def test_ratings_are_shown_in_both_directions(api):
     received = items(api, "agents/31337:5/ratings")
-    assert [(it["side"], it["server"], it["rating"]) for it in received] == [
+    assert [(entry["side"], entry["server"], entry["rating"]) for entry in received] == [
         ("client", "31337:2", 35),
         ("client", "31337:1", 85),
     ]
-    given = items(api, "agents/31337:1/ratings", direction="given")
-    assert [(it["side"], it["agent"], it["rating"]) for it in given] == [
+    ratings = items(api, "agents/31337:1/ratings", direction="given")
+    assert [(entry["side"], entry["agent"], entry["rating"]) for entry in ratings] == [
         ("validator", "31337:4", 95),
         ("client", "31337:5", 85),
     ]
-    assert [it["agent"] for it in items(api, "agents/31337:1/ratings", direction="given", side="client")] == ["31337:5"]
+    assert [item["agent"] for item in items(api, "agents/31337:1/ratings", direction="given", side="client")] == [
+        "31337:5"
+    ]
 
 
 def test_pages_of_ratings_of_both_sides_join_to_the_whole_list(api_reader):
@@ -143,9 +150,9 @@ def test_validations_have_their_last_answer(api):
 
 
 def test_a_neighbourhood_has_both_directions(api):
-    found = api.get("/v1/agents/31337:5/neighbourhood").json()
-    assert (found["agent"], found["is_whole"]) == ("31337:5", True)
-    edges = {(it["direction"], it["side"], it["agent"], it["tag"]): it for it in found["edges"]}
+    answer = api.get("/v1/agents/31337:5/neighbourhood").json()
+    assert (answer["agent"], answer["is_whole"]) == ("31337:5", True)
+    edges = {(edge["direction"], edge["side"], edge["agent"], edge["tag"]): edge for edge in answer["edges"]}
     assert edges["received", "client", "31337:1", ""]["share"] == 0.85
     weather = edges["given", "server", "31337:1", "starred"]
     assert (weather["account"], weather["count"]) == (ERIN.address, 12)
@@ -154,16 +161,16 @@ def test_a_neighbourhood_has_both_directions(api):
 
 def test_a_neighbourhood_names_the_agents_as_which_clients_speak(api):
     edges = api.get("/v1/agents/31337:1/neighbourhood").json()["edges"]
-    speakers = {it["account"]: it["agent"] for it in edges if it["direction"] == "received" and it["account"]}
+    speakers = {edge["account"]: edge["agent"] for edge in edges if edge["direction"] == "received" and edge["account"]}
     assert speakers == {ERIN.address: "31337:5", FRANK.address: "31337:7", GRACE.address: None}
-    (no_scale,) = [it for it in edges if it["tag"] == "responseTime"]
+    (no_scale,) = [edge for edge in edges if edge["tag"] == "responseTime"]
     assert no_scale["share"] is None
 
 
 def test_a_neighbourhood_says_that_it_is_cut(api):
-    found = api.get("/v1/agents/31337:1/neighbourhood", params={"limit": 1}).json()
-    assert not found["is_whole"]
-    assert [it["direction"] for it in found["edges"]] == ["received", "given"]
+    answer = api.get("/v1/agents/31337:1/neighbourhood", params={"limit": 1}).json()
+    assert not answer["is_whole"]
+    assert [edge["direction"] for edge in answer["edges"]] == ["received", "given"]
 
 
 def test_an_account_has_the_agents_that_it_owns_is_paid_for_and_speaks_as(api):
@@ -175,8 +182,8 @@ def test_an_account_has_the_agents_that_it_owns_is_paid_for_and_speaks_as(api):
 
 
 def test_an_account_has_the_feedback_that_it_gave(api):
-    found = items(api, f"accounts/{FRANK.address}/feedback", chain=31337)
-    assert [(it["agent"], it["tag1"]) for it in found] == [
+    feedback = items(api, f"accounts/{FRANK.address}/feedback", chain=31337)
+    assert [(entry["agent"], entry["tag1"]) for entry in feedback] == [
         ("31337:1", "responseTime"),
         ("31337:3", "tradingYield"),
         ("31337:1", "starred"),
@@ -222,21 +229,21 @@ def test_wrong_days_and_chains_are_problems(api, parameters, code):
 
 def test_chains_come_as_other_lists_do(api):
     lines = api.get("/v1/chains", params={"format": "jsonl"}).text.splitlines()
-    assert [json.loads(it) for it in lines] == api.get("/v1/chains").json()["items"]
+    assert [json.loads(line) for line in lines] == api.get("/v1/chains").json()["items"]
     assert api.get("/v1/chains", params={"format": "csv"}).text.startswith("progress,registries\r\n")
 
 
 @pytest.mark.parametrize(("most", "shown", "has_more"), [(1, 1, False), (0, 0, True)])
 def test_account_with_more_agents_than_an_answer_holds_says_so(api, monkeypatch, most, shown, has_more):
     monkeypatch.setattr(accounts, "MAX_AGENTS", most)
-    found = api.get(f"/v1/accounts/{BOB.address}").json()
-    assert (len(found["agents"]), found["has_more"]) == (shown, has_more)
+    answer = api.get(f"/v1/accounts/{BOB.address}").json()
+    assert (len(answer["agents"]), answer["has_more"]) == (shown, has_more)
 
 
 def test_chains_name_their_registries_and_the_block_of_all_answers(api, api_world):
     (chain,) = api.get("/v1/chains").json()["items"]
     assert (chain["progress"]["chain_id"], chain["progress"]["lag"]) == (31337, 0)
-    assert {it["kind"]: it["address"] for it in chain["registries"]} == {
+    assert {registry["kind"]: registry["address"] for registry in chain["registries"]} == {
         "IdentityRegistry": api_world.deployment.identity,
         "BidirectionalReputationRegistry": api_world.deployment.reputation,
         "AuthorizedReputationRegistry": api_world.deployment.authorized,
@@ -245,8 +252,8 @@ def test_chains_name_their_registries_and_the_block_of_all_answers(api, api_worl
 
 
 def test_an_agent_comes_with_its_newest_feedback(api):
-    found = api.get("/v1/agents/31337:1", params={"newest": 20}).json()
-    assert found["newest"] == items(api, "agents/31337:1/feedback", revoked=True)
+    answer = api.get("/v1/agents/31337:1", params={"newest": 20}).json()
+    assert answer["newest"] == items(api, "agents/31337:1/feedback", revoked=True)
 
 
 @pytest.mark.parametrize(

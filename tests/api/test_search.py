@@ -12,10 +12,10 @@ import pytest
 from tests.api.world import CHAIN_ID, ERIN, STARS
 
 
-def found(api, **query):
+def search(api, **query):
     answer = api.get("/v1/search/agents", params=query)
     assert answer.status_code == 200, answer.text
-    return [it["id"] for it in answer.json()["items"]]
+    return [item["id"] for item in answer.json()["items"]]
 
 
 @pytest.fixture
@@ -24,35 +24,38 @@ def weather(api_world):
 
 
 def test_an_agent_is_found_by_words_and_by_the_beginning_of_a_word(api, weather):
-    assert weather in found(api, q="weather")
-    assert weather in found(api, q="weath")
-    assert weather in found(api, q="waether")
+    assert weather in search(api, q="weather")
+    assert weather in search(api, q="weath")
+    assert weather in search(api, q="waether")
 
 
 def test_an_agent_is_found_by_its_ratings(api, weather, api_world):
-    assert weather in found(api, tag="starred", minimum="60", count=len(STARS) - 1, reviewer=ERIN.address)
-    assert found(api, tag="starred", count=10_000) == []
-    assert api_world.id(api_world.buyer) in found(api, tag="", side="client")
+    assert weather in search(api, tag="starred", minimum="60", count=len(STARS) - 1, reviewer=ERIN.address)
+    assert search(api, tag="starred", count=10_000) == []
+    assert api_world.id(api_world.buyer) in search(api, tag="", side="client")
 
 
 def test_several_gates_must_all_be_passed(api, weather, api_world):
     starred = {"tag": "starred", "minimum": "60"}
-    assert weather in found(api, **starred, gate=f"tag=starred,reviewer={ERIN.address},count={len(STARS) - 1}")
-    assert found(api, **starred, gate=["count=1", "tag=starred,count=10000"]) == []
-    both = found(api, gate=["side=client,tag=,minimum=1", "side=server"])
-    assert both == [it for it in found(api, side="client", tag="") if it in found(api, gate="side=server")]
-    assert api_world.id(api_world.buyer) in found(api, gate="side=client")
+    assert weather in search(api, **starred, gate=f"tag=starred,reviewer={ERIN.address},count={len(STARS) - 1}")
+    assert search(api, **starred, gate=["count=1", "tag=starred,count=10000"]) == []
+    both = search(api, gate=["side=client,tag=,minimum=1", "side=server"])
+    assert both == [entry for entry in search(api, side="client", tag="") if entry in search(api, gate="side=server")]
+    assert api_world.id(api_world.buyer) in search(api, gate="side=client")
 
 
 def test_services_and_capabilities_filter(api, weather):
-    assert weather in found(api, service="mcp")
-    assert weather not in found(api, service="a2a")
-    assert found(api, capability="mcp_tool:nothing") == []
+    assert weather in search(api, service="mcp")
+    assert weather not in search(api, service="a2a")
+    assert search(api, capability="mcp_tool:nothing") == []
 
 
 def test_search_of_the_buyer_protocol_filters_by_x402(api, api_world):
     everything, payable = (
-        {it["globalId"]: it["x402"] for it in api.get("/api/search", params={"x402Only": only}).json()["results"]}
+        {
+            entry["globalId"]: entry["x402"]
+            for entry in api.get("/api/search", params={"x402Only": only}).json()["results"]
+        }
         for only in ("false", "true")
     )
     assert payable == {name: says for name, says in everything.items() if says}
@@ -61,31 +64,31 @@ def test_search_of_the_buyer_protocol_filters_by_x402(api, api_world):
 
 
 def test_metadata_on_chain_filters(api):
-    assert (first := found(api, metadata="category")) and found(api, metadata="category=weather") == first
-    assert found(api, metadata=["category", "raw=hex:ff00"]) == first
-    assert found(api, metadata=["category", "raw=hex:ff"]) == found(api, metadata="category=x") == []
+    assert (first := search(api, metadata="category")) and search(api, metadata="category=weather") == first
+    assert search(api, metadata=["category", "raw=hex:ff00"]) == first
+    assert search(api, metadata=["category", "raw=hex:ff"]) == search(api, metadata="category=x") == []
     refused = api.get("/v1/search/agents", params={"metadata": "raw=hex:f"})
     assert (refused.status_code, refused.json()["code"]) == (400, "invalid_argument")
 
 
 def test_feedback_is_found_by_the_tool_of_its_file(api):
     everything = api.get("/v1/search/feedback", params={"chain": CHAIN_ID}).json()["items"]
-    tools = {(it["file"] or {}).get("mcp_tool") for it in everything} - {None}
+    tools = {(entry["file"] or {}).get("mcp_tool") for entry in everything} - {None}
     assert tools
     for tool in [*tools, "nothing"]:
         answer = api.get("/v1/search/feedback", params={"chain": CHAIN_ID, "tool": tool}).json()["items"]
-        assert answer == [it for it in everything if it["file"] and it["file"].get("mcp_tool") == tool]
+        assert answer == [entry for entry in everything if entry["file"] and entry["file"].get("mcp_tool") == tool]
 
 
 def test_pages_follow_each_other(api):
-    everything = found(api, limit=1_000)
+    everything = search(api, limit=1_000)
     first = api.get("/v1/search/agents", params={"limit": 3})
     assert first.links["next"]["url"].startswith("/v1/search/agents?limit=3&cursor=")
-    pages = [it["id"] for it in first.json()["items"]]
+    pages = [item["id"] for item in first.json()["items"]]
     cursor = first.json()["next"]
     while cursor:
         page = api.get("/v1/search/agents", params={"limit": 3, "cursor": cursor}).json()
-        pages += [it["id"] for it in page["items"]]
+        pages += [item["id"] for item in page["items"]]
         cursor = page["next"]
     assert pages == everything
     assert len(pages) == 7
@@ -94,23 +97,23 @@ def test_pages_follow_each_other(api):
 def test_feedback_is_found_by_reviewer_and_value(api, weather):
     query = {"chain": CHAIN_ID, "agent": weather, "reviewer": ERIN.address, "tag1": "starred", "tag2": "", "limit": 100}
     everything = api.get("/v1/search/feedback", params={**query, "revoked": True}).json()["items"]
-    assert sorted(int(it["value"]) for it in everything) == sorted(STARS)
+    assert sorted(int(entry["value"]) for entry in everything) == sorted(STARS)
     good = api.get("/v1/search/feedback", params={**query, "minimum": "90"}).json()["items"]
-    assert sorted(int(it["value"]) for it in good) == sorted(it for it in STARS if it >= 90)
+    assert sorted(int(entry["value"]) for entry in good) == sorted(star for star in STARS if star >= 90)
 
 
 def test_leaders_are_in_the_order_of_their_lower_bounds(api, weather):
     items = api.get("/v1/leaders", params={"tag": "starred"}).json()["items"]
-    bounds = [it["lower_bound"] for it in items]
-    assert weather in [it["id"] for it in items]
+    bounds = [item["lower_bound"] for item in items]
+    assert weather in [item["id"] for item in items]
     assert bounds == sorted(bounds, reverse=True)
 
 
 def test_keyword_search_answers_as_published_sdks_expect(api, weather):
     results = api.post("/api/v1/search", json={"query": "weather", "minScore": 0.5, "limit": 5_000}).json()["results"]
-    assert {it["agentId"] for it in results} == set(found(api, q="weather"))
-    assert all(set(it) == {"chainId", "agentId", "score"} and 0.5 <= it["score"] <= 1 for it in results)
-    assert weather in [it["agentId"] for it in results]
+    assert {entry["agentId"] for entry in results} == set(search(api, q="weather"))
+    assert all(set(entry) == {"chainId", "agentId", "score"} and 0.5 <= entry["score"] <= 1 for entry in results)
+    assert weather in [entry["agentId"] for entry in results]
     assert api.post("/api/v1/search", json={"query": " "}).json() == {"results": []}
 
 
@@ -155,13 +158,17 @@ def test_chain_that_is_not_indexed_is_a_problem(api, path, query):
 def test_no_path_takes_a_parameter_that_it_does_not_have(api):
     described = api.get("/openapi.json").json()["paths"]
     filled = {"agent": f"{CHAIN_ID}:1", "address": "0x" + "11" * 20, "number": "1"}
-    paths = [it for it, operations in described.items() if it.startswith("/v1/") and "get" in operations]
+    paths = [text for text, operations in described.items() if text.startswith("/v1/") and "get" in operations]
     assert len(paths) > 20
     for path in paths:
-        names = [it["name"] for it in described[path]["get"].get("parameters", []) if it["in"] == "query"]
+        names = [
+            parameter["name"]
+            for parameter in described[path]["get"].get("parameters", [])
+            if parameter["in"] == "query"
+        ]
         url = re.sub("{([^}]+)}", lambda name: filled.get(name[1], "x"), path)
-        given = {"tag": "starred", "chain": CHAIN_ID, "agent": filled["agent"], "client": filled["agent"]}
-        needed = {name: value for name, value in given.items() if name in names}
+        options = {"tag": "starred", "chain": CHAIN_ID, "agent": filled["agent"], "client": filled["agent"]}
+        needed = {name: value for name, value in options.items() if name in names}
         answer = api.get(url, params=needed | {"minimun": "90"})
         assert (answer.status_code, answer.json()["code"]) == (400, "invalid_argument"), path
         assert "minimun" in answer.json()["detail"]
@@ -174,7 +181,7 @@ def forgeries(cursor):
     kind, *key = json.loads(urlsafe_b64decode(cursor + "=="))
     numbers = (10**400, 2**256, 2**63, 2**63 - 1, 2**31, 1e308, 0.5)
     for place in range(len(key)):
-        for value in (*numbers, *(-it for it in numbers), "", "0x" + "f" * 64, "x" * 400):
+        for value in (*numbers, *(-number for number in numbers), "", "0x" + "f" * 64, "x" * 400):
             changed = [*key[:place], value, *key[place + 1 :]]
             yield urlsafe_b64encode(json.dumps([kind, *changed]).encode()).decode().rstrip("=")
 
@@ -211,6 +218,6 @@ def test_the_service_answers_a_forged_cursor(api, path):
 )
 def test_the_last_of_the_longest_list_of_conditions_counts(api, weather, name, value, missing):
     """The first ones become joins, of which PostgreSQL plans only a few in time."""
-    found = api.get("/v1/search/agents", params={name: [value] * 200})
-    assert weather in [it["id"] for it in found.json()["items"]]
+    search = api.get("/v1/search/agents", params={name: [value] * 200})
+    assert weather in [item["id"] for item in search.json()["items"]]
     assert api.get("/v1/search/agents", params={name: [value] * 199 + [missing]}).json()["items"] == []

@@ -35,11 +35,11 @@ def serving(*arguments):
     with subprocess.Popen(command, start_new_session=True, **pipes) as process:  # noqa: S603  # ours
         try:
             told = ""
-            while not (found := re.search(r"listening on (http://\S+)", told)):
+            while not (match := re.search(r"listening on (http://\S+)", told)):
                 line = process.stderr.readline()
                 assert line, f"the service ended: {told}"
                 told += line
-            with httpx.Client(base_url=found[1], timeout=60) as client:
+            with httpx.Client(base_url=match[1], timeout=60) as client:
                 yield process, client
         finally:
             with suppress(ProcessLookupError):
@@ -152,8 +152,8 @@ def test_settings_come_from_the_file_of_the_index_and_options_count_more(tmp_pat
     path = tmp_path / "index.toml"
     api = 'port = 1\ntrusted_proxies = ["10.0.0.1"]\n'
     path.write_text(f'database = "sqlite:///x"\n[[chain]]\nrpc_urls = ["http://n"]\n[api]\n{api}')
-    found = read_api_settings(path, port=2, host=None)
-    assert found == ApiSettings(database="sqlite:///x", port=2, trusted_proxies=("10.0.0.1",))
+    api_settings = read_api_settings(path, port=2, host=None)
+    assert api_settings == ApiSettings(database="sqlite:///x", port=2, trusted_proxies=("10.0.0.1",))
 
 
 @pytest.mark.parametrize("line", ["prot = 1", 'port = "many"', "workers = 0"])

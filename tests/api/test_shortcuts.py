@@ -10,6 +10,8 @@ import pytest
 from bilateral.api.service import Service
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
 
+pytestmark = pytest.mark.one_engine
+
 AS_ROUTE = "&"
 """An end of a query that no shortcut knows, and that routes leave out."""
 

@@ -198,11 +198,11 @@ def _rate(world):
     payment = {"fromAddress": ERIN.address, "toAddress": ALICE.address, "chainId": "31337", "txHash": "0x" + "ab" * 32}
     with world.client(ERIN) as erin:
         with erin.batch() as batch:
-            given = [
+            entries = [
                 batch.give_feedback(world.weather, value, "starred", endpoint="https://weather.example/mcp")
                 for value in STARS
             ]
-        for handle in given:
+        for handle in entries:
             handle.wait()
         erin.revoke_feedback(world.weather, 3).wait()
         file = prepare_feedback_file(

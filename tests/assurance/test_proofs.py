@@ -34,8 +34,8 @@ Until it is explained, tests/ratings/blind/test_sequences.py alone plays this fu
 
 def _functions(source):
     """Return the modifiers and the body of a file's functions by name, each as text."""
-    found = re.findall(r"^    function (\w+)\([^)]*\)([^{]*)\{\n(.*?)^    \}$", source, re.DOTALL | re.MULTILINE)
-    return {name: (head, body) for name, head, body in found}
+    matches = re.findall(r"^    function (\w+)\([^)]*\)([^{]*)\{\n(.*?)^    \}$", source, re.DOTALL | re.MULTILINE)
+    return {name: (head, body) for name, head, body in matches}
 
 
 def _arguments(text):

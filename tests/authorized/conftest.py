@@ -53,27 +53,27 @@ def authorize(registry, chain, owner, agent_id, client):
 
 
 @pytest.fixture(scope="session")
-def given(agent_id, authorize):
+def entry(agent_id, authorize):
     """A feedback that the registry accepts from the client."""
     return Given(agent_id, authorize())
 
 
 @pytest.fixture(scope="session")
-def give(registry, given, client):
-    """A function that gives feedback, by default with the arguments of `given`."""
+def give(registry, entry, client):
+    """A function that gives feedback, by default with the arguments of `entry`."""
 
-    def give(feedback_auth=given.feedback_auth, *, sender=client, **changes):
-        arguments = replace(given, feedback_auth=feedback_auth, **changes)
+    def give(feedback_auth=entry.feedback_auth, *, sender=client, **changes):
+        arguments = replace(entry, feedback_auth=feedback_auth, **changes)
         return registry.giveFeedback(*arguments, sender=sender)
 
     return give
 
 
 @pytest.fixture(scope="session")
-def refused(registry, given, client):
+def refused(registry, entry, client):
     """A function that simulates feedback; it returns the error's name and arguments, or None if there is no error."""
 
-    def refused(feedback_auth=given.feedback_auth, *, sender=client, gas=None, **changes):
-        return refusal(registry, sender, replace(given, feedback_auth=feedback_auth, **changes), gas)
+    def refused(feedback_auth=entry.feedback_auth, *, sender=client, gas=None, **changes):
+        return refusal(registry, sender, replace(entry, feedback_auth=feedback_auth, **changes), gas)
 
     return refused

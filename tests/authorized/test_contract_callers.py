@@ -12,7 +12,7 @@ from tests.helpers import logged
 @pytest.fixture
 def call(registry, call_as_contract):
     """A function that gives feedback as a contract wallet."""
-    return lambda given: call_as_contract(registry, "giveFeedback", *given)
+    return lambda entry: call_as_contract(registry, "giveFeedback", *entry)
 
 
 def test_feedback_is_logged_and_counted_as_the_contracts(registry, authorize, call, agent_id, contract_wallet):

@@ -90,17 +90,17 @@ def test_key_of_a_contract_owner_does_not_sign_for_an_agent_of_another_owner(
 
 def test_contract_owner_may_not_rate_its_own_agent(registry, contract_wallet, wallet_auth, wallet_key, domain):
     own = replace(wallet_auth, client_address=contract_wallet.address)
-    given = Given(own.agent_id, encode_feedback_auth(own, sign(wallet_key, own, domain)))
+    entry = Given(own.agent_id, encode_feedback_auth(own, sign(wallet_key, own, domain)))
     expected = {"agentId": own.agent_id, "clientAddress": contract_wallet.address}
-    assert refusal(registry, contract_wallet, given) == ("SelfFeedbackNotAllowed", expected)
+    assert refusal(registry, contract_wallet, entry) == ("SelfFeedbackNotAllowed", expected)
 
 
 def test_transfer_to_a_contract_voids_what_the_former_owner_signed(
-    registry, identity, give, given, auth, agent_id, owner, contract_wallet
+    registry, identity, give, entry, auth, agent_id, owner, contract_wallet
 ):
     identity.transferFrom(owner, contract_wallet, agent_id, sender=owner)
     with ape.reverts(registry.SignatureRefused, owner=contract_wallet.address, digest=digest_of(registry, auth)):
-        give(given.feedback_auth)
+        give(entry.feedback_auth)
 
 
 @pytest.mark.parametrize("new_owner", ["a second wallet of the key", "the key"])

@@ -20,37 +20,37 @@ def with_word(feedback_auth, index, word):
 
 
 @pytest.mark.parametrize("length", [0, 1, 32, 65, 159])
-def test_feedback_auth_shorter_than_its_fields_is_refused(registry, give, given, length):
+def test_feedback_auth_shorter_than_its_fields_is_refused(registry, give, entry, length):
     with ape.reverts(registry.FeedbackAuthTooShort, length=length, minimum=FIELDS_LENGTH):
-        give(given.feedback_auth[:length])
+        give(entry.feedback_auth[:length])
 
 
-def test_every_truncation_is_refused_by_name(refused, given):
-    whole = given.feedback_auth
+def test_every_truncation_is_refused_by_name(refused, entry):
+    whole = entry.feedback_auth
     names = [refused(whole[:length])[0] for length in range(len(whole))]
     assert names == ["FeedbackAuthTooShort"] * FIELDS_LENGTH + ["SignatureLengthInvalid"] * 65
 
 
 @pytest.mark.parametrize("bit", [160, 161, 200, 255])
-def test_client_address_with_dirty_upper_bits_is_refused(registry, give, given, client, bit):
+def test_client_address_with_dirty_upper_bits_is_refused(registry, give, entry, client, bit):
     word = int(client.address, 16) | 1 << bit
     with ape.reverts(registry.ClientAddressOutOfRange, word=word):
-        give(with_word(given.feedback_auth, CLIENT_WORD, word))
+        give(with_word(entry.feedback_auth, CLIENT_WORD, word))
 
 
-def test_highest_client_address_is_in_range_and_somebody_elses(registry, give, given, client):
+def test_highest_client_address_is_in_range_and_somebody_elses(registry, give, entry, client):
     highest = 2**160 - 1
     with ape.reverts(
         registry.ClientNotAuthorized, caller=client.address, authorizedClient=to_checksum_address(f"{highest:#x}")
     ):
-        give(with_word(given.feedback_auth, CLIENT_WORD, highest))
+        give(with_word(entry.feedback_auth, CLIENT_WORD, highest))
 
 
 @pytest.mark.parametrize("bit", [64, 65, 128, 255])
-def test_index_limit_with_dirty_upper_bits_is_refused(registry, give, given, bit):
+def test_index_limit_with_dirty_upper_bits_is_refused(registry, give, entry, bit):
     word = 10 | 1 << bit
     with ape.reverts(registry.IndexLimitOutOfRange, word=word):
-        give(with_word(given.feedback_auth, INDEX_LIMIT_WORD, word))
+        give(with_word(entry.feedback_auth, INDEX_LIMIT_WORD, word))
 
 
 def test_dirty_bits_are_refused_even_when_the_owner_signed_for_the_clean_value(registry, give, auth, owner, domain):

@@ -13,9 +13,9 @@ NO_TAG = bytes(32)
 FULL_TAG = tag("a tag of thirty-two bytes, full!")
 
 
-def test_feedback_logs_everything_that_was_given(registry, given, client):
-    receipt = registry.giveFeedback(*given, sender=client)
-    assert logged(receipt) == [given.event(client)]
+def test_feedback_logs_everything_that_was_given(registry, entry, client):
+    receipt = registry.giveFeedback(*entry, sender=client)
+    assert logged(receipt) == [entry.event(client)]
 
 
 def test_feedback_adds_one_to_the_clients_index_and_to_the_agents_count(registry, give, agent_id, client):
@@ -123,7 +123,7 @@ def test_tags_need_not_be_text(registry, give, agent_id):
 def test_the_same_pair_of_tags_again_reads_the_same_and_costs_no_new_word(registry, give, agent_id):
     pairs = [(tag("a"), tag("b")), (tag("b"), tag("a")), (tag("a"), tag("b")), (tag("b"), tag("a"))]
     gas = [give(tag1=first, tag2=second).gas_used for first, second in pairs]
-    assert [(one.tag1, one.tag2) for one in registry.getFeedbackPage(agent_id, 0, 9)] == pairs
+    assert [(entry.tag1, entry.tag2) for entry in registry.getFeedbackPage(agent_id, 0, 9)] == pairs
     new_words_of_a_pair = 3 * 20_000
     assert min(gas[:2]) > max(gas[2:]) + new_words_of_a_pair
 
@@ -132,7 +132,7 @@ def test_pairs_that_share_a_tag_are_different_pairs(registry, give, agent_id):
     pairs = [(tag("a"), NO_TAG), (NO_TAG, tag("a")), (tag("a"), tag("a")), (NO_TAG, NO_TAG)]
     for first, second in pairs:
         give(tag1=first, tag2=second)
-    assert [(one.tag1, one.tag2) for one in registry.getFeedbackPage(agent_id, 0, 9)] == pairs
+    assert [(entry.tag1, entry.tag2) for entry in registry.getFeedbackPage(agent_id, 0, 9)] == pairs
 
 
 def test_a_pair_of_tags_is_shared_between_agents_and_clients(
@@ -146,14 +146,14 @@ def test_a_pair_of_tags_is_shared_between_agents_and_clients(
 
 
 @pytest.mark.parametrize("fileuri", ["", "x", "ipfs://" + "é" * 1_000, "u" * 2_048], ids=len)
-def test_file_uri_of_any_length_is_logged_whole(given, give, agent_id, client, fileuri):
+def test_file_uri_of_any_length_is_logged_whole(entry, give, agent_id, client, fileuri):
     receipt = give(fileuri=fileuri)
-    assert logged(receipt) == [Given(agent_id, given.feedback_auth, fileuri=fileuri).event(client)]
+    assert logged(receipt) == [Given(agent_id, entry.feedback_auth, fileuri=fileuri).event(client)]
 
 
-def test_file_hash_may_be_zero(given, give, agent_id, client):
+def test_file_hash_may_be_zero(entry, give, agent_id, client):
     receipt = give(filehash=bytes(32))
-    assert logged(receipt) == [Given(agent_id, given.feedback_auth, filehash=bytes(32)).event(client)]
+    assert logged(receipt) == [Given(agent_id, entry.feedback_auth, filehash=bytes(32)).event(client)]
 
 
 def test_agents_wallet_may_rate_it_like_any_client(

@@ -49,7 +49,7 @@ def of(history, account):
 
 
 def page(feedback):
-    return [plain(one) for one in feedback]
+    return [plain(entry) for entry in feedback]
 
 
 def test_feedback_reads_as_it_was_given(registry, rated_id, history):
@@ -135,11 +135,11 @@ def test_nothing_but_giving_feedback_changes_the_registry(registry):
     assert [method.name for method in registry.contract_type.mutable_methods] == ["giveFeedback"]
 
 
-def test_everything_in_storage_can_be_rebuilt_from_the_log(registry, given, give, agent_id, client):
+def test_everything_in_storage_can_be_rebuilt_from_the_log(registry, entry, give, agent_id, client):
     receipt = give(score=33)
     ((_, event),) = logged(receipt)
     feedback = plain(registry.getFeedback(agent_id, 0))
-    assert feedback == given.record(client, 0, receipt.timestamp) | {"score": 33}
+    assert feedback == entry.record(client, 0, receipt.timestamp) | {"score": 33}
     assert {name: event[name] for name in ("clientAddress", "score", "tag1", "tag2")} == {
         name: feedback[name] for name in ("clientAddress", "score", "tag1", "tag2")
     }
@@ -154,5 +154,5 @@ def test_every_position_of_48_bits_is_remembered(registry, chain, authorize, giv
     for score in range(11):
         give(feedback_auth, score=score)
     read = registry.getClientFeedbackPage(agent_id, client, 0, 99)
-    assert [(one.position, one.score) for one in read] == [(count + score, score) for score in range(11)]
+    assert [(entry.position, entry.score) for entry in read] == [(count + score, score) for score in range(11)]
     assert registry.getFeedback(agent_id, count + 10).score == 10

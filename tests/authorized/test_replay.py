@@ -30,9 +30,9 @@ def second_registry(deployer, project, identity):
     return deployer.deploy(project.AuthorizedReputationRegistry, identity)
 
 
-def test_authorisation_is_worthless_on_a_second_deployment(registry, second_registry, given, owner, client):
-    assert refusal(registry, client, given) is None
-    name, arguments = refusal(second_registry, client, given)
+def test_authorisation_is_worthless_on_a_second_deployment(registry, second_registry, entry, owner, client):
+    assert refusal(registry, client, entry) is None
+    name, arguments = refusal(second_registry, client, entry)
     assert name == "SignerNotOwner"
     assert arguments["owner"] == owner.address
 
@@ -44,12 +44,12 @@ def test_second_deployment_takes_what_was_signed_for_it(registry, second_registr
     assert refusal(registry, client, its_own)[0] == "SignerNotOwner"
 
 
-def test_authorisation_is_worthless_on_a_fork_with_another_chain_id(registry, chain, given, client):
+def test_authorisation_is_worthless_on_a_fork_with_another_chain_id(registry, chain, entry, client):
     own = chain.chain_id
     with forked_to(chain, OTHER_CHAIN_ID):
-        error = refusal(registry, client, given)
+        error = refusal(registry, client, entry)
     assert error == ("ChainNotAuthorized", {"chainId": OTHER_CHAIN_ID, "authorizedChainId": own})
-    assert refusal(registry, client, given) is None
+    assert refusal(registry, client, entry) is None
 
 
 def test_signature_is_worthless_on_a_fork_even_under_fields_that_name_the_fork(

@@ -152,10 +152,10 @@ class Sequences(RuleBasedStateMachine):
     def _compare_all_feedback(self):
         registry = self.world.registry
         for agent in self.world.agents:
-            assert [plain(one) for one in registry.getFeedbackPage(agent, 0, 999)] == self.model.feedback[agent]
+            assert [plain(entry) for entry in registry.getFeedbackPage(agent, 0, 999)] == self.model.feedback[agent]
             for client in self.world.clients:
                 read = registry.getClientFeedbackPage(agent, client, 0, 999)
-                assert [plain(one) for one in read] == self.model.of_client(agent, client.address)
+                assert [plain(entry) for entry in read] == self.model.of_client(agent, client.address)
 
     def _now(self):
         return self.world.chain.blocks.head.timestamp
@@ -177,20 +177,20 @@ class Sequences(RuleBasedStateMachine):
 
     def _use(self, authorization, times, score, tags):
         auth, _, _ = authorization
-        client = next(one for one in self.world.clients if one.address == auth.client_address)
+        client = next(client for client in self.world.clients if client.address == auth.client_address)
         for _ in range(times):
             self._attempt(authorization, client, auth.agent_id, score, tags)
 
     def _attempt(self, authorization, sender, agent_id, score, tags):
         auth, signer, feedback_auth = authorization
-        given = Given(agent_id, feedback_auth, score=score, tag1=tags[0], tag2=tags[1])
+        entry = Given(agent_id, feedback_auth, score=score, tag1=tags[0], tag2=tags[1])
         expected = self.model.refusal(agent_id, score, sender.address, auth, signer.address, self._now())
-        assert refusal(self.world.registry, sender, given) == expected
+        assert refusal(self.world.registry, sender, entry) == expected
         self.world.calls["refused" if expected else "accepted"] += 1
         if expected is None:
-            receipt = self.world.registry.giveFeedback(*given, sender=sender)
+            receipt = self.world.registry.giveFeedback(*entry, sender=sender)
             position = len(self.model.feedback[agent_id])
-            self.model.give(agent_id, given.record(sender, position, receipt.timestamp))
+            self.model.give(agent_id, entry.record(sender, position, receipt.timestamp))
 
 
 def test_registry_does_what_the_model_does(

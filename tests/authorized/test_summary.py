@@ -13,7 +13,7 @@ from tests.helpers import isolated
 @pytest.fixture(scope="session")
 def authorizations(authorize, client, other_client, stranger):
     """Three clients, with an authorisation for each."""
-    return [(one, authorize(limit=1_000, client=one)) for one in (client, other_client, stranger)]
+    return [(entry, authorize(limit=1_000, client=entry)) for entry in (client, other_client, stranger)]
 
 
 def test_agent_without_feedback_has_a_summary_of_zeros(registry, agent_id):
@@ -88,4 +88,4 @@ def test_hundreds_of_feedbacks_sum_up_exactly(registry, deployer, project, autho
     assert registry.getSummary(agent_id) == (401, (200 * 100 + 99) // 401)
     assert registry.getLastIndex(agent_id, often) == 401
     last = registry.getClientFeedbackPage(agent_id, often, 398, 10)
-    assert [(one.position, one.score) for one in last] == [(398, 0), (399, 0), (400, 99)]
+    assert [(entry.position, entry.score) for entry in last] == [(398, 0), (399, 0), (400, 99)]

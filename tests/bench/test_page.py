@@ -27,8 +27,8 @@ def columns(text):
 
 
 COLUMNS = list(columns(PAGE.read_text()))
-FLOORS = [pytest.param(*each, id=" ".join(each[:2])) for each in COLUMNS if "floor" in each[2]]
-COMPARED = [each for each in FLOORS if "ours" in each.values[2]]
+FLOORS = [pytest.param(*column, id=" ".join(column[:2])) for column in COLUMNS if "floor" in column[2]]
+COMPARED = [floor for floor in FLOORS if "ours" in floor.values[2]]
 
 
 def test_page_about_gas_shows_the_recorded_figures():
@@ -52,7 +52,7 @@ def test_floor_is_compared_with_the_recorded_figure(subject, name, column):
 
 @pytest.mark.parametrize("call", ["register(uri)", "giveFeedback", "getSummary", "rateClient", "getClientRating"])
 def test_call_that_is_used_most_has_a_floor(call):
-    assert any(call in each.id for each in COMPARED)
+    assert any(call in entry.id for entry in COMPARED)
 
 
 def test_chosen_settings_are_shown_with_what_they_give():

@@ -32,8 +32,8 @@ def count(engine, table):
 
 
 def test_world_has_as_many_agents_and_ratings_as_asked_for(built):
-    given = ("new_feedback", "new_authorized_feedback", "client_rated", "validator_rated")
-    ratings = sum(count(built, schema.metadata.tables[name]) for name in given)
+    tables = ("new_feedback", "new_authorized_feedback", "client_rated", "validator_rated")
+    ratings = sum(count(built, schema.metadata.tables[name]) for name in tables)
     assert count(built, schema.agent) == 40
     assert 590 <= ratings <= 600  # an agent rates another one once
     assert count(built, files.registration_file) >= 35
@@ -54,13 +54,15 @@ def test_same_seed_makes_the_same_world(built, tmp_path):
 
 def test_copies_of_a_world_are_whole_worlds(tmp_path):
     once = {schema.block, schema.chain, schema.journal, schema.primary_agent, schema.registry}
-    tables = [it for it in schema.metadata.sorted_tables if it not in once]
+    tables = [sorted_table for sorted_table in schema.metadata.sorted_tables if sorted_table not in once]
     with running_postgres() as url:
         engine = open_database(url)
         build(engine, WORLD)
-        rows = {it.name: count(engine, it) for it in tables}
+        rows = {table.name: count(engine, table) for table in tables}
         repeat(engine, 3)
-        assert {it.name: count(engine, it) for it in tables} == {name: 3 * number for name, number in rows.items()}
+        assert {table.name: count(engine, table) for table in tables} == {
+            name: 3 * number for name, number in rows.items()
+        }
         derived = derived_rows(engine)
         ChainStore(engine, WORLD.chain_id).rebuild()
         again = derived_rows(engine)

@@ -83,14 +83,17 @@ def written():
         name, contract = DOMAINS.get(kind, ("BilateralBuyers", IDENTITY))
         domain = {"name": name, "version": "1", "chainId": CHAIN, "verifyingContract": contract}
         types = [dict(zip(("type", "name"), field.split(), strict=True)) for field in fields.split(",")]
-        message = dict(zip((it["name"] for it in types), values, strict=True))
+        message = dict(zip((type_["name"] for type_ in types), values, strict=True))
         signable = encode_typed_data(domain, {kind: types}, message)
         signed = Account.sign_message(signable, KEY)
         yield {
             "domain": domain,
             "primaryType": kind,
             "types": {kind: types},
-            "message": {key: str(it) if isinstance(it, int) and it >= 2**53 else it for key, it in message.items()},
+            "message": {
+                key: str(value) if isinstance(value, int) and value >= 2**53 else value
+                for key, value in message.items()
+            },
             "texts": TEXTS.get(kind, {}),
             "structHash": "0x" + signable.body.hex(),
             "digest": "0x" + signed.message_hash.hex(),

@@ -63,7 +63,7 @@ class Buyer:
 
     def metrics(self, now):
         """Return what the score of both records depends on."""
-        times = [it.first for it in (self.settled, self.attested) if it.payments]
+        times = [entry.first for entry in (self.settled, self.attested) if entry.payments]
         return BuyerMetrics(
             payments=self.settled.payments + self.attested.payments,
             volume=self.settled.volume + self.attested.volume,
@@ -148,8 +148,8 @@ class BuyerModel:
 
     def has_payment(self, chain_id, name, position):
         """Tell whether a payment was recorded."""
-        found = self.recorded.get((chain_id, name), set())
-        return bool(found) if position == WHOLE else position in found
+        recorded = self.recorded.get((chain_id, name), set())
+        return bool(recorded) if position == WHOLE else position in recorded
 
     def record_feedbacks(self, sender, votes):
         """Record votes `(buyer, score, seller)`, all or none."""
@@ -169,8 +169,8 @@ class BuyerModel:
             if total > 100 * reviews:
                 raise RefusedError("ReviewSumTooHigh", reviews=reviews, reviewSum=total)
         for buyer, reviews, total, disputes in entries:
-            found = self.of(buyer)
-            found.reviews, found.review_sum, found.disputes = reviews, total, disputes
+            state = self.of(buyer)
+            state.reviews, state.review_sum, state.disputes = reviews, total, disputes
 
     def anchor(self, sender, epoch, root):
         """Post a root."""

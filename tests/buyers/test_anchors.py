@@ -86,9 +86,9 @@ def test_proof_against_an_epoch_without_a_root_is_refused(registry):
 @settings(max_examples=10)
 @given(depth=st.integers(0, 5), number=st.integers(0, 31))
 def test_every_leaf_of_a_tree_is_proven(chain, registry, anchorer, depth, number):
-    states = [state_of(it) for it in range(2**depth)]
+    states = [state_of(number) for number in range(2**depth)]
     state = states[number % len(states)]
-    levels = tree_of([leaf_of(it) for it in states])
+    levels = tree_of([leaf_of(state) for state in states])
     with isolated(chain):
         registry.anchorRoot(1, levels[-1][0], sender=anchorer)
         assert registry.verifyBuyer(state, 1, proof_of(levels, leaf_of(state)))
@@ -96,8 +96,8 @@ def test_every_leaf_of_a_tree_is_proven(chain, registry, anchorer, depth, number
 
 @pytest.mark.parametrize("field", range(15))
 def test_state_with_any_other_field_is_not_proven(registry, anchorer, field):
-    states = [state_of(it) for it in range(4)]
-    levels = tree_of([leaf_of(it) for it in states])
+    states = [state_of(number) for number in range(4)]
+    levels = tree_of([leaf_of(state) for state in states])
     registry.anchorRoot(1, levels[-1][0], sender=anchorer)
     changed = list(states[0])
     old = changed[field]
@@ -106,7 +106,7 @@ def test_state_with_any_other_field_is_not_proven(registry, anchorer, field):
 
 
 def test_inner_node_is_refused_as_a_leaf(registry, anchorer):
-    levels = tree_of([leaf_of(state_of(it)) for it in range(4)])
+    levels = tree_of([leaf_of(state_of(number)) for number in range(4)])
     registry.anchorRoot(1, levels[-1][0], sender=anchorer)
     assert not registry.verifyBuyer(state_of(0), 1, [levels[1][1]])
     assert not registry.verifyBuyer(state_of(0), 1, [])

@@ -65,7 +65,7 @@ def test_highest_amount_is_recorded_and_a_higher_one_refused(registry, attestor,
 )
 def test_nobody_but_the_attestor_records(registry, client, owner, anchorer, method, arguments):
     users = {"client": client, "owner": owner}
-    arguments = [users.get(it, it) if isinstance(it, str) else it for it in arguments]
+    arguments = [users.get(argument, argument) if isinstance(argument, str) else argument for argument in arguments]
     for caller in (client, anchorer):
         with ape.reverts(registry.NotRoleHolder, role=ATTESTOR, caller=caller.address):
             getattr(registry, method)(*arguments, sender=caller)

@@ -37,7 +37,7 @@ def test_deployment_tells_the_first_holders(construct, attestor, anchorer):
 def test_up_to_four_tokens_are_listed_and_settled(construct, deployer, project, signed, client, facilitator, number):
     tokens = [deployer.deploy(project.MockPaymentToken) for _ in range(number)]
     registry = construct(tokens=tokens)
-    assert list(registry.getTokenAddresses()) == [it.address for it in tokens]
+    assert list(registry.getTokenAddresses()) == [token.address for token in tokens]
     for token in tokens:
         token.mint(client, 10, sender=deployer)
         assert registry.settle(*signed(client, 10, token=token).settled_in(token), sender=facilitator).return_value

@@ -110,7 +110,7 @@ def test_solidity_and_python_agree_on_any_metrics(library, metrics):
 def attest_metrics(registry, attestor, buyer, metrics, paid_at):
     """Record metrics through the registry."""
     amounts = [metrics.volume - metrics.payments + 1] + [1] * (metrics.payments - 1)
-    batch = [(tx_hash(number), payment_word(buyer, it, paid_at, 0)) for number, it in enumerate(amounts)]
+    batch = [(tx_hash(number), payment_word(buyer, amount, paid_at, 0)) for number, amount in enumerate(amounts)]
     registry.recordManyPayments(BASE_CHAIN, batch, sender=attestor)
     registry.recordReviews([(buyer, metrics.reviews, metrics.review_sum, metrics.disputes)], sender=attestor)
 

@@ -100,14 +100,14 @@ class Sequences(RuleBasedStateMachine):
         self.payments += fresh
         payment = sign_payment(world.token, world.chain.chain_id, payer, paid, amount, 10_000 + self.payments)
         token, nonce = (world.token.address if listed else paid), payment.terms[5]
-        receipt, found = self.agreeing(
+        receipt, refused = self.agreeing(
             lambda model, now: model.settle(payer.address, paid, amount, nonce, token, now),
             lambda: world.registry.settle(
                 *payment.settled_in(token, in_parts=in_parts), sender=world.users["stranger"]
             ),
         )
         if receipt is not None:
-            assert logged(receipt) == settled_events(nonce, payer.address, paid, amount, *found)
+            assert logged(receipt) == settled_events(nonce, payer.address, paid, amount, *refused)
 
     @rule(buyer=BUYERS, amount=ATTESTED_AMOUNTS, name=NAMES, rightful=USUALLY)
     def attestor_records_a_payment(self, buyer, amount, name, rightful):
@@ -148,18 +148,18 @@ class Sequences(RuleBasedStateMachine):
     @rule(votes=st.lists(st.tuples(BUYERS, SCORES, PAYEES), min_size=1, max_size=3), rightful=USUALLY)
     def attestor_records_feedback(self, votes, rightful):
         sender = self.sender(ATTESTOR, rightful)
-        given = [(self.address(buyer), score, self.address(seller)) for buyer, score, seller in votes]
-        buyer, score, seller = given[0]
+        feedback = [(self.address(buyer), score, self.address(seller)) for buyer, score, seller in votes]
+        buyer, score, seller = feedback[0]
         receipt, _ = self.agreeing(
-            lambda model, _: model.record_feedbacks(sender.address, given),
+            lambda model, _: model.record_feedbacks(sender.address, feedback),
             (lambda: self.world.registry.recordFeedback(buyer, seller, score, sender=sender))
-            if len(given) == 1
-            else (lambda: self.world.registry.recordFeedbacks(given, sender=sender)),
+            if len(feedback) == 1
+            else (lambda: self.world.registry.recordFeedbacks(feedback, sender=sender)),
         )
         if receipt is not None:
             assert logged(receipt) == [
                 ("FeedbackAttested", {"buyer": buyer, "seller": seller, "score": score})
-                for buyer, score, seller in given
+                for buyer, score, seller in feedback
             ]
 
     @rule(

@@ -15,7 +15,7 @@ from bilateral.buyers.anchors import StateTree, leaf_of, verify_state
 from bilateral.errors import InvalidArgumentError
 
 VECTORS = json.loads((Path(__file__).parent / "merkle_vectors.json").read_text())["trees"]
-BY_SIZE = pytest.mark.parametrize("vector", VECTORS, ids=[f"{len(it['states'])} states" for it in VECTORS])
+BY_SIZE = pytest.mark.parametrize("vector", VECTORS, ids=[f"{len(vector['states'])} states" for vector in VECTORS])
 
 
 def from_json(values):
@@ -61,7 +61,9 @@ def test_the_registry_verifies_every_state(registry, anchorer, vector):
 @given(data=st.data(), field=st.sampled_from(["score", "payments", "reviews", "disputes", "block_number"]))
 def test_a_state_with_another_value_is_not_in_the_tree(states, data, field):
     tree, state = StateTree(states), data.draw(st.sampled_from(states))
-    other = replace(state, **{field: data.draw(st.integers(0, 255).filter(lambda it: it != getattr(state, field)))})
+    other = replace(
+        state, **{field: data.draw(st.integers(0, 255).filter(lambda value: value != getattr(state, field)))}
+    )
     assert leaf_of(other) != leaf_of(state)
     assert not verify_state(other, tree.root, tree.proof_of(state))
     with pytest.raises(InvalidArgumentError, match="does not have this state"):

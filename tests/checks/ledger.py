@@ -55,15 +55,17 @@ class Ledger:
             transaction = _hex(bytes([self.fork, 7]) + number.to_bytes(14) + block.number.to_bytes(16))
             place = {"blockNumber": hex(block.number), "blockHash": _hex(block.hash), "transactionHash": transaction}
             for log in part if isinstance(part, (list, tuple)) else [part]:
-                topics = [_hex(it) for it in log.topics]
+                topics = [_hex(topic) for topic in log.topics]
                 entries.append(LogEntry(log.address, topics, _hex(log.data), logIndex=hex(len(entries)), **place))
-        found = BlockLogs(block.number, block.hash, block.time, entries, list(range(len(entries))))
-        self.store.append(cursor, Batch(block, self.extraction.rows([found]), [block], block.number))
+        block_logs = BlockLogs(block.number, block.hash, block.time, entries, list(range(len(entries))))
+        self.store.append(cursor, Batch(block, self.extraction.rows([block_logs]), [block], block.number))
         return block.number
 
     def roll_back(self, number):
         """Remove all blocks after one; later blocks are of another fork."""
-        target = next(it for it in self.store.checkpoints(before=1 << 40) if it.number == number)
+        target = next(
+            checkpoint for checkpoint in self.store.checkpoints(before=1 << 40) if checkpoint.number == number
+        )
         self.store.roll_back(self.store.cursor(), Block(number, target.hash, 0))
         self.fork += 1
 

@@ -51,7 +51,7 @@ def test_well_rated_client_is_accepted_with_the_figures(rated):
     check = rated.client(policy=TRUSTING, for_server=2)
     assert (check.verdict, codes(check), check.account) == (Verdict.ACCEPT, {}, CLIENT)
     assert (check.figures["rating"]["rating"], check.figures["rating"]["raters"]) == (Decimal("90.00"), 20)
-    assert [(it["server"], it["rating"]) for it in check.figures["rated_by"][:2]] == [
+    assert [(entry["server"], entry["rating"]) for entry in check.figures["rated_by"][:2]] == [
         (f"{CHAIN_ID}:29", 90),
         (f"{CHAIN_ID}:28", 90),
     ]
@@ -109,8 +109,8 @@ def test_policy_decides_about_clients_without_an_agent(rated, anonymous, severit
 @pytest.mark.parametrize(("value", "code"), [(0, "only_lowest"), (100, "only_highest"), (1, None), (99, None)])
 def test_client_that_gives_one_value_to_all_is_named(rated, value, code):
     rated.block(*(feedback(number, CLIENT, value) for number in range(10, 15)))
-    found = codes(rated.client(policy=TRUSTING))
-    assert found == ({} if code is None else {code: "caution" if value == 0 else "note"})
+    reasons = codes(rated.client(policy=TRUSTING))
+    assert reasons == ({} if code is None else {code: "caution" if value == 0 else "note"})
 
 
 def test_four_feedbacks_judge_nobody(rated):
@@ -145,18 +145,20 @@ def test_account_of_the_server_itself_is_related(rated):
     assert "related" in codes(rated.client(SERVER, for_server=2))
 
 
-@pytest.mark.parametrize("given", [feedback(2, STRANGER, 90), authorized(2, STRANGER, 90)], ids=["open", "authorized"])
-def test_age_of_an_account_without_an_agent_counts_from_what_it_did_first(rated, given):
+@pytest.mark.parametrize(
+    "feedback_event", [feedback(2, STRANGER, 90), authorized(2, STRANGER, 90)], ids=["open", "authorized"]
+)
+def test_age_of_an_account_without_an_agent_counts_from_what_it_did_first(rated, feedback_event):
     policy = Policy(minimum_age_days=2)
     fresh = rated.client(STRANGER, policy=policy)
-    assert "The account was never seen; the policy asks for 2 days." in {it.sentence for it in fresh.reasons}
+    assert "The account was never seen; the policy asks for 2 days." in {reason.sentence for reason in fresh.reasons}
     assert (fresh.figures["age_days"], fresh.figures["first_seen"]) == (None, None)
-    first = rated.block(given)
+    first = rated.block(feedback_event)
     rated.block(feedback(2, STRANGER, 90, 2), hours=47)
     young = rated.client(STRANGER, policy=policy)
-    (reason,) = [it for it in young.reasons if it.code == "too_young"]
+    (reason,) = [reason for reason in young.reasons if reason.code == "too_young"]
     assert reason.sentence == "The account was first seen 1 day ago; the policy asks for 2 days."
-    assert [(it.event, it.block) for it in reason.evidence] == [("NewFeedback", first)]
+    assert [(entry.event, entry.block) for entry in reason.evidence] == [("NewFeedback", first)]
     rated.block(feedback(2, STRANGER, 90, 3), hours=1)
     assert "too_young" not in codes(rated.client(STRANGER, policy=policy))
     paid = BuyerRecord(Decimal(40), 1, first_at=START - 5 * DAY)
@@ -186,11 +188,11 @@ def test_findings_are_reasons_like_the_others(rated):
         )
 
     check = rated.client(policy=TRUSTING, findings=findings)
-    assert [(it.code, it.severity, it.sentence) for it in check.reasons] == [
+    assert [(reason.code, reason.severity, reason.sentence) for reason in check.reasons] == [
         ("finding", "decline", "The account is in a circle."),
         ("finding", "caution", "The account paid its raters."),
     ]
-    assert [it["finding"] for it in check.figures["findings"]] == ["links-1", "blocks-2"]
+    assert [finding["finding"] for finding in check.figures["findings"]] == ["links-1", "blocks-2"]
 
 
 def test_unknown_agents_are_errors(rated):

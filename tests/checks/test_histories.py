@@ -63,7 +63,7 @@ class History:
         if choice < 0.65:
             return authorized(agent, self._person(), self.random.randint(0, 100))
         if choice < 0.8:
-            rater = self.random.choice([it for it in self.owners if it != agent])
+            rater = self.random.choice([owner for owner in self.owners if owner != agent])
             return client_rated(agent, rater, self.random.randint(0, 100))
         if choice < 0.85:
             return wallet_set(agent, self.random.choice((None, self._person())))
@@ -79,7 +79,7 @@ class History:
 
     def answers(self, at_block=None):
         """Return the answers to a few questions, or their errors."""
-        found = {}
+        verdicts = {}
         for name, policy in POLICIES.items():
             questions = {
                 f"server {name}": lambda policy=policy: self.ledger.server(
@@ -94,41 +94,41 @@ class History:
             }
             for question, ask in questions.items():
                 try:
-                    found[question] = ask()
+                    verdicts[question] = ask()
                 except (UnknownAgentError, CheckError) as problem:
-                    found[question] = str(problem)
-        return found
+                    verdicts[question] = str(problem)
+        return verdicts
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_answer_at_a_block_is_given_again_later(any_ledger, seed):
     history = History(any_ledger, seed)
-    given = {}
+    latest = {}
     for number in range(16):
         history.grow()
         if number % 4 == seed:
             any_ledger.settle()
-            given[any_ledger.head] = history.answers()
-    for block, answers in given.items():
+            latest[any_ledger.head] = history.answers()
+    for block, answers in latest.items():
         assert history.answers(at_block=block) == answers
 
 
 @pytest.mark.parametrize("seed", [10, 11])
 def test_reorganisation_leaves_the_answers_of_blocks_that_stay(ledger, seed):
     history = History(ledger, seed)
-    given = {}
+    latest = {}
     for round_ in range(3):
         for number in range(6):
             history.grow()
             if number % 2:
                 ledger.settle()
-                given[ledger.head] = history.answers()
-        stays = sorted(given)[-2]
+                latest[ledger.head] = history.answers()
+        stays = sorted(latest)[-2]
         ledger.roll_back(stays)
         ledger.settle()
-        given = {block: answers for block, answers in given.items() if block <= stays}
-        assert history.answers() == given[stays], round_
-        for block, answers in given.items():
+        latest = {block: answers for block, answers in latest.items() if block <= stays}
+        assert history.answers() == latest[stays], round_
+        for block, answers in latest.items():
             assert history.answers(at_block=block) == answers
 
 

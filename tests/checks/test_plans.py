@@ -11,7 +11,7 @@ from bilateral.checks import Payment, Policy, Trust
 from bilateral.index.tables import schema
 from tests.checks.ledger import account, client_rated, feedback, registered, validated, wallet_set
 
-EVENTS = "|".join(it.name for it in schema.EVENT_TABLES.values())
+EVENTS = "|".join(event_table.name for event_table in schema.EVENT_TABLES.values())
 WHOLE = re.compile(
     rf"SCAN ({EVENTS})\b|SEARCH ({EVENTS}) USING (COVERING )?INDEX \w+ \(chain_id=\?( AND block_number<\?)?\)"
     r"|SEARCH agent USING PRIMARY KEY \(chain_id=\?( AND identity_registry=\?)?\)"

@@ -152,20 +152,20 @@ def test_policy_cannot_be_changed():
 def test_gravest_reason_decides(severities, verdict):
     reasons = [Reason(Code.INACTIVE, severity, "") for severity in severities]
     assert verdict_of(reasons) is verdict
-    assert [it.severity for it in sorted_reasons(reasons)] == sorted(
+    assert [reason.severity for reason in sorted_reasons(reasons)] == sorted(
         severities, key=[Severity.DECLINE, Severity.CAUTION, Severity.NOTE].index
     )
 
 
 def test_page_lists_every_reason_with_its_severity():
     rows = re.findall(r"^\| `(\w+)` \| (note|caution|decline) \| .+ \|$", PAGE, re.MULTILINE)
-    assert [(code, severity) for code, severity in rows] == [(it.value, SEVERITIES[it].value) for it in Code]
+    assert [(code, severity) for code, severity in rows] == [(code_.value, SEVERITIES[code_].value) for code_ in Code]
 
 
 def test_page_lists_every_field_of_a_policy():
     rows = re.findall(r"^\| `([\w.]+)` \| .+ \| .+ \|$", PAGE, re.MULTILINE)
     fields = [name for name in Policy.model_fields if name != "trust"]
-    assert [it for it in rows if it in Policy.model_fields or it.startswith("trust.")] == [
+    assert [row for row in rows if row in Policy.model_fields or row.startswith("trust.")] == [
         *fields,
         *(f"trust.{name}" for name in Trust.model_fields),
     ]

@@ -27,7 +27,7 @@ def registries(ledger):
     row = (CHAIN_ID, SECOND_IDENTITY, Registry.IDENTITY.value, SECOND_IDENTITY, 1)
     with ledger.engine.begin() as connection:
         connection.execute(schema.registry.insert().values(dict(zip(columns, row, strict=True))))
-    second = [replace(it, address=SECOND_IDENTITY) for agent in (1, 2) for it in registered(agent, YOUNGER)]
+    second = [replace(entry, address=SECOND_IDENTITY) for agent in (1, 2) for entry in registered(agent, YOUNGER)]
     ledger.block(*registered(1, OLDER), *second)
     return ledger
 

@@ -39,7 +39,7 @@ class Payments:
         """Learn all payments up to the index: one of two dollars in each of some blocks."""
         while (due := self.store.next_range()) is not None:
             self.store.accounts(due)
-            self.store.append(due, [self._paid(it) for it in blocks if due.first <= it <= due.last], [])
+            self.store.append(due, [self._paid(block) for block in blocks if due.first <= block <= due.last], [])
 
     def _paid(self, block):
         with self.ledger.engine.connect() as connection:
@@ -99,7 +99,7 @@ def test_answer_by_an_analysis_that_was_replaced_is_refused(story):
     analyse_with_finding(story, "links-2")
     with pytest.raises(FindingsNotHeldError, match=r"block 2 are not kept: an analysis of block 3 replaced them"):
         ask(story, at_block=before.block)
-    assert [it.sentence for it in ask(story).reasons if it.code == "finding"] == ["links-2."]
+    assert [reason.sentence for reason in ask(story).reasons if reason.code == "finding"] == ["links-2."]
 
 
 def test_analysis_of_the_same_block_is_told_apart_by_its_number(story):
@@ -120,7 +120,7 @@ def test_payment_that_was_learned_late_does_not_change_an_earlier_answer(any_sto
     any_story.block()
     payments.learn(3)
     now = ask(any_story)
-    assert [it.figures["buyer"]["payments"] for it in (before, now)] == [1, 2]
+    assert [entry.figures["buyer"]["payments"] for entry in (before, now)] == [1, 2]
     assert ask(any_story, at_block=before.block) == before
     assert ask(any_story, at_block=now.block) == now
     assert (before.payments, now.payments) == (1, 3)
@@ -225,13 +225,13 @@ def meanwhile(monkeypatch):
 def test_answer_while_an_analysis_is_stored_is_given_again_after_it(shared_story, meanwhile):
     def ask_and_go_on(_):
         shared_story.block()
-        given.append(ask(shared_story))
+        blocks.append(ask(shared_story))
         shared_story.block()
 
-    given = []
+    blocks = []
     meanwhile(ask_and_go_on)
     analyse_with_finding(shared_story, "links-1")
-    assert ask(shared_story, at_block=3) == given[0]
+    assert ask(shared_story, at_block=3) == blocks[0]
     assert "finding" in codes(ask(shared_story))
 
 
@@ -262,8 +262,8 @@ def test_analysis_that_postgresql_undoes_for_a_deadlock_is_tried_again(shared_st
 
 def test_low_score_of_a_buyer_names_its_payments(story):
     Payments(story).learn(1, 2)
-    (reason,) = [it for it in ask(story).reasons if it.code == "low_buyer_score"]
-    assert [(it.event, it.registry, it.block, it.transaction) for it in reason.evidence] == [
+    (reason,) = [reason for reason in ask(story).reasons if reason.code == "low_buyer_score"]
+    assert [(entry.event, entry.registry, entry.block, entry.transaction) for entry in reason.evidence] == [
         ("Transfer", TOKEN, block, "0x" + block.to_bytes(32).hex()) for block in (2, 1)
     ]
 
@@ -271,6 +271,6 @@ def test_low_score_of_a_buyer_names_its_payments(story):
 def test_shared_account_names_the_events_that_made_it_one_of_either_side(story):
     story.block(transferred(1, SELLER, BUYER))
     story.block(transferred(2, OWNER, SELLER))
-    (reason,) = [it for it in story.client(1, for_server=2).reasons if it.code == "related"]
+    (reason,) = [reason for reason in story.client(1, for_server=2).reasons if reason.code == "related"]
     assert f"the account {SELLER} in common" in reason.sentence
-    assert [(it.event, it.block) for it in reason.evidence] == [("Transfer", 4), ("Transfer", 1)]
+    assert [(entry.event, entry.block) for entry in reason.evidence] == [("Transfer", 4), ("Transfer", 1)]

@@ -9,6 +9,7 @@ from decimal import Decimal
 import pytest
 
 from bilateral.checks import HistoryTooLongError, Newcomers, Payment, Policy, Trust, UnknownAgentError, Verdict, agents
+from bilateral.solana.addresses import MAINNET, SATI
 from tests.checks.ledger import (
     CHAIN_ID,
     IDENTITY,
@@ -85,7 +86,7 @@ def test_wallet_that_changed_one_block_before_is_declined_for_the_former_wallet(
     praised.block(wallet_set(1, STRANGER))
     check = praised.server(payment=Payment(WALLET), policy=TRUSTING)
     assert codes(check) == {"pay_to_differs": "decline", "wallet_changed": "caution"}
-    assert [it.evidence[0].block for it in check.reasons] == [722, 722]
+    assert [reason.evidence[0].block for reason in check.reasons] == [722, 722]
     before = praised.server(payment=Payment(WALLET), policy=TRUSTING, at_block=721)
     assert before.verdict is Verdict.ACCEPT
 
@@ -112,7 +113,7 @@ def test_ratings_of_strangers_alone_make_no_accept(praised):
 def test_sybils_do_not_lift_an_agent_over_a_trust_list(ledger):
     sybils = [account(0x5B1000 + number) for number in range(300)]
     ledger.block(registered(1, OWNER))
-    ledger.block(*(feedback(1, client, 20) for client in CLIENTS[:10]), *(feedback(1, it, 100) for it in sybils))
+    ledger.block(*(feedback(1, client, 20) for client in CLIENTS[:10]), *(feedback(1, log, 100) for log in sybils))
     assert ledger.server().figures["rating"]["rating"] == Decimal("97.41")
     check = ledger.server(policy=TRUSTING)
     assert codes(check)["low_rating"] == "decline"
@@ -130,8 +131,8 @@ def test_rating_of_seventy_is_the_lowest_that_passes(ledger, value, is_low):
 def test_few_good_ratings_are_uncertain(ledger):
     ledger.block(registered(1, OWNER))
     ledger.block(feedback(1, CLIENTS[0], 100), feedback(1, CLIENTS[1], 100))
-    found = codes(ledger.server(policy=TRUSTING))
-    assert (found["uncertain_rating"], found["few_raters"]) == ("caution", "caution")
+    reasons = codes(ledger.server(policy=TRUSTING))
+    assert (reasons["uncertain_rating"], reasons["few_raters"]) == ("caution", "caution")
 
 
 def test_repeated_praise_of_one_client_counts_once(ledger):
@@ -155,15 +156,15 @@ def test_ratings_by_former_owners_and_wallets_do_not_count(praised):
     check = praised.server(policy=Policy(trust=Trust(accounts=[*CLIENTS, OWNER, WALLET])))
     assert check.figures["rating"]["own"] == 2
     assert check.figures["rating"]["rating"] == Decimal("95.00")
-    (reason,) = [it for it in check.reasons if it.code == "own_ratings"]
-    assert [it.event for it in reason.evidence] == ["NewFeedback", "NewFeedback"]
+    (reason,) = [reason for reason in check.reasons if reason.code == "own_ratings"]
+    assert [entry.event for entry in reason.evidence] == ["NewFeedback", "NewFeedback"]
 
 
 def test_approved_reviewer_is_named(praised):
     praised.block(approved(1, OWNER, CLIENTS[0]), approved_for_all(OWNER, STRANGER))
     check = praised.server(policy=TRUSTING)
     assert codes(check) == {"reviewer_approved": "caution", "stranger_approved": "note", "own_ratings": "caution"}
-    (reason,) = [it for it in check.reasons if it.code == "reviewer_approved"]
+    (reason,) = [reason for reason in check.reasons if reason.code == "reviewer_approved"]
     assert CLIENTS[0] in reason.sentence
     assert reason.evidence[0].event == "Approval"
 
@@ -172,17 +173,19 @@ def test_reviewer_among_many_approved_accounts_is_named(praised):
     praised.block(approved(1, OWNER, CLIENTS[0]), approved_for_all(OWNER, CLIENTS[1]))
     praised.block(*(approved(1, OWNER, account(0xD000 + number)) for number in range(60)))
     check = praised.server(policy=TRUSTING)
-    named = [it for it in check.reasons if it.code == "reviewer_approved"]
-    assert [it.sentence.split()[3] for it in named] == [f"{CLIENTS[1]},", f"{CLIENTS[0]},"]
-    assert [it.evidence[0].event for it in named] == ["ApprovalForAll", "Approval"]
-    (others,) = [it for it in check.reasons if it.code == "stranger_approved"]
+    named = [reason for reason in check.reasons if reason.code == "reviewer_approved"]
+    assert [reason.sentence.split()[3] for reason in named] == [f"{CLIENTS[1]},", f"{CLIENTS[0]},"]
+    assert [reason.evidence[0].event for reason in named] == ["ApprovalForAll", "Approval"]
+    (others,) = [reason for reason in check.reasons if reason.code == "stranger_approved"]
     assert "approved 62 accounts" in others.sentence
     assert check.figures["rating"]["own"] == 2
 
 
 def test_many_approved_reviewers_are_counted(praised):
     praised.block(*(approved(1, OWNER, client) for client in CLIENTS[:12]))
-    named = [it.sentence for it in praised.server(policy=TRUSTING).reasons if it.code == "reviewer_approved"]
+    named = [
+        reason.sentence for reason in praised.server(policy=TRUSTING).reasons if reason.code == "reviewer_approved"
+    ]
     assert (len(named), named[-1]) == (11, "The owner approved 2 more accounts that review agents.")
 
 
@@ -276,3 +279,14 @@ def test_agent_that_does_not_exist_is_an_error(ledger):
 )
 def test_agent_is_named_in_every_published_form(praised, form):
     assert praised.server(form).agent == f"{CHAIN_ID}:1"
+
+
+def test_registration_on_solana_is_a_claim(ledger):
+    """The index has it from the file alone, so a live check must prove it."""
+    mint, registry = "7v91N7iZ9mNicL8WfG6cgSCKyRXydQjLh6UYBWwm6y1Q", f"{MAINNET}:{SATI}"
+    elsewhere = {"agentId": mint, "agentRegistry": registry}
+    ledger.block(registered(1, OWNER, data_uri(registrations=[*naming(), elsewhere])))
+    ledger.settle()
+    (reason,) = [reason for reason in ledger.server().reasons if reason.code == "also_claimed"]
+    assert reason.severity == "note"
+    assert f"{registry}#{mint} on Solana" in reason.sentence

@@ -87,20 +87,20 @@ def buyer_registry(deployer, project, identity, token, attestor, anchorer):
 @pytest.fixture(scope="session")
 def with_buyers(buyer_registry, record, tmp_path_factory):
     """The variable that names a deployment with the registry."""
-    said = json.loads(record.read_text())
-    said["contracts"]["BuyerReputationRegistry"] = {"address": buyer_registry.address}
+    parsed = json.loads(record.read_text())
+    parsed["contracts"]["BuyerReputationRegistry"] = {"address": buyer_registry.address}
     path = tmp_path_factory.mktemp("buyers") / "31337.json"
-    path.write_text(json.dumps(said))
+    path.write_text(json.dumps(parsed))
     return {"BILATERAL_DEPLOYMENT": str(path)}
 
 
 def commands_of(group):
     """Return the commands of a group by name; those of a group inside it by both names."""
-    found = {}
+    commands = {}
     for name, each in group.commands.items():
         inner = getattr(each, "commands", None)
-        found |= {name: each} if inner is None else {f"{name} {last}": it for last, it in inner.items()}
-    return found
+        commands |= {name: each} if inner is None else {f"{name} {last}": value for last, value in inner.items()}
+    return commands
 
 
 GROUP_COMMANDS = {group: commands_of(load_group(group)) for group in GROUPS}

@@ -96,8 +96,8 @@ def verdict(done, bilateral, authorized, client):
 
     def show(encoded):
         shown = done("auth", "show", "0x" + encoded.hex())
-        given = bilateral("auth", "give", 92, "0x" + encoded.hex(), "--dry-run", key=client)
-        assert (given.code == 0) is bool(shown["is_signed_by_owner"])
+        ran = bilateral("auth", "give", 92, "0x" + encoded.hex(), "--dry-run", key=client)
+        assert (ran.code == 0) is bool(shown["is_signed_by_owner"])
         return shown["signer"], shown["owner"], shown["is_signed_by_owner"]
 
     return show

@@ -32,8 +32,8 @@ def buyer(done, with_buyers):
     """Runs a command of the group that must succeed, and returns what it wrote as JSON."""
 
     def run(*arguments, key=None, stdin=None):
-        given = None if stdin is None else json.dumps(stdin)
-        return done("buyer", *arguments, key=key, stdin=given, **with_buyers)
+        text = None if stdin is None else json.dumps(stdin)
+        return done("buyer", *arguments, key=key, stdin=text, **with_buyers)
 
     return run
 
@@ -43,8 +43,8 @@ def mistake(refused, with_buyers):
     """Runs a command of the group that must fail, and returns the sentence."""
 
     def run(code, *arguments, key=None, stdin=None):
-        given = None if stdin is None else json.dumps(stdin)
-        return refused(code, "buyer", *arguments, key=key, stdin=given, **with_buyers)["message"]
+        text = None if stdin is None else json.dumps(stdin)
+        return refused(code, "buyer", *arguments, key=key, stdin=text, **with_buyers)["message"]
 
     return run
 
@@ -95,8 +95,8 @@ def test_a_payment_that_the_node_does_not_show_is_not_recorded(mistake, attestor
 def test_many_payments_are_recorded(buyer, attestor):
     who, hashes = new_address(), [new_hash(), new_hash()]
     payments = [
-        {"transaction_hash": each, "payment": {"buyer": who, "amount": 5, "paid_at": 1_700_000_000, "position": 3}}
-        for each in hashes
+        {"transaction_hash": hash_, "payment": {"buyer": who, "amount": 5, "paid_at": 1_700_000_000, "position": 3}}
+        for hash_ in hashes
     ]
     buyer("record-many", "-", stdin={"chain_id": 8453, "payments": payments}, key=attestor)
     assert buyer("paid", hashes[1], "--position", 3, "--chain-id", 8453)["is_recorded"]
@@ -126,11 +126,11 @@ def test_a_root_is_anchored_and_a_state_verified(buyer, bilateral, with_buyers, 
     root = "0x" + tree.root.hex()
     assert buyer("anchor", epoch, root, key=anchorer)["result"] == {"epoch": epoch, "root": root}
     assert buyer("root") == buyer("root", epoch) == {"epoch": epoch, "root": root, "next_epoch": epoch + 1}
-    proof = ["0x" + each.hex() for each in tree.proof_of(states[0])]
-    said = {"state": fields_of(states[0]), "epoch": epoch, "proof": proof}
-    assert buyer("verify", "-", stdin=said)["is_anchored"]
-    said["state"]["score"] = 99
-    ran = bilateral("buyer", "verify", "-", "--json", stdin=json.dumps(said), **with_buyers)
+    proof = ["0x" + content.hex() for content in tree.proof_of(states[0])]
+    proven = {"state": fields_of(states[0]), "epoch": epoch, "proof": proof}
+    assert buyer("verify", "-", stdin=proven)["is_anchored"]
+    proven["state"]["score"] = 99
+    ran = bilateral("buyer", "verify", "-", "--json", stdin=json.dumps(proven), **with_buyers)
     assert (ran.code, ran.json["is_anchored"]) == (1, False)
 
 
@@ -184,7 +184,7 @@ def test_the_tokens_are_shown(buyer, token):
 
 
 @pytest.mark.parametrize(
-    ("said", "sentence"),
+    ("content", "sentence"),
     [
         ([], "the file must be an object with the fields state, epoch, proof"),
         ({"state": {}, "epoch": 1}, "the file lacks the field proof"),
@@ -196,8 +196,8 @@ def test_the_tokens_are_shown(buyer, token):
     ],
     ids=["no-object", "missing", "unknown", "no-list", "no-hex", "empty", "list"],
 )
-def test_a_malformed_file_is_refused(mistake, said, sentence):
-    assert sentence in mistake(3, "verify", "-", stdin=said)
+def test_a_malformed_file_is_refused(mistake, content, sentence):
+    assert sentence in mistake(3, "verify", "-", stdin=content)
 
 
 @pytest.mark.parametrize(
@@ -211,8 +211,8 @@ def test_a_malformed_file_is_refused(mistake, said, sentence):
     ],
 )
 def test_a_malformed_field_is_named(mistake, field, value, sentence):
-    said = {"state": fields_of(a_state()) | {field: value}, "epoch": 1, "proof": []}
-    assert sentence in mistake(3, "verify", "-", stdin=said)
+    content = {"state": fields_of(a_state()) | {field: value}, "epoch": 1, "proof": []}
+    assert sentence in mistake(3, "verify", "-", stdin=content)
 
 
 def test_a_file_that_is_not_json_is_refused(refused, with_buyers):

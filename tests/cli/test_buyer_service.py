@@ -65,7 +65,7 @@ def give(done, market, client, owner):
 
     def run(*options, key=owner, **settings):
         terms = {"--score": 90, "--transaction": market.transaction, "--seller": market.seller, "--service": market.url}
-        arguments = [it for pair in terms.items() for it in pair]
+        arguments = [argument for pair in terms.items() for argument in pair]
         return done("buyer", "feedback", client, *arguments, *options, key=key, **settings)
 
     return run
@@ -107,14 +107,14 @@ def test_show_and_discount_have_one_answer_and_name_its_sources(
         done("buyer", "show", client, **with_buyers, **service),
         done("buyer", "discount", client, "--incentives", incentives, **with_buyers, **service),
     ]
-    assert {(it["score"], it["tier"]) for it in by_service} == {(reputation["score"], "verified")}
+    assert {(entry["score"], entry["tier"]) for entry in by_service} == {(reputation["score"], "verified")}
     source = {
         "source": "service",
         "service": market.url,
         "scoring_policy": "brp-1.0",
         "as_of_block": profile["asOfBlock"],
     }
-    assert [it["sources"] for it in by_service] == [[source]] * 3
+    assert [entry["sources"] for entry in by_service] == [[source]] * 3
     offered = done("buyer", "discount", client, "--seller", market.seller, **service)
     assert (offered["buyerScore"], offered["sources"][0]["source"]) == (reputation["score"], "service")
 
@@ -122,10 +122,12 @@ def test_show_and_discount_have_one_answer_and_name_its_sources(
         done("buyer", "show", client, **with_buyers),
         done("buyer", "discount", client, "--incentives", incentives, **with_buyers),
     ]
-    assert {it["tier"] for it in on_chain} == {"trusted"}
+    assert {entry["tier"] for entry in on_chain} == {"trusted"}
     assert on_chain[0]["score"] == on_chain[1]["score"]
     registry = f"eip155:{ape.chain.chain_id}:{buyer_registry.address}"
-    assert {(it["sources"][0]["source"], it["sources"][0]["registry"]) for it in on_chain} == {("registry", registry)}
+    assert {(entry["sources"][0]["source"], entry["sources"][0]["registry"]) for entry in on_chain} == {
+        ("registry", registry)
+    }
 
 
 def test_policy_is_asked_of_a_service_alone(done, refused, with_buyers, market, client):
@@ -338,5 +340,5 @@ def test_a_malformed_policy_is_refused(refused, client, policy, sentence):
 )
 def test_malformed_feedback_is_refused(refused, client, owner, change, sentence):
     terms = {"--score": 1, "--transaction": "0x" + "07" * 32, "--seller": AGENT, "--service": "https://x"} | change
-    arguments = [it for pair in terms.items() for it in pair]
+    arguments = [argument for pair in terms.items() for argument in pair]
     assert sentence in refused(3, "buyer", "feedback", client, *arguments, key=owner)["message"]

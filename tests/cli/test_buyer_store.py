@@ -38,9 +38,9 @@ def database(tmp_path):
 def stored(url):
     engine = open_database(url)
     with engine.connect() as connection:
-        found = connection.execute(select(buyer_dispute.c.state, buyer_dispute.c.reason)).all()
+        rows = connection.execute(select(buyer_dispute.c.state, buyer_dispute.c.reason)).all()
     engine.dispose()
-    return found
+    return rows
 
 
 def test_dispute_is_decided(done, database):

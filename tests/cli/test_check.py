@@ -29,7 +29,7 @@ def database(tmp_path, loader):  # noqa: F811  # a fixture
 @pytest.fixture
 def policy(tmp_path):
     path = tmp_path / "policy.toml"
-    listed = ", ".join(f'"{it}"' for it in CLIENTS)
+    listed = ", ".join(f'"{client}"' for client in CLIENTS)
     path.write_text(f'[trust]\naccounts = [{listed}]\n[severities]\nno_file = "note"\n')
     return path
 
@@ -65,7 +65,7 @@ def test_people_see_the_verdict_and_the_reasons(bilateral, database):
 def test_machines_see_the_evidence_and_can_ask_again(bilateral, database):
     first = bilateral("check", "client", CLIENT, "--for-server", "1", "--database", database, "--json")
     assert first.code == 13
-    (reason,) = [it for it in first.json["reasons"] if it["code"] == "low_rating_by_us"]
+    (reason,) = [reason for reason in first.json["reasons"] if reason["code"] == "low_rating_by_us"]
     assert (reason["severity"], reason["evidence"][0]["event"]) == ("decline", "ClientRated")
     moment = ("--at-block", str(first.json["block"]), "--history", first.json["history"])
     again = bilateral("check", "client", CLIENT, "--for-server", "1", "--database", database, "--json", *moment)

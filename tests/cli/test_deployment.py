@@ -25,16 +25,16 @@ def key():
 
 def test_the_address_book_is_listed(done, bilateral):
     listed = done("deployment", "list")
-    chains = [it["chain"] for it in listed]
+    chains = [entry["chain"] for entry in listed]
     assert chains[: len(address_book())] == sorted(address_book())
-    assert [it["network"] for it in listed if str(it["chain"]).startswith("solana:")] == [
+    assert [entry["network"] for entry in listed if str(entry["chain"]).startswith("solana:")] == [
         "solana:mainnet (SATI)",
         "solana:mainnet (8004-solana)",
         "solana:devnet (SATI)",
         "solana:devnet (8004-solana)",
         "solana:testnet (SATI)",
     ]
-    assert next(it for it in listed if it["chain"] == 8453) == {
+    assert next(entry for entry in listed if entry["chain"] == 8453) == {
         "chain": 8453,
         "network": "base:mainnet",
         "identity": CANONICAL.identity,
@@ -74,9 +74,14 @@ def test_a_deployment_is_shown_with_implementations_and_owners(done, bilateral, 
     owner = Web3(HTTPProvider(base["BILATERAL_RPC_URL"])).eth.accounts[0]
     shown = done("deployment", "show", **base)
     assert (shown["chain_id"], shown["first_agent_id"]) == (8453, 0)
-    assert [it["registry"] for it in shown["registries"]] == ["identity", "reputation", "validation"]
-    for it in shown["registries"]:
-        assert (it["owner"], it["origin"], it["is_upgradable"], it["problem"]) == (owner, "canonical", True, None)
+    assert [registry["registry"] for registry in shown["registries"]] == ["identity", "reputation", "validation"]
+    for registry in shown["registries"]:
+        assert (registry["owner"], registry["origin"], registry["is_upgradable"], registry["problem"]) == (
+            owner,
+            "canonical",
+            True,
+            None,
+        )
     told = bilateral("deployment", "show", **base).out
     assert "a proxy: its owner can change it" in told
     assert shown["registries"][0]["implementation"] in told
@@ -128,6 +133,6 @@ def test_a_named_deployment_that_the_package_lacks_is_an_error(refused, base):
 def test_agent_0_is_shown_and_rated(done, base, key):
     done("agent", "register", **base, **key)
     assert done("agent", "show", "0", "--no-load", **base)["id"] == "8453:0"
-    given = done("feedback", "give", "0", "87", **base, BILATERAL_PRIVATE_KEY=REVIEWER.key.hex())
-    assert given["result"]["id"].startswith("8453:0:")
+    sent = done("feedback", "give", "0", "87", **base, BILATERAL_PRIVATE_KEY=REVIEWER.key.hex())
+    assert sent["result"]["id"].startswith("8453:0:")
     assert done("feedback", "summary", "0", **base)["average"] == "87"

@@ -24,13 +24,15 @@ UNREACHABLE = "http://127.0.0.1:9"
 
 def every_error(kind=BilateralError):
     """Yield the errors that commands meet. No command pays or sells, so those of `bilateral.x402` are left out."""
-    for each in kind.__subclasses__():
-        if each.__module__.startswith("bilateral.") and not each.__module__.startswith("bilateral.x402."):
-            yield each
-            yield from every_error(each)
+    for subclass in kind.__subclasses__():
+        if subclass.__module__.startswith("bilateral.") and not subclass.__module__.startswith("bilateral.x402."):
+            yield subclass
+            yield from every_error(subclass)
 
 
-@pytest.mark.parametrize("kind", sorted(set(every_error()), key=lambda kind: kind.__name__), ids=lambda it: it.__name__)
+@pytest.mark.parametrize(
+    "kind", sorted(set(every_error()), key=lambda kind: kind.__name__), ids=lambda value: value.__name__
+)
 def test_every_kind_of_error_has_an_exit_code(kind):
     if kind in (errors.NotSentError, MistakeError):  # a command waits for nothing unsent; a bug has the exit code 1
         return

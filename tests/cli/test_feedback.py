@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("agent")
 
 
 @pytest.fixture
-def given(reputation, client):
+def feedback_id(reputation, client):
     """A feedback of the client's, with a file; its textual id."""
     file = DataUriStore().put(b'{"text": "fast and right"}')
     arguments = (9977, 2, "uptime", "30days", "https://e.example", file.uri, file.hash)
@@ -91,30 +91,34 @@ def test_invalid_feedback_is_refused_before_anything_is_sent(refused, client, ar
     assert client.nonce == before
 
 
-def test_the_client_of_a_feedback_is_an_account_of_ones_own_by_name(done, refused, given, client, keystore):
-    agent, _, index = given.rsplit(":", 2)
+def test_the_client_of_a_feedback_is_an_account_of_ones_own_by_name(done, refused, feedback_id, client, keystore):
+    agent, _, index = feedback_id.rsplit(":", 2)
     names = keystore("bob", client)
-    assert done("feedback", "show", f"{agent}:bob:{index}", **names)["feedback"]["id"] == given
+    assert done("feedback", "show", f"{agent}:bob:{index}", **names)["feedback"]["id"] == feedback_id
     error = refused(3, "feedback", "show", f"{agent}:alice:{index}", **names)
     assert 'the client "alice" is neither an address nor in bilateral account list' in error["message"]
 
 
-def test_a_feedback_is_shown_with_its_answers(done, bilateral, given, owner, client):
-    done("feedback", "respond", given, "--text", "thank you", key=owner)
-    done("feedback", "respond", given, "--uri", "ipfs://answer", key=owner)
-    shown = done("feedback", "show", given)
+def test_a_feedback_is_shown_with_its_answers(done, bilateral, feedback_id, owner, client):
+    done("feedback", "respond", feedback_id, "--text", "thank you", key=owner)
+    done("feedback", "respond", feedback_id, "--uri", "ipfs://answer", key=owner)
+    shown = done("feedback", "show", feedback_id)
     feedback = shown["feedback"]
     assert feedback.keys() == {
         *("id", "stored", "tag1", "tag2", "is_revoked", "event", "file", "file_problem", "value", "tags", "text"),
     }
-    assert (feedback["id"], feedback["value"], feedback["stored"]) == (given, "99.77", {"value": "9977", "decimals": 2})
+    assert (feedback["id"], feedback["value"], feedback["stored"]) == (
+        feedback_id,
+        "99.77",
+        {"value": "9977", "decimals": 2},
+    )
     assert feedback["text"] == "fast and right"
     first, second = shown["responses"]
     assert json.loads(Loader().load(first["uri"]).content)["text"] == "thank you"
-    assert (second["uri"], second["responder"], second["feedback"]) == ("ipfs://answer", owner.address, given)
-    table = bilateral("feedback", "show", given).out
+    assert (second["uri"], second["responder"], second["feedback"]) == ("ipfs://answer", owner.address, feedback_id)
+    table = bilateral("feedback", "show", feedback_id).out
     assert "fast and right" in table
-    assert given in table
+    assert feedback_id in table
 
 
 @pytest.mark.parametrize(
@@ -122,24 +126,24 @@ def test_a_feedback_is_shown_with_its_answers(done, bilateral, given, owner, cli
     [[], ["--text", ""], ["--text", "x", "--uri", "ipfs://x"], ["--text", "x", "--hash", "0x" + "07" * 32]],
     ids=["neither", "an empty text", "both", "a text with a hash"],
 )
-def test_an_answer_is_a_text_or_a_uri(refused, given, owner, options):
-    assert refused(3, "feedback", "respond", given, *options, key=owner)["reason"] == "invalid_argument"
+def test_an_answer_is_a_text_or_a_uri(refused, feedback_id, owner, options):
+    assert refused(3, "feedback", "respond", feedback_id, *options, key=owner)["reason"] == "invalid_argument"
 
 
-def test_feedback_is_listed(done, bilateral, given, reputation, client, other_client):
+def test_feedback_is_listed(done, bilateral, feedback_id, reputation, client, other_client):
     reputation.giveFeedback(1, 80, 0, "starred", "", "", "", bytes(32), sender=other_client)
-    assert [each["value"] for each in done("feedback", "list", 1)] == ["99.77", "80"]
-    assert [each["id"] for each in done("feedback", "list", 1, "--tag1", "uptime")] == [given]
-    assert [each["value"] for each in done("feedback", "list", 1, "--reviewer", other_client.address)] == ["80"]
+    assert [entry["value"] for entry in done("feedback", "list", 1)] == ["99.77", "80"]
+    assert [entry["id"] for entry in done("feedback", "list", 1, "--tag1", "uptime")] == [feedback_id]
+    assert [entry["value"] for entry in done("feedback", "list", 1, "--reviewer", other_client.address)] == ["80"]
     table = bilateral("feedback", "list", 1).out
-    assert given in table
+    assert feedback_id in table
     assert "starred" in table
 
 
-def test_revoked_feedback_is_listed_when_asked_for(done, given, client):
-    assert done("feedback", "revoke", given, key=client)["result"] == {"feedback": given}
+def test_revoked_feedback_is_listed_when_asked_for(done, feedback_id, client):
+    assert done("feedback", "revoke", feedback_id, key=client)["result"] == {"feedback": feedback_id}
     assert done("feedback", "list", 1) == []
-    assert [each["is_revoked"] for each in done("feedback", "list", 1, "--revoked")] == [True]
+    assert [entry["is_revoked"] for entry in done("feedback", "list", 1, "--revoked")] == [True]
 
 
 def test_an_agent_without_feedback_is_said_to_have_none(bilateral):
@@ -147,21 +151,21 @@ def test_an_agent_without_feedback_is_said_to_have_none(bilateral):
     assert (ran.code, ran.out) == (0, "no feedback\n")
 
 
-def test_feedback_is_searched(done, given, reputation, client, other_client):
+def test_feedback_is_searched(done, feedback_id, reputation, client, other_client):
     reputation.giveFeedback(1, 80, 0, "starred", "", "", "", bytes(32), sender=other_client)
-    assert [each["id"] for each in done("feedback", "search", 1, "--min", "90")] == [given]
-    assert [each["value"] for each in done("feedback", "search", 1, "--max", "90")] == ["80"]
+    assert [entry["id"] for entry in done("feedback", "search", 1, "--min", "90")] == [feedback_id]
+    assert [entry["value"] for entry in done("feedback", "search", 1, "--max", "90")] == ["80"]
     assert done("feedback", "search", 1, "--min", "-3.2", "--max", "-1") == []
-    assert [each["id"] for each in done("feedback", "search", 1, "--tag", "30days")] == [given]
-    assert [each["id"] for each in done("feedback", "search", "--reviewer", client.address)] == [given]
-    assert [each["text"] for each in done("feedback", "search", 1, "--load")] == ["fast and right", ""]
+    assert [entry["id"] for entry in done("feedback", "search", 1, "--tag", "30days")] == [feedback_id]
+    assert [entry["id"] for entry in done("feedback", "search", "--reviewer", client.address)] == [feedback_id]
+    assert [entry["text"] for entry in done("feedback", "search", 1, "--load")] == ["fast and right", ""]
 
 
 def test_a_search_for_nobody_is_refused(refused):
     assert refused(3, "feedback", "search")["reason"] == "invalid_argument"
 
 
-def test_feedback_is_averaged_as_the_registry_does(done, bilateral, given, reputation, client, other_client):
+def test_feedback_is_averaged_as_the_registry_does(done, bilateral, feedback_id, reputation, client, other_client):
     reputation.giveFeedback(1, 80, 0, "", "", "", "", bytes(32), sender=other_client)
     summary = done("feedback", "summary", 1)
     count, value, decimals = reputation.getSummary(1, [client, other_client], "", "")
@@ -180,7 +184,7 @@ def test_an_average_has_the_most_decimals_that_fit(done, reputation, client):
     assert summary["average"] == str(10**38 // 3)
 
 
-def test_the_clients_are_listed(done, given, client):
+def test_the_clients_are_listed(done, feedback_id, client):
     assert done("feedback", "clients", 1) == [client.address]
 
 
@@ -205,7 +209,7 @@ def test_invalid_signed_feedback_is_refused(refused, stranger):
     assert refused(3, "feedback", "submit", "-", key=stranger, stdin="{}")["reason"] == "invalid_argument"
 
 
-def test_the_registrys_refusal_is_told_with_its_reason(refused, owner, given, stranger):
+def test_the_registrys_refusal_is_told_with_its_reason(refused, owner, feedback_id, stranger):
     assert refused(4, "feedback", "give", 1, "87", key=owner)["reason"] == "self_feedback"
     error = refused(4, "feedback", "give", 404, "87", key=stranger)
     assert (error["reason"], error["arguments"]) == ("erc721_nonexistent_token", {"tokenId": 404})

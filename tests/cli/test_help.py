@@ -28,7 +28,7 @@ SOURCES = "\n".join(path.read_text() for path in Path(cli.__file__).parent.glob(
 
 def positional(group, name):
     """Return the names of a command's arguments, without its options."""
-    return [it.name for it in GROUP_COMMANDS[group][name].params if it.param_type_name == "argument"]
+    return [param.name for param in GROUP_COMMANDS[group][name].params if param.param_type_name == "argument"]
 
 
 def test_the_page_lists_the_commands():
@@ -104,7 +104,7 @@ def test_the_arguments_of_a_command_have_the_order_of_the_clients(group, name):
     for operation in operations:
         parameters = list(inspect.signature(getattr(Client, operation)).parameters)
         names = [
-            next(each for each in SDK_NAMES.get(argument, [argument]) if each in parameters)
+            next(entry for entry in SDK_NAMES.get(argument, [argument]) if entry in parameters)
             for argument in positional(group, name)
         ]
         assert names == [parameter for parameter in parameters if parameter in names]
@@ -128,7 +128,7 @@ def test_every_write_can_be_tried_and_every_command_be_read_by_machines():
         assert "--wait" not in options or "--account" in options
         writes += "--wait" in options
     returned = [str(getattr(Client, operation).__annotations__["return"]) for operation in OPERATIONS]
-    handles = [it for it in returned if it.startswith(("Handle", "SignalBatch"))]
+    handles = [text for text in returned if text.startswith(("Handle", "SignalBatch"))]
     without_own_command = {"new_agent", "record_buyer_feedbacks"}  # agent register, buyer vote
     two_commands = {"find_transaction"}  # speed-up and cancel
     assert writes == len(handles) - len(without_own_command) + len(two_commands)

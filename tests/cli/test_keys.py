@@ -81,7 +81,7 @@ def test_a_passphrase_in_an_option_is_refused_and_not_repeated(bilateral, option
         ["agent", "show", f"{BARE}{BARE}"],
         ["agent", "show", f"Address: {ADDRESS} Private key: {SECRET}"],
     ],
-    ids=lambda arguments: " ".join(ascii(it[:9]) for it in arguments),
+    ids=lambda arguments: " ".join(ascii(argument[:9]) for argument in arguments),
 )
 @pytest.mark.usefixtures("alice")
 def test_a_key_where_none_belongs_is_not_repeated(bilateral, arguments, owner):

@@ -65,7 +65,7 @@ def test_a_new_account_is_written_where_ape_reads_it(done, folder, tmp_path):
     of_ape = KeyfileAccount(container=None, keyfile_path=path)
     assert of_ape.address == made["address"]
     assert Account.from_key(Account.decrypt(json.loads(path.read_text()), PASSPHRASE)).address == made["address"]
-    assert [it.name for it in path.parent.iterdir()] == ["alice.json"]
+    assert [item.name for item in path.parent.iterdir()] == ["alice.json"]
 
 
 def test_two_new_accounts_differ(done, folder):

@@ -31,12 +31,12 @@ def test_one_is_rated(done, reputation, owner, kind):
 @pytest.mark.parametrize("kind", ["client", "validator"])
 def test_many_are_rated_at_once(done, bilateral, owner, kind):
     ran = done("rate", f"{kind}s", "2=90", "3=0", "31337:4=100", key=owner)
-    assert [each["rating"] for each in ran["result"]] == [90, 0, 100]
+    assert [entry["rating"] for entry in ran["result"]] == [90, 0, 100]
     option = ["--validator"] if kind == "validator" else []
     shown = bilateral("rate", "show", 2, 3, 4, "--by", 1, *option)
     assert shown.code == 0
     assert shown.out.count(f" {kind} ") == 3
-    assert [each["rating"] for each in done("rate", "show", 2, 3, 1, "--by", 1, *option)] == [90, 0, None]
+    assert [entry["rating"] for entry in done("rate", "show", 2, 3, 1, "--by", 1, *option)] == [90, 0, None]
 
 
 def test_many_are_shown_as_a_table_when_written(bilateral, owner):

@@ -53,25 +53,25 @@ def everybody(database):
 
 
 @pytest.fixture
-def found(done, database):
+def run_search(done, database):
     """Run a search, and return the ids of the agents."""
 
     def run(*arguments):
         page = done("search", *arguments, "--limit", "1000", "--database", database)
-        return [it["id"] for it in page["items"]]
+        return [item["id"] for item in page["items"]]
 
     return run
 
 
-def test_words_find_agents(found, everybody):
-    named = next(it for it in everybody if it.name)
+def test_words_find_agents(run_search, everybody):
+    named = next(item for item in everybody if item.name)
     word = named.name.split()[-1].lower()
-    assert named.id in found(word)
-    assert named.id in found(*named.name.split(), "--owner", named.owner, "--chain-id", "31337")
-    assert found(word, "--owner", f"0x{'11' * 20}") == []
+    assert named.id in run_search(word)
+    assert named.id in run_search(*named.name.split(), "--owner", named.owner, "--chain-id", "31337")
+    assert run_search(word, "--owner", f"0x{'11' * 20}") == []
 
 
-def test_every_gate_is_an_option(found, database, done):
+def test_every_gate_is_an_option(run_search, database, done):
     options = {
         "--tag": "starred",
         "--minimum": "10",
@@ -81,51 +81,51 @@ def test_every_gate_is_an_option(found, database, done):
         "--maximum-count": "1000",
         "--clients": "2",
     }
-    gated = found(*(it for pair in options.items() for it in pair))
+    gated = run_search(*(argument for pair in options.items() for argument in pair))
     assert gated
     text = ",".join(f"{name[2:].replace('-', '_')}={value}" for name, value in options.items())
-    assert found("--gate", text) == gated
-    assert set(found("--gate", text, "--gate", "side=client")) <= set(gated)
+    assert run_search("--gate", text) == gated
+    assert set(run_search("--gate", text, "--gate", "side=client")) <= set(gated)
     (first,) = done("search", "--gate", text, "--limit", "1", "--database", database)["items"]
     assert (first["rating"]["tag"], first["rating"]["count"] >= 2) == ("starred", True)
 
 
-def test_payments_and_reviewers_narrow_a_gate(found):
-    claimed, matching = (set(found("--payment", it)) for it in ("claimed", "matching"))
+def test_payments_and_reviewers_narrow_a_gate(run_search):
+    claimed, matching = (set(run_search("--payment", name)) for name in ("claimed", "matching"))
     assert matching <= claimed
-    assert found("--reviewer", f"0x{'11' * 20}") == []
+    assert run_search("--reviewer", f"0x{'11' * 20}") == []
 
 
-def test_conditions_on_files_and_chain_are_options(found, everybody):
+def test_conditions_on_files_and_chain_are_options(run_search, everybody):
     for option, expected in (
-        (("--active",), [it for it in everybody if it.active]),
-        (("--inactive",), [it for it in everybody if it.active is False]),
-        (("--x402",), [it for it in everybody if it.x402_support]),
-        (("--no-x402",), [it for it in everybody if it.x402_support is False]),
+        (("--active",), [entry for entry in everybody if entry.active]),
+        (("--inactive",), [entry for entry in everybody if entry.active is False]),
+        (("--x402",), [entry for entry in everybody if entry.x402_support]),
+        (("--no-x402",), [entry for entry in everybody if entry.x402_support is False]),
         (
             ("--registered-from", everybody[0].registered_at),
-            [it for it in everybody if it.registered_at >= everybody[0].registered_at],
+            [entry for entry in everybody if entry.registered_at >= everybody[0].registered_at],
         ),
         (("--registered-to", everybody[0].registered_at), everybody),
         (("--updated-from", 0, "--updated-to", 1), []),
-        (("--wallet", everybody[0].wallet), [it for it in everybody if it.wallet == everybody[0].wallet]),
-        (("--metadata", "region=eu"), [it for it in everybody if it.agent_id % 20 == 10]),
-        (("--metadata", "region"), [it for it in everybody if not it.agent_id % 10]),
+        (("--wallet", everybody[0].wallet), [entry for entry in everybody if entry.wallet == everybody[0].wallet]),
+        (("--metadata", "region=eu"), [agent for agent in everybody if agent.agent_id % 20 == 10]),
+        (("--metadata", "region"), [agent for agent in everybody if not agent.agent_id % 10]),
     ):
-        assert set(found(*map(str, option))) == {it.id for it in expected}, option
-    both = [set(found(it)) for it in ("--rated", "--not-rated")]
-    assert both[0] | both[1] == {it.id for it in everybody}
+        assert set(run_search(*map(str, option))) == {entry.id for entry in expected}, option
+    both = [set(run_search(name)) for name in ("--rated", "--not-rated")]
+    assert both[0] | both[1] == {entry.id for entry in everybody}
     assert not both[0] & both[1]
-    assert set(found("--service", "mcp", "--capability", "trust:reputation")) < set(found("--service", "mcp"))
+    assert set(run_search("--service", "mcp", "--capability", "trust:reputation")) < set(run_search("--service", "mcp"))
 
 
 def test_pages_follow_each_other(done, database, everybody):
     seen, cursor = [], []
     while cursor is not None:
         page = done("search", "--limit", "15", "--order", "registered", *cursor, "--database", database)
-        seen += [it["id"] for it in page["items"]]
+        seen += [item["id"] for item in page["items"]]
         cursor = None if page["next"] is None else ("--cursor", page["next"])
-    assert sorted(seen) == sorted(it.id for it in everybody)
+    assert sorted(seen) == sorted(entry.id for entry in everybody)
 
 
 def test_people_see_a_table_and_where_it_goes_on(bilateral, database):

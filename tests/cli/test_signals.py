@@ -19,10 +19,10 @@ def test_signals_are_published_once_a_period(done, reputation, client):
     ran = done("signals", "publish", "-", "--period", "2026-W47", key=client, stdin=json.dumps(MEASURED))
     assert len(ran["hashes"]) == 2
     assert ran["already_published"] == []
-    assert [each["value"] for each in ran["results"]] == ["1", "99.8"]
+    assert [entry["value"] for entry in ran["results"]] == ["1", "99.8"]
     assert tuple(reputation.readFeedback(1, client, 2)) == (998, 1, "uptime", "2026-W47", False)
     again = done("signals", "publish", "-", "--period", "2026-W47", key=client, stdin=json.dumps(MEASURED))
-    assert (again["hashes"], [each["tag"] for each in again["already_published"]]) == ([], ["reachable", "uptime"])
+    assert (again["hashes"], [entry["tag"] for entry in again["already_published"]]) == ([], ["reachable", "uptime"])
     assert reputation.getLastIndex(1, client) == 2
 
 
@@ -39,9 +39,9 @@ def test_decimals_are_published_as_they_are_written(done, reputation, client):
 def test_a_dry_run_publishes_nothing(done, reputation, client):
     ran = done("signals", "publish", "-", "--dry-run", key=client, stdin=json.dumps(MEASURED))
     assert (ran["hashes"], ran["results"]) == ([None, None], None)
-    assert [each["from"] for each in ran["transactions"]] == [client.address] * 2
-    assert [each["nonce"] for each in ran["transactions"]] == [client.nonce, client.nonce + 1]
-    assert all(each["to"] == reputation.address for each in ran["transactions"])
+    assert [transaction["from"] for transaction in ran["transactions"]] == [client.address] * 2
+    assert [transaction["nonce"] for transaction in ran["transactions"]] == [client.nonce, client.nonce + 1]
+    assert all(transaction["to"] == reputation.address for transaction in ran["transactions"])
     assert [each["gas"] > gas > 21_000 for each, gas in zip(ran["transactions"], ran["gas"], strict=True)] == [True] * 2
     assert reputation.getLastIndex(1, client) == 0
 

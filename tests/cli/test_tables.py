@@ -28,13 +28,13 @@ def shown(monkeypatch):
 
     def show(width, tag):
         ids = [FeedbackId.parse(f"84532:42:{CLIENT}:{index}") for index in range(2)]
-        entries = [SimpleNamespace(id=it, value="99.77", tag1=tag, tag2="", is_revoked=False) for it in ids]
+        entries = [SimpleNamespace(id=id_, value="99.77", tag1=tag, tag2="", is_revoked=False) for id_ in ids]
         monkeypatch.setenv("COLUMNS", str(width))
         monkeypatch.setenv("TERM", "xterm")
         monkeypatch.setenv("NO_COLOR", "1")
         monkeypatch.setattr(sys, "stdout", Terminal())
         Output(as_json=False).results(entries, COLUMNS)
-        return sys.stdout.getvalue().splitlines(), [str(it) for it in ids]
+        return sys.stdout.getvalue().splitlines(), [str(id_) for id_ in ids]
 
     return show
 
@@ -44,7 +44,7 @@ def shown(monkeypatch):
 )
 def test_an_id_is_in_one_line(shown, width, tag):
     lines, ids = shown(width, tag)
-    assert [sum(it in line for line in lines) for it in ids] == [1, 1]
+    assert [sum(id_ in line for line in lines) for id_ in ids] == [1, 1]
 
 
 def test_a_shortened_tag_keeps_its_mark(shown):
@@ -54,7 +54,7 @@ def test_a_shortened_tag_keeps_its_mark(shown):
 
 def test_rows_that_fit_are_rows(shown):
     lines, ids = shown(120, "uptime")
-    assert [sum(it in line and "uptime" in line for line in lines) for it in ids] == [1, 1]
+    assert [sum(id_ in line and "uptime" in line for line in lines) for id_ in ids] == [1, 1]
 
 
 def test_rows_that_do_not_fit_have_a_line_for_each_field(shown):

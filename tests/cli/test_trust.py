@@ -120,3 +120,13 @@ def test_a_folder_without_tables_is_refused(refused, tmp_path):
 def test_an_explanation_without_results_says_what_to_run(refused, tmp_path):
     error = refused(3, "trust", "explain", "1", "--out", tmp_path)
     assert "run bilateral trust analyse" in error["message"]
+
+
+def test_asks_are_answered_and_written(done, tables, tmp_path):
+    asks = pa.table({"ask_id": [7], "asker": [SYBIL], "agent_id": [99], "ts": [1e9], "amount": [40.0]})
+    parquet.write_table(asks, tmp_path / "asks.parquet")
+    out = tmp_path / "answers.parquet"
+    told = done("trust", "decide", "--tables", tables, "--asks", tmp_path / "asks.parquet", "--out", out)
+    assert (told["asks"], told["accept"]) == (1, 0)
+    (answer,) = parquet.read_table(out).to_pylist()
+    assert (answer["ask_id"], answer["verdict"] != "accept") == (7, True)

@@ -58,7 +58,7 @@ def test_a_request_is_answered_and_shown(done, bilateral, validator):
 @pytest.mark.usefixtures("requested")
 def test_requests_are_listed(done, bilateral, validator):
     by_agent = done("validation", "list", "--agent", 1)
-    assert [each["request_hash"] for each in by_agent] == [HASH]
+    assert [entry["request_hash"] for entry in by_agent] == [HASH]
     assert done("validation", "list", "--validator", validator.address) == by_agent
     assert HASH in bilateral("validation", "list", "--agent", 1).out
 

@@ -53,9 +53,9 @@ def test_an_address_is_shown_with_its_primary_agent(shows, agent, owner, strange
 
 
 def test_a_feedback_is_shown_by_its_value_tags_and_words(shows, agent, client, owner):
-    given = shows("feedback", "give", agent, "99.5", "--tag1", "starred", "--text", "fast and right", key=client)
-    assert list(given) == ["feedback", "value", "tags", "file", "file hash", "block", "transaction", "max cost"]
-    identifier = given["feedback"]
+    sent = shows("feedback", "give", agent, "99.5", "--tag1", "starred", "--text", "fast and right", key=client)
+    assert list(sent) == ["feedback", "value", "tags", "file", "file hash", "block", "transaction", "max cost"]
+    identifier = sent["feedback"]
     shown = shows("feedback", "show", identifier)
     assert (shown["value"], shown["tags"], shown["text"]) == ("99.5", "starred", "fast and right")
     assert "revoked" not in shown
@@ -95,6 +95,6 @@ def test_a_validation_is_shown_without_zeros(shows, validation, agent, owner, va
 def test_authorised_feedback_is_shown_without_empty_fields(shows, bilateral, agent, owner, client):
     assert shows("auth", "summary", agent) == {"agent": "31337:1", "average": "none", "feedback": "0"}
     authorization = bilateral("auth", "create", agent, client.address, key=owner).out.strip()
-    given = shows("auth", "give", 92, authorization, "--tag1", "quality", key=client)
-    assert list(given)[:4] == ["agent", "client", "score", "tags"]
+    sent = shows("auth", "give", 92, authorization, "--tag1", "quality", key=client)
+    assert list(sent)[:4] == ["agent", "client", "score", "tags"]
     assert shows("auth", "summary", agent)["average"] == "92"

@@ -41,16 +41,16 @@ def shown(bilateral, chain):
 
 
 @pytest.mark.parametrize(
-    ("option", "amount", "said"),
+    ("option", "amount", "problem"),
     [
         ("--max-fee-per-gas", "0.000000001", "the limit of 1: "),
         ("--max-cost", "0.000000000000000002", "the limit of 2: "),
     ],
 )
-def test_a_fee_above_the_limit_is_not_signed(refused, client, option, amount, said):
+def test_a_fee_above_the_limit_is_not_signed(refused, client, option, amount, problem):
     before = client.nonce
     error = refused(4, "feedback", "give", 1, 87, option, amount, key=client)
-    assert (error["reason"], said in error["message"], option in error["message"]) == ("fee_limit", True, True)
+    assert (error["reason"], problem in error["message"], option in error["message"]) == ("fee_limit", True, True)
     assert client.nonce == before
 
 
@@ -133,8 +133,8 @@ def overtaken(start, assistant, stalled, chain, identity, owner, stranger):
 def pending_of(chain, account):
     """The hashes of an account's transactions that are in no block, in the order of their nonces."""
     content = chain.provider.make_request("txpool_content", [])["pending"]
-    (found,) = [sent for sender, sent in content.items() if sender.lower() == account.address.lower()]
-    return [found[nonce]["hash"] for nonce in sorted(found, key=int)]
+    (transaction,) = [sent for sender, sent in content.items() if sender.lower() == account.address.lower()]
+    return [transaction[nonce]["hash"] for nonce in sorted(transaction, key=int)]
 
 
 def wait_until(condition):

@@ -199,8 +199,8 @@ def test_server_is_checked(publish, priced, done, agent, identity):
     registry = f"eip155:{ape.chain.chain_id}:{identity.address}"
     publish(signer_entry(OLD), registrations=[{"agentId": agent, "agentRegistry": registry}])
     with priced() as url:
-        found = done("x402", "check", url)
-    assert [(it["check"], it["code"]) for it in found] == [("wallet", ""), ("keys", "")]
+        checks = done("x402", "check", url)
+    assert [(entry["check"], entry["code"]) for entry in checks] == [("wallet", ""), ("keys", "")]
 
 
 def test_server_whose_wallet_is_anothers_is_declined(publish, priced, bilateral, token):

@@ -127,12 +127,12 @@ def test_owner_of_any_agent_even_of_agent_zero_authorises_clients(
 
 def test_owner_authorises_feedback_by_a_signature(authorized, identity, chain, agent, owner, client, other_owner):
     feedback_auth = authorization(authorized, chain, owner, agent, client, 2)
-    given = Given(agent, feedback_auth)
-    receipt = authorized.giveFeedback(*given, sender=client)
-    assert logged(receipt) == [given.event(client)]
+    entry = Given(agent, feedback_auth)
+    receipt = authorized.giveFeedback(*entry, sender=client)
+    assert logged(receipt) == [entry.event(client)]
     identity.transferFrom(owner, other_owner, agent, sender=owner)
     with ape.reverts(authorized.SignerNotOwner, signer=owner.address, owner=other_owner.address):
-        authorized.giveFeedback(*given, sender=client)
+        authorized.giveFeedback(*entry, sender=client)
 
 
 def test_authorisation_for_an_unknown_agent_is_refused(authorized, project, chain, owner, client):

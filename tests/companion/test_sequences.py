@@ -156,9 +156,9 @@ class Machine(RuleBasedStateMachine):
             ("companion", self.model.companion_answers(self.everybody, AGENTS)),
             ("ratings", self.model.rating_answers(AGENTS)),
         ):
-            for (question, answered), given in zip(expected.items(), self.ask(target, expected), strict=True):
+            for (question, answered), answer in zip(expected.items(), self.ask(target, expected), strict=True):
                 refused = isinstance(answered, Refused)
-                assert given == (("error", answered.data) if refused else ("result", answered)), question
+                assert answer == (("error", answered.data) if refused else ("result", answered)), question
 
 
 def test_contracts_answer_like_the_model_after_any_sequence_of_calls(

@@ -28,10 +28,10 @@ REFUSED = {
 def test_companion_has_the_functions_of_a_directory_and_its_own(project, companion):
     directory = functions(project.IAgentDirectory)
     expected = {name: kind for name, kind in directory.items() if name not in REFUSED} | OWN | OTHERS
-    given = functions(companion)
-    assert given.keys() == expected.keys() | REFUSED
-    assert {name: given[name] for name in expected} == expected
-    assert {given[name].partition(" ")[0] for name in REFUSED} == {"pure"}
+    own_functions = functions(companion)
+    assert own_functions.keys() == expected.keys() | REFUSED
+    assert {name: own_functions[name] for name in expected} == expected
+    assert {own_functions[name].partition(" ")[0] for name in REFUSED} == {"pure"}
 
 
 def test_companion_has_an_event_for_each_word_that_it_writes(project, companion):

@@ -87,12 +87,12 @@ def test_thief_speaks_as_any_agent_until_the_code_is_restored(
 
 def test_thief_authorises_feedback_until_the_code_is_restored(authorized, chain, steal, speaking, client, thief):
     auth = FeedbackAuth(speaking, client.address, 2, MAX_UINT256, chain.chain_id)
-    given = Given(speaking, encode_feedback_auth(auth, sign(thief, auth, domain_of(authorized, chain))))
-    assert refusal(authorized, client, given)[0] == "SignerNotOwner"
+    entry = Given(speaking, encode_feedback_auth(auth, sign(thief, auth, domain_of(authorized, chain))))
+    assert refusal(authorized, client, entry)[0] == "SignerNotOwner"
     restore = steal()
-    authorized.giveFeedback(*given, sender=client)
+    authorized.giveFeedback(*entry, sender=client)
     restore()
-    assert refusal(authorized, client, given)[0] == "SignerNotOwner"
+    assert refusal(authorized, client, entry)[0] == "SignerNotOwner"
     assert authorized.getFeedbackCount(speaking) == 1
 
 

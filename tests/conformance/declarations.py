@@ -82,15 +82,15 @@ def declarations() -> dict[str, str]:
         node["referencedDeclaration"] for nodes in own.values() for node in nodes if "referencedDeclaration" in node
     }
 
-    found: dict[str, str] = {}
+    declared: dict[str, str] = {}
     for path, tree in trees.items():
         for node in own.get(path) or _nodes(tree):
             if path not in own and node.get("id") not in used:
                 continue
             if node["nodeType"] == "ErrorDefinition":
-                found[f"error {node['errorSelector']}"] = f"error {node['name']} of {path}"
+                declared[f"error {node['errorSelector']}"] = f"error {node['name']} of {path}"
             elif node["nodeType"] == "EventDefinition":
-                found[f"event {node['eventSelector']}"] = f"event {node['name']} of {path}"
+                declared[f"event {node['eventSelector']}"] = f"event {node['name']} of {path}"
             elif node["nodeType"] == "ContractDefinition" and node["name"] == REASONS:
-                found |= _reasons(node)
-    return found
+                declared |= _reasons(node)
+    return declared

@@ -107,20 +107,20 @@ def gaps(text: str, requirements: Mapping[str, Collection[str]], outcomes: Mappi
         A sentence for each gap.
     """
     table = list(rows(text))
-    found = [
+    missing = [
         *_missing_requirements(table, requirements),
         *_unknown_ids(table, requirements),
         *_unchecked_tests(text, table),
     ]
     for row in table:
         if not row.shown_by:
-            found.append(f'line {row.line}: "{row.clause}" has neither a test nor a reason')
+            missing.append(f'line {row.line}: "{row.clause}" has neither a test nor a reason')
         for test in row.tests:
             if test not in outcomes:
-                found.append(f"line {row.line}: there is no test {test}")
+                missing.append(f"line {row.line}: there is no test {test}")
             elif outcomes[test] != {"passed"}:
-                found.append(f"line {row.line}: {test} did not pass")
-    return found
+                missing.append(f"line {row.line}: {test} did not pass")
+    return missing
 
 
 def judge(outcomes: Mapping[str, set[str]]) -> tuple[int, list[str]]:

@@ -14,6 +14,7 @@ import pytest
 from tests.conformance.assertions import ASSERTED, make_reverts_exact
 from tests.conformance.declarations import declarations
 from tests.conformance.page import judge
+from tests.nightly import QUICK
 
 
 def pytest_configure(config):
@@ -70,9 +71,11 @@ class _Judge:
 
     def _ran_whole(self, session):
         options = self.config.option
+        # `lf` is an option of pytest's cache, which may be off.
         is_selection = self.config.args_source is not pytest.Config.ArgsSource.TESTPATHS or any(
-            (options.keyword, options.markexpr, options.deselect, options.lf, options.collectonly)
+            (options.keyword, options.deselect, getattr(options, "lf", False), options.collectonly)
         )
+        is_selection |= options.markexpr not in {"", QUICK}
         return not is_selection and not session.shouldstop and not session.shouldfail
 
     def _report(self, session, subject, gaps):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.nightly import QUICK
+
 ROOT = Path(__file__).parents[2]
 
 CONFTEST = """
@@ -67,9 +69,11 @@ def run(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("processes", ["0", "2"])
-def test_run_of_the_whole_suite_is_judged_and_says_so(run, processes):
-    result = run("-n", processes)
+@pytest.mark.parametrize(
+    "options", [["-n", "0"], ["-n", "2"], ["-n", "0", "-m", QUICK], ["-n", "0", "-p", "no:cacheprovider"]], ids=" ".join
+)
+def test_run_of_the_whole_suite_is_judged_and_says_so(run, options):
+    result = run(*options)
     assert result.returncode == 0, result.stdout + result.stderr
     assert VERDICT.search(result.stdout)
 
@@ -83,8 +87,8 @@ def test_a_row_that_is_not_shown_fails_the_run(run):
     assert VERDICT.search(result.stdout)
 
 
-@pytest.mark.parametrize("selection", [["-k", "another"], ["tests/test_it.py"]])
+@pytest.mark.parametrize("selection", [["-k", "another"], ["-m", "nightly"], ["tests/test_it.py"]])
 def test_run_of_a_part_is_not_judged(run, selection):
     result = run("-n", "0", *selection, reasons=["no"])
-    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.returncode in {0, pytest.ExitCode.NO_TESTS_COLLECTED}, result.stdout + result.stderr
     assert "judged" not in result.stdout

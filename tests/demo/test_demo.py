@@ -161,6 +161,20 @@ def test_fresh_address_uses_a_credential(run):
     assert "CredentialOfAnother(holder=fresh address, caller=stranger)" in run.stdout
 
 
+def test_agent_on_two_chains_is_paid_on_solana_and_rated_here(run):
+    proven = "also here both_ways · verdict caution · reasons no_ratings, payment_not_offered, also_proven"
+    assert checks_of(run.stdout, "The client asks both chains before it pays") == proven
+    verified = "status 200 · paid 1000 · problems none · checks that passed 11"
+    assert checks_of(run.stdout, "It pays on Solana, and verifies") == verified
+    rated = "value 90 · names the payment True · signed by the payer True"
+    assert checks_of(run.stdout, "It rates the agent here. The payment on Solana is the proof") == rated
+
+
+def test_sold_agent_whose_former_owner_redirects_the_wallet_is_refused(run):
+    refused = "refused authority_mismatch · verdict decline · paid 0"
+    assert checks_of(run.stdout, "The forecaster sells the agent on Solana") == refused
+
+
 @pytest.mark.parametrize("number", INTERRUPTIONS, ids=lambda number: number.name)
 def test_interrupted_demo_stops_its_chain(number):
     demo = subprocess.Popen(  # noqa: S603

@@ -61,12 +61,12 @@ def descendants(pid):
         except OSError:
             continue
         parents.setdefault(int(fields[1]), []).append(int(path.parent.name))
-    found, left = set(), [pid]
+    processes, left = set(), [pid]
     while left:
         children = parents.get(left.pop(), [])
-        found.update(children)
+        processes.update(children)
         left += children
-    return found
+    return processes
 
 
 def is_running(pid):
@@ -78,10 +78,10 @@ def is_running(pid):
 
 def eventually(condition):
     until = time.monotonic() + PATIENCE
-    while not (found := condition()):
+    while not (outcome := condition()):
         assert time.monotonic() < until
         time.sleep(0.2)
-    return found
+    return outcome
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_the_economy_slows_down_after_its_first_minutes(monkeypatch, events, sec
 
 
 def test_the_page_of_the_living_demo_changes_and_an_interruption_ends_all_of_it(play):
-    url = next(found[0] for line in play.stdout if (found := re.search(r"http://\S+", line)))
+    url = next(match[0] for line in play.stdout if (match := re.search(r"http://\S+", line)))
 
     def read(path):
         """Return the content of a page; nothing while the service is too busy for it."""
@@ -124,7 +124,7 @@ def test_the_page_of_the_living_demo_changes_and_an_interruption_ends_all_of_it(
     first = eventually(latest)
     eventually(lambda: latest()[:1] not in ([], first[:1]))
     eventually(lambda: "Weather Oracle" in httpx.get(url, timeout=PATIENCE).text)  # files are fetched in their own time
-    paid = eventually(lambda: [it for it in latest() if it["tag"] == "x402-resource-delivered"])
+    paid = eventually(lambda: [entry for entry in latest() if entry["tag"] == "x402-resource-delivered"])
     path = f"/31337/ratings/{paid[0]['block']}-{paid[0]['log_index']}"
 
     def proven():

@@ -51,8 +51,8 @@ def test_registry_is_deployed_at_a_known_address_with_its_roles(deploy, network,
 
     text = (tmp_path / f"{BASE_SEPOLIA}.json").read_text()
     entry = json.loads(text)["contracts"]["BuyerReputationRegistry"]
-    given = {"given.tokens[]": tokens, "given.attestor": ATTESTOR, "given.anchorer": ANCHORER}
-    plan = {each.name: each.address for each in make_plan(load_parameters(PARAMETERS), given)}
+    parameters = {"given.tokens[]": tokens, "given.attestor": ATTESTOR, "given.anchorer": ANCHORER}
+    plan = {planned.name: planned.address for planned in make_plan(load_parameters(PARAMETERS), parameters)}
     assert entry["address"] == plan["BuyerReputationRegistry"]
     assert entry["constructorArguments"] == {
         "identityRegistry": plan["IdentityRegistry"],

@@ -46,7 +46,9 @@ def test_companion_and_registries_are_deployed_at_known_addresses_and_work(deplo
     text = (tmp_path / f"{BASE_SEPOLIA}.json").read_text()
     entries = json.loads(text)["contracts"]
     plan = make_plan(load_parameters(PARAMETERS), {"canonical.IdentityRegistry": CANONICAL})
-    assert {name: entry["address"] for name, entry in entries.items()} == {each.name: each.address for each in plan}
+    assert {name: entry["address"] for name, entry in entries.items()} == {
+        account.name: account.address for account in plan
+    }
     assert sorted(entries) == sorted(CONTRACTS)
     assert entries["CompanionDirectory"]["constructorArguments"] == {"identityRegistry": CANONICAL}
 

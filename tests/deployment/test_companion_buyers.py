@@ -36,9 +36,9 @@ def deploy(network, records, parameters, *options):
 def test_payment_to_an_agent_of_the_canonical_registry_counts(network, tmp_path):
     install_stand_in(network)
     token = install_token(network)
-    given = ("--given", f"tokens={token}", "--given", f"attestor={ATTESTOR}", "--given", f"anchorer={ANCHORER}")
+    options = ("--given", f"tokens={token}", "--given", f"attestor={ATTESTOR}", "--given", f"anchorer={ANCHORER}")
     deploy(network, tmp_path, "companion.yaml")
-    text = deploy(network, tmp_path, "companion-buyers.yaml", *given)
+    text = deploy(network, tmp_path, "companion-buyers.yaml", *options)
 
     deployment = Deployment.from_record(text)
     planned = {
@@ -48,7 +48,8 @@ def test_payment_to_an_agent_of_the_canonical_registry_counts(network, tmp_path)
         "given.anchorer": ANCHORER,
     }
     plan = {
-        each.name: each.address for each in make_plan(load_parameters(DEPLOYMENTS / "companion-buyers.yaml"), planned)
+        contract.name: contract.address
+        for contract in make_plan(load_parameters(DEPLOYMENTS / "companion-buyers.yaml"), planned)
     }
     assert (deployment.identity, deployment.directory, deployment.buyers) == (
         CANONICAL,

@@ -23,6 +23,7 @@ from bilateral.index.store.rows import rows_of
 from bilateral.index.tables import analysis, schema
 from bilateral.index.tables.batches import Batch, Block
 from bilateral.index.tables.payments import payment, payment_cursor
+from bilateral.solana.addresses import MAINNET, SATI
 
 KINDS = {
     IDENTITY: Registry.IDENTITY,
@@ -86,7 +87,7 @@ class Ledger:
     def pay(self, connection, payer, agent, owner, transaction, kinship=None):
         """Store a payment of 1.5 dollars to an agent that is its own wallet's owner."""
         values = (payer, owner, 1_500_000, 1_500_000, NOTHING, IDENTITY, agent, owner, kinship, 0)
-        columns = [it.name for it in payment.c]
+        columns = [column.name for column in payment.c]
         connection.execute(insert(payment), dict(zip(columns, (*self.place(TOKEN, transaction), *values), strict=True)))
 
     def learned(self, connection):
@@ -100,12 +101,12 @@ class Ledger:
         figures = dict.fromkeys(("agents", "opinions", "left_out", "accounts_without_funding", "trusted_accounts"), 2)
         run = {"block_number": 1, "block_hash": self.block.hash, "is_exact": True, "made_at": 1_750_000_020}
         connection.execute(insert(analysis.analysis), {**key, **run, **figures, "reviewed_cases": 0, "threshold": 0.9})
-        found = {"finding_id": "lockstep-1", "detector": "lockstep", "q_value": 0.001, "strength": 3.0}
-        connection.execute(insert(analysis.finding), {**key, **found, "statistic": sentence, "sentence": sentence})
+        finding = {"finding_id": "lockstep-1", "detector": "lockstep", "q_value": 0.001, "strength": 3.0}
+        connection.execute(insert(analysis.finding), {**key, **finding, "statistic": sentence, "sentence": sentence})
         named = [(actor, "actor") for actor in actors] + [(subject, "subject")]
         connection.execute(
             insert(analysis.finding_member),
-            [{**key, "finding_id": "lockstep-1", "part": part, "account": it} for it, part in named],
+            [{**key, "finding_id": "lockstep-1", "part": part, "account": value} for value, part in named],
         )
         connection.execute(
             insert(analysis.finding_row),
@@ -118,17 +119,17 @@ class Ledger:
         connection.execute(
             insert(analysis.suspicion),
             [
-                {**key, "account": it, "suspicion": 0.99, "cluster": 1, "is_flagged": True, "trust": None,
+                {**key, "account": actor, "suspicion": 0.99, "cluster": 1, "is_flagged": True, "trust": None,
                  "parts": "{}"}
-                for it in actors
+                for actor in actors
             ],
         )  # fmt: skip
 
 
 OWNER, WALLET, CLIENT, RIVAL, BUYER, COLLECTOR, VISITOR = (
-    account(it) for it in ("owner", "wallet", "client", "rival", "buyer", "collector", "visitor")
+    account(name) for name in ("owner", "wallet", "client", "rival", "buyer", "collector", "visitor")
 )
-PROVEN, OWN, FOREIGN = (sha256(it.encode()).digest() for it in ("proven", "own", "foreign"))
+PROVEN, OWN, FOREIGN = (sha256(name.encode()).digest() for name in ("proven", "own", "foreign"))
 CLAIMS = {
     CLIENT: f"0x{PROVEN.hex()}",
     WALLET: f"0x{OWN.hex()}",
@@ -139,6 +140,7 @@ CLAIMS = {
 client whose text is not a hash."""
 
 BASE, LOCAL = 8453, 31337
+MINT = "7v91N7iZ9mNicL8WfG6cgSCKyRXydQjLh6UYBWwm6y1Q"
 
 
 def evidence_index(database):
@@ -149,10 +151,13 @@ def evidence_index(database):
     """
     engine = open_database(database)
     base, local = Ledger(BASE), Ledger(LOCAL)
-    registries = {it: f"eip155:{it}:{IDENTITY}" for it in (BASE, LOCAL)}
+    registries = {entry: f"eip155:{entry}:{IDENTITY}" for entry in (BASE, LOCAL)}
     others = [
         {"agentId": 7, "agentRegistry": registries[LOCAL]},
         {"agentId": 8, "agentRegistry": registries[LOCAL]},
+        {"agentId": MINT, "agentRegistry": f"{MAINNET}:{SATI}"},
+        {"agentId": f"{MAINNET}:{MINT}", "agentRegistry": f"{MAINNET}:{SATI}"},
+        {"agentId": 8, "agentRegistry": f"{MAINNET}:{SATI}"},
     ]
     base.register(1, RIVAL, _file("Paypal Agent", others))
     base.log(Transfer, IDENTITY, RIVAL, OWNER, 1)

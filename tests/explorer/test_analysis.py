@@ -17,19 +17,19 @@ def rows(columns):
 
 def test_each_detector_says_what_the_documentation_says():
     documented = {(name, finds, evades) for name, finds, _, evades in rows(4)}
-    assert {(it.name, it.finds, it.evades) for it in DETECTORS} <= documented
+    assert {(detector.name, detector.finds, detector.evades) for detector in DETECTORS} <= documented
 
 
 def test_measured_figures_are_those_of_the_documentation():
     documented = {(name, measured) for name, _, measured, _ in rows(4)}
-    assert {(it.name, it.measured) for it in MEASURED} <= documented
+    assert {(item.name, item.measured) for item in MEASURED} <= documented
 
 
 def test_measured_figures_name_their_families_and_are_of_the_ranking_and_of_flags():
-    families = {it.name.partition(": ")[0] for it in MEASURED}
-    unseen = {f"unseen families of {it}" for it in ("a second author", "a third author", "our own")}
+    families = {item.name.partition(": ")[0] for item in MEASURED}
+    unseen = {f"unseen families of {name}" for name in ("a second author", "a third author", "our own")}
     unseen |= {"unseen families and look-alikes of a first author"}
     assert families == {*unseen, "families known while the engine was built"}
     for name in unseen:
-        told = {it.name.partition(": ")[2] for it in MEASURED if it.name.startswith(name)}
+        told = {item.name.partition(": ")[2] for item in MEASURED if item.name.startswith(name)}
         assert told == {"AUC", "recall at 1 %", "recall at the own threshold"}

@@ -21,12 +21,12 @@ def test_a_wheel_contains_every_file_that_pages_load(tmp_path):
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)  # noqa: S603  # our own program
     (wheel,) = tmp_path.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert {f"bilateral/explorer/static/vendor/{it}" for it in COPIED} <= names
-    assert {f"bilateral/explorer/static/{it}" for it in ("style.css", "app.js", "network.js")} <= names
+    assert {f"bilateral/explorer/static/vendor/{entry}" for entry in COPIED} <= names
+    assert {f"bilateral/explorer/static/{name}" for name in ("style.css", "app.js", "network.js")} <= names
     assert "bilateral/explorer/templates/base.html.j2" in names
 
 
 def test_own_javascript_is_small_and_a_first_view_is_light():
-    sizes = {it.name.split(".")[0]: len(it.body) for it in assets().values()}
+    sizes = {asset.name.split(".")[0]: len(asset.body) for asset in assets().values()}
     assert sizes["app"] < 2_000
-    assert sum(sizes[it] for it in ("app", "style", "sans", "serif", "mono")) < 150_000
+    assert sum(sizes[name] for name in ("app", "style", "sans", "serif", "mono")) < 150_000

@@ -6,8 +6,9 @@ import httpx
 import pytest
 
 from bilateral.explorer.networks import agent_path
+from bilateral.solana.addresses import MAINNET, SATI
 from tests.explorer.html import Page
-from tests.explorer.stored import BUYER, CLAIMS, CLIENT, COLLECTOR, OWNER, PROVEN, RIVAL, VISITOR, WALLET
+from tests.explorer.stored import BUYER, CLAIMS, CLIENT, COLLECTOR, MINT, OWNER, PROVEN, RIVAL, VISITOR, WALLET
 
 
 @pytest.fixture(scope="module")
@@ -25,23 +26,23 @@ def page(site, path):
 
 def proofs(content):
     """Return the state of the payment of each client's feedback."""
-    rows = {f"/base/ratings/{it['block']}-{it['log_index']}": it["client"] for it in content["feedback"]}
-    return [(rows[path], it["payment"]["state"]) for path, it in content["evidence"].items()]
+    rows = {f"/base/ratings/{entry['block']}-{entry['log_index']}": entry["client"] for entry in content["feedback"]}
+    return [(rows[path], value["payment"]["state"]) for path, value in content["evidence"].items()]
 
 
 def test_a_payment_is_proven_only_if_the_client_paid_this_agent(site):
     content = site.get("/base/1.json").json()
     states = ["proven", "to itself", "claimed", "claimed"]
     assert sorted(proofs(content)) == sorted([*zip(CLAIMS, states, strict=True), (BUYER, "none")])
-    shares = {it["name"]: it["server"] for it in content["shares"]}
+    shares = {share["name"]: share["server"] for share in content["shares"]}
     assert (shares["Payment proven"], shares["Payment claimed"]) == (0.2, 0.4)
 
 
 def test_pages_show_each_state_of_a_payment_in_its_own_words(site):
     shown = page(site, "/base/1").text
-    assert all(it in shown for it in ("✓ paid $1.50", "paid itself", "claimed", "none"))
+    assert all(name in shown for name in ("✓ paid $1.50", "paid itself", "claimed", "none"))
     content = site.get("/base/1.json").json()
-    path = next(path for path, it in content["evidence"].items() if it["payment"]["state"] == "proven")
+    path = next(path for path, value in content["evidence"].items() if value["payment"]["state"] == "proven")
     shown = page(site, path).text
     assert "Proven: the client paid this agent, as the chain shows" in shown
     assert f"0x{PROVEN.hex()}" in shown
@@ -59,9 +60,9 @@ def test_an_authorised_feedback_shows_its_payment_too(site):
 
 def test_a_feedback_shows_the_answer_of_the_agent_before_many_of_others(site):
     content = site.get("/base/1.json").json()
-    clients = {f"/base/ratings/{it['block']}-{it['log_index']}": it["client"] for it in content["feedback"]}
-    answers = {(clients[path], it["answer"]["responder"], it["answer"]["is_by_agent"])
-               for path, it in content["evidence"].items() if it["answer"]}  # fmt: skip
+    clients = {f"/base/ratings/{entry['block']}-{entry['log_index']}": entry["client"] for entry in content["feedback"]}
+    answers = {(clients[path], value["answer"]["responder"], value["answer"]["is_by_agent"])
+               for path, value in content["evidence"].items() if value["answer"]}  # fmt: skip
     assert answers == {(CLIENT, OWNER, True), (BUYER, BUYER, False)}
     assert "by the agent" in page(site, "/base/1").text
 
@@ -87,7 +88,10 @@ def test_an_agent_shows_its_file_with_uri_and_hash(site):
 
 def test_another_identity_is_proven_if_both_files_name_each_other(site):
     content = site.get("/base/1.json").json()
-    claims = [(it["chain_id"], it["agent_id"], it["names_back"], it["has_same_owner"]) for it in content["others"]]
+    claims = [
+        (other["chain_id"], other["agent_id"], other["names_back"], other["has_same_owner"])
+        for other in content["others"]
+    ]
     assert claims == [(31337, "7", True, True), (31337, "8", False, False)]
     shown = page(site, "/base/1")
     assert "31337 #7 both ways , same owner" in shown.text
@@ -95,9 +99,17 @@ def test_another_identity_is_proven_if_both_files_name_each_other(site):
     assert "/31337/7" in shown.attributes("href")
 
 
+def test_a_registration_on_solana_is_shown_as_a_claim(site):
+    """The index has it from the file alone, in either form of its id. A number is left out."""
+    agent = f"{MAINNET}:{SATI}#{MINT}"
+    content = site.get("/base/1.json").json()
+    assert content["on_solana"] == [{"agent": agent, "network": "solana:mainnet", "registry": "SATI"}]
+    assert f"{MINT}, SATI on solana:mainnet one way" in page(site, "/base/1").text
+
+
 def test_an_agent_shows_its_transfers_and_changes_of_its_wallet(site):
-    kinds = [(it["kind"], it["account"]) for it in site.get("/base/1.json").json()["changes"]]
-    assert [it for it in kinds if it[0] != "file"] == [
+    kinds = [(change["kind"], change["account"]) for change in site.get("/base/1.json").json()["changes"]]
+    assert [kind for kind in kinds if kind[0] != "file"] == [
         ("wallet", WALLET), ("transferred", OWNER), ("registered", RIVAL),
     ]  # fmt: skip
     shown = page(site, "/base/1").text
@@ -113,17 +125,17 @@ def test_names_that_look_alike_are_marked_in_lists(site):
 
 def test_an_account_shows_what_it_gave_and_received_in_every_role(site):
     gave = site.get(f"/accounts/{CLIENT}.json").json()
-    assert [it["score"] for it in gave["authorized"]] == [77]
-    assert [it["state"] for it in (it["payment"] for it in gave["evidence"].values())] == ["proven"]
-    assert [it["agent"] for it in gave["paid"]] == ["8453:1", "8453:1"]
-    assert [it["payments"] for it in gave["buyers"]] == [2]
-    assert [it["part"] for it in gave["findings"]] == ["actor"]
+    assert [entry["score"] for entry in gave["authorized"]] == [77]
+    assert [payment["state"] for payment in (entry["payment"] for entry in gave["evidence"].values())] == ["proven"]
+    assert [entry["agent"] for entry in gave["paid"]] == ["8453:1", "8453:1"]
+    assert [buyer["payments"] for buyer in gave["buyers"]] == [2]
+    assert [finding["part"] for finding in gave["findings"]] == ["actor"]
     wallet = site.get(f"/accounts/{WALLET}.json").json()
-    assert [it["rating"] for it in wallet["ratings_given"]] == [30]
-    assert [it["payer"] for it in wallet["was_paid"]] == [CLIENT, WALLET, CLIENT]
-    places = [(it["block"], it["log_index"]) for it in wallet["was_paid"]]
+    assert [entry["rating"] for entry in wallet["ratings_given"]] == [30]
+    assert [entry["payer"] for entry in wallet["was_paid"]] == [CLIENT, WALLET, CLIENT]
+    places = [(entry["block"], entry["log_index"]) for entry in wallet["was_paid"]]
     assert places == sorted(places, reverse=True)
-    assert [it["side"] for it in wallet["summaries"]["8453:1"]] == ["server"]
+    assert [entry["side"] for entry in wallet["summaries"]["8453:1"]] == ["server"]
     shown = page(site, f"/accounts/{WALLET}").text
     assert "Ratings that its agents gave" in shown
     assert "Payments that it received" in shown
@@ -131,13 +143,15 @@ def test_an_account_shows_what_it_gave_and_received_in_every_role(site):
 
 
 def test_the_table_of_a_network_says_groups_directions_flags_and_low_means(site):
-    found = page(site, "/base/network")
-    assert all(it in found.text for it in ("rates as a server", "rates as a client", "below 50", "group 1", "flagged"))
-    assert f"/base/1/ratings?client={CLIENT}" in found.attributes("href")
-    assert "/base/2/ratings?side=client&reviewer=8453%3A1" in found.attributes("href")
+    html = page(site, "/base/network")
+    assert all(
+        name in html.text for name in ("rates as a server", "rates as a client", "below 50", "group 1", "flagged")
+    )
+    assert f"/base/1/ratings?client={CLIENT}" in html.attributes("href")
+    assert "/base/2/ratings?side=client&reviewer=8453%3A1" in html.attributes("href")
     nodes = site.get("/base/network.json").json()["nodes"]
-    assert min(it["group"] for it in nodes) == 1
-    assert "/base/analysis" in found.attributes("href")
+    assert min(node["group"] for node in nodes) == 1
+    assert "/base/analysis" in html.attributes("href")
 
 
 @pytest.mark.parametrize(
@@ -153,7 +167,7 @@ def test_the_table_of_a_network_says_groups_directions_flags_and_low_means(site)
 )
 def test_the_search_box_finds_ids_addresses_and_tags(site, words, path):
     answer = site.get("/search.json", params={"q": words}).json()
-    assert path in [it["path"] for it in answer["direct"]]
+    assert path in [entry["path"] for entry in answer["direct"]]
     html = site.get("/search", params={"q": words}, headers={"Accept": "text/html"}).text
     assert path in Page(html).attributes("href")
 
@@ -166,19 +180,19 @@ def test_words_that_name_no_page_lead_nowhere(site, words):
 def test_each_figure_leads_to_the_ratings_that_it_is_made_of(site):
     assert "/base/1/ratings?tag=starred" in page(site, "/base/1").attributes("href")
     content = site.get("/base/1/ratings.json?tag=starred").json()
-    counted = [it for it in content["feedback"] if not it["is_revoked"]]
+    counted = [entry for entry in content["feedback"] if not entry["is_revoked"]]
     (summary,) = content["summaries"]
     assert (summary["count"], summary["mean"]) == (
         len(counted),
-        sum(float(it["value"]) for it in counted) / len(counted),
+        sum(float(entry["value"]) for entry in counted) / len(counted),
     )
-    assert [float(it["value"]) for it in site.get(f"/base/1/ratings.json?client={BUYER}").json()["feedback"]] == [
+    assert [float(entry["value"]) for entry in site.get(f"/base/1/ratings.json?client={BUYER}").json()["feedback"]] == [
         40,
         90,
     ]
-    assert [it["rating"] for it in site.get("/base/2/ratings.json?side=client").json()["ratings"]] == [30]
-    assert [it["rating"] for it in site.get("/base/1/ratings.json?side=given").json()["ratings"]] == [30]
-    assert [it["score"] for it in site.get("/base/1/ratings.json?side=authorized").json()["authorized"]] == [77]
+    assert [rating["rating"] for rating in site.get("/base/2/ratings.json?side=client").json()["ratings"]] == [30]
+    assert [rating["rating"] for rating in site.get("/base/1/ratings.json?side=given").json()["ratings"]] == [30]
+    assert [entry["score"] for entry in site.get("/base/1/ratings.json?side=authorized").json()["authorized"]] == [77]
     for side in ("server", "authorized", "client", "validator", "given"):
         assert "Ratings" in page(site, f"/base/1/ratings?side={side}").text
 
@@ -213,9 +227,13 @@ def test_the_foot_of_every_page_says_block_lag_and_version(site):
 
 
 def test_the_method_explains_every_figure_and_lists_the_api(site):
-    found = page(site, "/method")
-    anchors = {it["id"] for it in found.of("h3")}
-    asked = {it.partition("#")[2] for it in page(site, "/base/1").attributes("href") if it.startswith("/method#")}
+    html = page(site, "/method")
+    anchors = {entry["id"] for entry in html.of("h3")}
+    asked = {
+        attribute.partition("#")[2]
+        for attribute in page(site, "/base/1").attributes("href")
+        if attribute.startswith("/method#")
+    }
     assert asked
     assert asked <= anchors
     for entrance in site.get("/method.json").json()["api"]:
@@ -224,8 +242,8 @@ def test_the_method_explains_every_figure_and_lists_the_api(site):
 
 def test_every_state_of_the_gate_has_a_path_that_fills_the_form(site):
     query = "side=client&minimum=20&maximum=40&maximum_count=9&side_2=server&tag_2=starred&count_2=2&rated=yes"
-    found = page(site, f"/search?{query}&registered_from=2020-01-01&updated_to=2030-01-01&chain=base")
-    filled = {it["name"]: it.get("value") for it in found.of("input") if it.get("value")}
+    html = page(site, f"/search?{query}&registered_from=2020-01-01&updated_to=2030-01-01&chain=base")
+    filled = {entry["name"]: entry.get("value") for entry in html.of("input") if entry.get("value")}
     assert filled == {
         "minimum": "20", "maximum": "40", "maximum_count": "9", "tag_2": "starred", "count_2": "2",
         "registered_from": "2020-01-01", "updated_to": "2030-01-01",
@@ -234,24 +252,26 @@ def test_every_state_of_the_gate_has_a_path_that_fills_the_form(site):
     assert content["problem"] is None
     assert content["found"] == []  # nobody rated agent 1 as a client, and nobody agent 2 as a server
     wallet = site.get(f"/search.json?wallet={WALLET}&metadata=category=shop").json()
-    assert (wallet["problem"], [it["id"] for it in wallet["found"]]) == (None, ["8453:1"])
-    found = site.get("/search.json?metadata=category=hex:73686f70").json()
-    assert [it["id"] for it in found["found"]] == ["8453:1"]
+    assert (wallet["problem"], [entry["id"] for entry in wallet["found"]]) == (None, ["8453:1"])
+    html = site.get("/search.json?metadata=category=hex:73686f70").json()
+    assert [entry["id"] for entry in html["found"]] == ["8453:1"]
 
 
 def entries(site, path):
     """Return the values of a list of ratings, without those that were revoked."""
     before, _, query = path.partition("?")
     content = site.get(f"{before}.json?{query}").json()
-    found = [it["value"] for it in content["feedback"] if not it["is_revoked"]]
-    return [float(it) for it in found + [it["score"] for it in content["authorized"]]] + [
-        it["rating"] for it in content["ratings"]
+    values = [entry["value"] for entry in content["feedback"] if not entry["is_revoked"]]
+    return [float(value) for value in values + [entry["score"] for entry in content["authorized"]]] + [
+        rating["rating"] for rating in content["ratings"]
     ]
 
 
-def list_of(found, agent):
+def list_of(results, agent):
     """Return the path of the list of ratings of an agent to which a page leads."""
-    (path,) = {it for it in found.attributes("href") if it.startswith(f"{agent_path(agent)}/ratings?")}
+    (path,) = {
+        attribute for attribute in results.attributes("href") if attribute.startswith(f"{agent_path(agent)}/ratings?")
+    }
     return path
 
 
@@ -275,11 +295,11 @@ def list_of(found, agent):
     ],
 )
 def test_a_found_agent_leads_to_exactly_the_ratings_that_passed_its_gate(site, gate, agents):
-    found = site.get(f"/search.json?{gate}").json()["found"]
-    assert len(found) == agents
-    for it in found:
-        values = entries(site, list_of(page(site, f"/search?{gate}"), it["id"]))
-        assert (it["rating"]["count"], it["rating"]["mean"]) == (len(values), sum(values) / len(values))
+    listed = site.get(f"/search.json?{gate}").json()["found"]
+    assert len(listed) == agents
+    for entry in listed:
+        values = entries(site, list_of(page(site, f"/search?{gate}"), entry["id"]))
+        assert (entry["rating"]["count"], entry["rating"]["mean"]) == (len(values), sum(values) / len(values))
 
 
 def test_a_list_of_raters_without_accounts_has_no_ratings(site):
@@ -291,22 +311,28 @@ def test_a_list_of_raters_without_accounts_has_no_ratings(site):
 
 
 def test_two_registries_with_one_tag_have_two_figures_with_two_lists(site):
-    found = page(site, "/31337/8")
-    paths = sorted({it for it in found.attributes("href") if it.startswith("/31337/8/ratings?tag=speed&registry=")})
-    assert sorted(entries(site, it) for it in paths) == [[20], [55]]
-    assert "authorised" in found.text
+    html = page(site, "/31337/8")
+    paths = sorted(
+        {
+            attribute
+            for attribute in html.attributes("href")
+            if attribute.startswith("/31337/8/ratings?tag=speed&registry=")
+        }
+    )
+    assert sorted(entries(site, path) for path in paths) == [[20], [55]]
+    assert "authorised" in html.text
     assert entries(site, "/31337/8/ratings?tag=speed") == [20]
     assert entries(site, "/31337/8/ratings?side=authorized&tag=speed") == [55]
     assert entries(site, "/31337/8/ratings?side=authorized&tag=other") == []
     assert entries(site, "/base/1/ratings?tag=quality") == [77]  # only authorised feedback has this tag
-    ticks = {it["summary"]["registry"]: it["places"] for it in site.get("/31337/8.json").json()["tags"]}
+    ticks = {tag["summary"]["registry"]: tag["places"] for tag in site.get("/31337/8.json").json()["tags"]}
     assert sorted(ticks.values()) == [[], [0.2]]
     content = site.get("/compare.json?first=31337/8&second=base/1").json()
-    assert {len(it["registries"]) for it in content["tags"]} == {2}
+    assert {len(tag["registries"]) for tag in content["tags"]} == {2}
 
 
 def test_leaders_lead_to_the_ratings_of_their_registry(site):
-    (board,) = [it for it in site.get("/index.json").json()["leaders"] if it["tag"] == "starred"]
+    (board,) = [leader for leader in site.get("/index.json").json()["leaders"] if leader["tag"] == "starred"]
     (leader,) = board["leaders"]
     values = entries(site, list_of(page(site, "/"), leader["id"]))
     assert (leader["count"], leader["mean"]) == (len(values), sum(values) / len(values))
@@ -315,38 +341,40 @@ def test_leaders_lead_to_the_ratings_of_their_registry(site):
 def test_a_figure_of_an_account_leads_to_the_ratings_under_its_tag(site):
     content = site.get(f"/accounts/{OWNER}.json").json()
     (summary,) = content["summaries"]["8453:1"]
-    found = page(site, f"/accounts/{OWNER}")
-    assert len(entries(site, list_of(found, "8453:1"))) == summary["count"]
-    assert f"under {summary['tag']}" in found.text
+    html = page(site, f"/accounts/{OWNER}")
+    assert len(entries(site, list_of(html, "8453:1"))) == summary["count"]
+    assert f"under {summary['tag']}" in html.text
 
 
 def test_a_cluster_is_a_page_with_its_accounts_and_their_findings(site):
     assert "/base/clusters/1" in page(site, "/base/analysis").attributes("href")
     content = site.get("/base/clusters/1.json").json()
-    assert {it["account"] for it in content["accounts"]} == {CLIENT, RIVAL}
-    assert [it["id"] for it, _ in content["findings"]] == ["lockstep-1"]
-    found = page(site, "/base/clusters/1")
-    assert "flagged" in found.text
-    assert {f"/accounts/{CLIENT}", "/base/findings/lockstep-1", "/base/clusters/1.json"} <= set(
-        found.attributes("href")
-    )
+    assert {account["account"] for account in content["accounts"]} == {CLIENT, RIVAL}
+    assert [value["id"] for value, _ in content["findings"]] == ["lockstep-1"]
+    html = page(site, "/base/clusters/1")
+    assert "flagged" in html.text
+    assert {f"/accounts/{CLIENT}", "/base/findings/lockstep-1", "/base/clusters/1.json"} <= set(html.attributes("href"))
     assert site.get("/base/clusters/2.json").status_code == 404
 
 
 def test_names_that_look_alike_are_found_in_the_whole_index(site):
     fake = "P\u0430ypa\u0406 Agent"
-    found = site.get("/search.json", params={"q": fake}).json()["direct"]
-    assert sorted(it["name"] for it in found) == ["31337:7", "8453:1"]
-    (link,) = [it for it in page(site, "/base/2").attributes("href") if it.startswith("/search?q=P")]
+    direct = site.get("/search.json", params={"q": fake}).json()["direct"]
+    assert sorted(entry["name"] for entry in direct) == ["31337:7", "8453:1"]
+    (link,) = [
+        attribute for attribute in page(site, "/base/2").attributes("href") if attribute.startswith("/search?q=P")
+    ]
     shown = page(site, link).text
     assert "Is it one of these?" in shown
     assert shown.count("looks like another name here") >= 2
-    assert not [it for it in page(site, "/base/1").attributes("href") if it.startswith("/search?q=")]
+    assert not [
+        attribute for attribute in page(site, "/base/1").attributes("href") if attribute.startswith("/search?q=")
+    ]
 
 
 def test_a_preview_of_a_search_leads_to_the_same_search(site):
-    metas = {it.get("property"): it["content"] for it in page(site, "/search?q=agent&tag=starred").of("meta")
-             if "content" in it}  # fmt: skip
+    metas = {entry.get("property"): entry["content"] for entry in page(site, "/search?q=agent&tag=starred").of("meta")
+             if "content" in entry}  # fmt: skip
     assert metas["og:url"].endswith("/search?q=agent&tag=starred")
 
 

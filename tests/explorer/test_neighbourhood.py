@@ -26,7 +26,7 @@ def connection(tmp_path_factory):
     engine = open_database(f"sqlite:///{tmp_path_factory.mktemp('revoked') / 'index.sqlite'}")
     ledger = Ledger(BASE)
     ledger.register(1, OWNER, {"name": "One"})
-    for agent, number in [*((it, 2) for it in REVOKED), *((it, 1) for it in LIVE)]:
+    for agent, number in [*((entry, 2) for entry in REVOKED), *((entry, 1) for entry in LIVE)]:
         for index in range(1, number + 1):
             values = (agent, OWNER, index, 90, 0, NOTHING, "starred", "", "", "", NOTHING, None)
             ledger.log(NewFeedback, REPUTATION, *values)
@@ -39,22 +39,24 @@ def connection(tmp_path_factory):
 
 
 def _stored(connection):
-    it = schema.counterpart.c
-    rows = connection.execute(select(it.agent_id, it.count).where(it.account == OWNER, it.side == "server"))
+    columns = schema.counterpart.c
+    rows = connection.execute(
+        select(columns.agent_id, columns.count).where(columns.account == OWNER, columns.side == "server")
+    )
     return sorted((f"{BASE}:{agent}", count) for agent, count in rows)
 
 
 def test_revoked_entries_do_not_hide_those_that_count(connection):
-    found = neighbourhood(connection, KEY)
-    assert sorted((it.agent, it.count) for it in found.edges) == _stored(connection)
-    assert len(found.edges) == len(LIVE)
-    assert found.is_whole
+    edges = neighbourhood(connection, KEY)
+    assert sorted((edge.agent, edge.count) for edge in edges.edges) == _stored(connection)
+    assert len(edges.edges) == len(LIVE)
+    assert edges.is_whole
 
 
 def test_a_short_answer_has_the_first_of_those_that_count(connection):
-    found = neighbourhood(connection, KEY, limit=5)
-    assert [it.agent for it in found.edges] == [f"{BASE}:{agent}" for agent in LIVE[:5]]
-    assert not found.is_whole
+    edges = neighbourhood(connection, KEY, limit=5)
+    assert [edge.agent for edge in edges.edges] == [f"{BASE}:{agent}" for agent in LIVE[:5]]
+    assert not edges.is_whole
 
 
 @pytest.mark.parametrize(("most", "is_whole"), [(480, False), (481, True)], ids=["reached", "not reached"])

@@ -11,6 +11,8 @@ from bilateral.explorer import rendering
 from tests.api.world import ALICE, DAVE, ERIN, FRANK
 from tests.explorer.html import Page
 
+pytestmark = pytest.mark.one_engine
+
 PATHS = (
     "/",
     "/method",
@@ -48,21 +50,21 @@ def page(api, path):
 @pytest.mark.parametrize("path", PATHS)
 def test_a_page_loads_own_files_alone_and_has_nothing_inline(api, path):
     answer = api.get(path_of(path, api), headers={"Accept": "text/html"})
-    found = Page(answer.text)
+    html = Page(answer.text)
     assert answer.status_code == 200
     policy = answer.headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; style-src 'self'; script-src 'self'; font-src 'self';")
     assert "unsafe" not in policy
-    assert all(it["src"].startswith("/assets/") for it in found.of("script"))
-    assert not found.attributes("style")
-    assert not [name for _, values in found.elements for name in values if name.startswith("on")]
-    assert all(it.startswith("/") for it in found.attributes("src"))
-    assert all(it["href"].startswith("/assets/") for it in found.of("link") if it["rel"] != "canonical")
+    assert all(entry["src"].startswith("/assets/") for entry in html.of("script"))
+    assert not html.attributes("style")
+    assert not [name for _, values in html.elements for name in values if name.startswith("on")]
+    assert all(attribute.startswith("/") for attribute in html.attributes("src"))
+    assert all(entry["href"].startswith("/assets/") for entry in html.of("link") if entry["rel"] != "canonical")
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_every_own_link_of_a_page_leads_to_a_page(api, path):
-    own = {it for it in page(api, path).attributes("href") if it.startswith("/")}
+    own = {attribute for attribute in page(api, path).attributes("href") if attribute.startswith("/")}
     assert own
     for link in own:
         assert api.get(link, follow_redirects=True).status_code == 200, link
@@ -70,26 +72,30 @@ def test_every_own_link_of_a_page_leads_to_a_page(api, path):
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_page_has_a_title_one_heading_a_language_and_names_for_its_tables(api, path):
-    found = page(api, path)
-    assert found.of("html")[0]["lang"] == "en"
-    assert len(found.of("title")) == len(found.of("h1")) == len(found.of("main")) == 1
-    assert len(found.of("table")) == len(found.of("caption"))
-    assert all("aria-label" in it or it.get("aria-hidden") == "true" or "x" in it for it in found.of("svg"))
+    html = page(api, path)
+    assert html.of("html")[0]["lang"] == "en"
+    assert len(html.of("title")) == len(html.of("h1")) == len(html.of("main")) == 1
+    assert len(html.of("table")) == len(html.of("caption"))
+    assert all("aria-label" in entry or entry.get("aria-hidden") == "true" or "x" in entry for entry in html.of("svg"))
 
 
 def test_an_agent_is_shown_from_both_sides(api):
-    found = page(api, "/31337/1")
-    assert "Weather Oracle" in found.text
-    assert "As a server" in found.text
-    assert "As a client" in found.text
-    assert re.search(r"14 ratings by 3 clients under starred", found.text)
-    assert re.search(r"At least \d", found.text)
-    assert f"/accounts/{ALICE.address}" in found.attributes("href")
+    html = page(api, "/31337/1")
+    assert "Weather Oracle" in html.text
+    assert "As a server" in html.text
+    assert "As a client" in html.text
+    assert re.search(r"14 ratings by 3 clients under starred", html.text)
+    assert re.search(r"At least \d", html.text)
+    assert f"/accounts/{ALICE.address}" in html.attributes("href")
 
 
 def test_the_figures_of_a_page_are_those_of_the_api(api):
     content = api.get("/31337/1.json").json()
-    (summary,) = [it for it in api.get("/v1/agents/31337:1").json()["ratings"] if it == content["as_server"]["summary"]]
+    (summary,) = [
+        rating
+        for rating in api.get("/v1/agents/31337:1").json()["ratings"]
+        if rating == content["as_server"]["summary"]
+    ]
     assert sum(content["as_server"]["distribution"]) == summary["counterparts"]
     assert content["agent"] == {**api.get("/v1/agents/31337:1").json(), "newest": []}
 
@@ -123,15 +129,15 @@ def test_the_gate_on_an_agent_is_shown_as_commands_that_work(api):
 
 def test_the_words_of_a_hostile_agent_are_shown_and_do_nothing(api):
     answer = api.get("/31337/6", headers={"Accept": "text/html"})
-    found = Page(answer.text)
-    assert "<script>alert(1)</script>" in found.text
-    assert "U+202E" in found.text
+    html = Page(answer.text)
+    assert "<script>alert(1)</script>" in html.text
+    assert "U+202E" in html.text
     assert "\u202e" not in answer.text
-    assert all(it["src"].startswith("/assets/") for it in found.of("script"))
+    assert all(entry["src"].startswith("/assets/") for entry in html.of("script"))
 
 
 def test_links_of_strangers_are_marked_and_lead_to_the_web_only(api):
-    links = [it for it in page(api, "/31337/1").of("a") if not it["href"].startswith(("/", "#"))]
+    links = [entry for entry in page(api, "/31337/1").of("a") if not entry["href"].startswith(("/", "#"))]
     assert links
     for link in links:
         assert urlsplit(link["href"]).scheme in ("http", "https")
@@ -140,9 +146,9 @@ def test_links_of_strangers_are_marked_and_lead_to_the_web_only(api):
 
 def test_the_count_of_each_link_of_a_network_leads_to_as_many_ratings(api):
     links = api.get("/31337/network.json").json()["links"]
-    paths = [it for it in page(api, "/31337/network").attributes("href") if "/ratings?" in it]
+    paths = [attribute for attribute in page(api, "/31337/network").attributes("href") if "/ratings?" in attribute]
     assert len(links) == len(paths)
-    assert any(":" in it["source"] and it["side"] == "server" for it in links)
+    assert any(":" in link["source"] and link["side"] == "server" for link in links)
     for link, path in zip(links, paths, strict=True):
         before, _, query = path.partition("?")
         content = api.get(f"{before}.json?{query}").json()
@@ -150,24 +156,24 @@ def test_the_count_of_each_link_of_a_network_leads_to_as_many_ratings(api):
 
 
 def test_an_agent_without_a_file_and_without_ratings_says_so(api):
-    found = page(api, "/31337/4")
-    assert "Agent 4" in found.text
-    assert "Registration file none" in found.text
-    assert "Nobody rated it as a server yet" in found.text
+    html = page(api, "/31337/4")
+    assert "Agent 4" in html.text
+    assert "Registration file none" in html.text
+    assert "Nobody rated it as a server yet" in html.text
 
 
 def test_an_account_shows_its_agents_and_what_it_gave(api):
-    found = page(api, "/accounts/erin")
-    assert ERIN.address in found.text
-    assert "/31337/5" in found.attributes("href")
-    assert "/31337/1" in found.attributes("href")
-    assert "revoked" in found.text
+    html = page(api, "/accounts/erin")
+    assert ERIN.address in html.text
+    assert "/31337/5" in html.attributes("href")
+    assert "/31337/1" in html.attributes("href")
+    assert "revoked" in html.text
 
 
 def test_the_first_page_shows_both_directions(api):
     content = api.get("/", headers={"Accept": "application/json"}).json()
-    assert {it["side"] for it in content["latest"]} == {"server", "client"}
-    blocks = [it["block"] for it in content["latest"]]
+    assert {entry["side"] for entry in content["latest"]} == {"server", "client"}
+    blocks = [entry["block"] for entry in content["latest"]]
     assert blocks == sorted(blocks, reverse=True)
     assert "31337: block" in page(api, "/").text
 
@@ -240,8 +246,8 @@ def test_a_chain_that_is_not_indexed_is_said(api, path, named):
 
 
 def test_files_of_pages_are_kept_for_ever_by_their_hash(api):
-    found = page(api, "/")
-    paths = [it["href"] for it in found.of("link") if it["href"].startswith("/")] + found.attributes("src")
+    html = page(api, "/")
+    paths = [entry["href"] for entry in html.of("link") if entry["href"].startswith("/")] + html.attributes("src")
     kinds = {path.rpartition(".")[2]: api.get(path).headers["Content-Type"] for path in paths}
     assert kinds == {
         "css": "text/css; charset=utf-8",
@@ -254,24 +260,24 @@ def test_files_of_pages_are_kept_for_ever_by_their_hash(api):
 
 
 def test_fonts_of_the_style_sheet_are_own_files(api):
-    (path,) = [it["href"] for it in page(api, "/").of("link") if it.get("rel") == "stylesheet"]
+    (path,) = [entry["href"] for entry in page(api, "/").of("link") if entry.get("rel") == "stylesheet"]
     fonts = re.findall(r"url\(([^)]*)\)", api.get(path).text)
     assert len(fonts) == 3
-    assert all(api.get(it).status_code == 200 for it in fonts)
+    assert all(api.get(font).status_code == 200 for font in fonts)
 
 
 def test_pages_have_addresses_titles_and_policies_of_their_own(api):
     titles = set()
     for path in ("/search", "/search?tag=starred", "/search?tag=starred&clients=2", "/search?service=MCP", "/docs"):
         answer = api.get(path, headers={"Accept": "text/html"})
-        found = Page(answer.text)
+        html = Page(answer.text)
         titles.add(re.search("<title>(.*?)</title>", answer.text)[1])
-        (canonical,) = [it["href"] for it in found.of("link") if it.get("rel") == "canonical"]
+        (canonical,) = [entry["href"] for entry in html.of("link") if entry.get("rel") == "canonical"]
         assert canonical == str(api.base_url).rstrip("/") + path
         assert '<meta property="og:type" content="website">' in answer.text
         assert answer.headers["Cross-Origin-Opener-Policy"] == "same-origin"
         assert "camera=()" in answer.headers["Permissions-Policy"]
-        (icon,) = [it["href"] for it in found.of("link") if it.get("rel") == "icon"]
+        (icon,) = [entry["href"] for entry in html.of("link") if entry.get("rel") == "icon"]
         assert api.get(icon).headers["Content-Type"] == "image/svg+xml"
     assert len(titles) == 5
 

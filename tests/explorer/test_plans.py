@@ -33,12 +33,12 @@ def test_sqlite_looks_counterparts_up_by_their_whole_key(tmp_path):
     engine = open_database(f"sqlite:///{tmp_path / 'index.sqlite'}")
     keys = [(8453, f"0x{number:040x}", number, "starred", f"0x{number:040x}") for number in range(100)]
     statements = []
-    event.listen(engine, "before_cursor_execute", lambda *given: statements.append(given[2:4]))
+    event.listen(engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2:4]))
     with engine.connect() as connection:
         connection.execute(neighbourhood._of_keys(keys, 8453))  # the statement is the thing under test
         statement, values = statements[-1]
         plan = [step for *_, step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)]
     engine.dispose()
-    (step,) = [it for it in plan if " counterpart " in f"{it} "]
+    (step,) = [entry for entry in plan if " counterpart " in f"{entry} "]
     key = ("chain_id", "registry", "agent_id", "side", "tag", "account")
     assert step == f"SEARCH counterpart USING PRIMARY KEY ({' AND '.join(f'{name}=?' for name in key)})"

@@ -22,12 +22,12 @@ UNSEEN = ("\0", "\x1b", "\u200b", "\u202e", "\u2066", "\ufeff", "\u2028", "\ue00
 
 @given(st.text(max_size=50))
 def test_any_text_becomes_text_and_marks_only(text):
-    found = Page(f"<p>{visible(text)}</p>")
-    assert {name for name, _ in found.elements} <= {"p", "mark", "wbr"}
-    assert not any(it in visible(text) for it in UNSEEN)
+    reading = Page(f"<p>{visible(text)}</p>")
+    assert {name for name, _ in reading.elements} <= {"p", "mark", "wbr"}
+    assert not any(entry in visible(text) for entry in UNSEEN)
 
 
-@pytest.mark.parametrize("character", UNSEEN, ids=lambda it: f"U+{ord(it):04X}")
+@pytest.mark.parametrize("character", UNSEEN, ids=lambda value: f"U+{ord(value):04X}")
 def test_a_character_that_nobody_sees_is_drawn_as_a_mark(character):
     assert visible(f"a{character}b") == (
         f'a<mark class="code" title="invisible character">U+{ord(character):04X}</mark><wbr>b'
@@ -68,7 +68,7 @@ def test_chains_have_names_or_numbers():
 
 
 def test_figures_have_one_digit_behind_the_point_at_most():
-    shown = [figure(it) for it in (None, 90, 90.0, Decimal("89.96"), 1234567.25)]
+    shown = [figure(decimal) for decimal in (None, 90, 90.0, Decimal("89.96"), 1234567.25)]
     assert shown == ["\N{EN DASH}", "90", "90", "90", "1,234,567.2"]
 
 
@@ -84,8 +84,8 @@ def test_an_address_is_shortened_and_other_text_is_not():
 
 def test_a_picture_depends_on_its_id_alone_and_is_mirrored():
     assert identicon("8453:1") == identicon("8453:1") != identicon("8453:2")
-    columns = [float(it["x"]) for it in Page(identicon("8453:1", 60)).of("rect")[1:]]
-    assert sorted(columns) == sorted(50 - it for it in columns)
+    columns = [float(entry["x"]) for entry in Page(identicon("8453:1", 60)).of("rect")[1:]]
+    assert sorted(columns) == sorted(50 - column for column in columns)
 
 
 @pytest.mark.parametrize(("share", "width"), [(-1, 3), (0, 3), (0.5, 60), (1, 120), (9, 120)])
@@ -94,19 +94,19 @@ def test_a_bar_is_filled_by_its_share_within_its_ends(share, width):
 
 
 def test_a_histogram_shows_every_count_and_has_a_text_for_readers():
-    found = Page(butterfly(range(10), [0] * 10))
-    assert [it for it in found.text.split() if "\N{EN DASH}" not in it] == [
+    reading = Page(butterfly(range(10), [0] * 10))
+    assert [part for part in reading.text.split() if "\N{EN DASH}" not in part] == [
         text for count in range(9, -1, -1) for text in (str(count), "0")
     ]
-    assert "45 of the agent as a server" in found.of("svg")[0]["aria-label"]
+    assert "45 of the agent as a server" in reading.of("svg")[0]["aria-label"]
 
 
 def test_a_fan_escapes_names_and_marks_low_means():
     people = [Neighbour('"><script>', "/31337/1", 3, 20.0), Neighbour("b", "/31337/2", 1, None)]
-    found = Page(neighbourhood("31337:9", people, []))
-    assert not found.of("script")
-    assert "bad" in found.of("circle")[0]["class"]
-    assert found.attributes("href") == ["/31337/1", "/31337/2"]
+    reading = Page(neighbourhood("31337:9", people, []))
+    assert not reading.of("script")
+    assert "bad" in reading.of("circle")[0]["class"]
+    assert reading.attributes("href") == ["/31337/1", "/31337/2"]
 
 
 def test_a_counterpart_with_several_tags_is_one_neighbour():
@@ -118,8 +118,11 @@ def test_a_counterpart_with_several_tags_is_one_neighbour():
         Edge("given", "server", "1:3", None, "starred", 9, 0.5),
         Edge("received", "client", "1:4", None, "", 1, 0.5),
     ]
-    found = neighbours(edges, "server", 8, {"1:2": "Painter"})
-    assert [(it.name, it.count, it.mean) for it in found] == [("0x1111…1111", 9, 75.0), ("Painter", 1, 50.0)]
+    reading = neighbours(edges, "server", 8, {"1:2": "Painter"})
+    assert [(neighbour.name, neighbour.count, neighbour.mean) for neighbour in reading] == [
+        ("0x1111…1111", 9, 75.0),
+        ("Painter", 1, 50.0),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +145,7 @@ def test_names_that_a_person_would_mix_up_have_one_shape(name, other):
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "reading"),
     [
         ("P\u0430ypal", ("paypal",)),
         ("PaypaI", ("paypal",)),
@@ -162,13 +165,13 @@ def test_names_that_a_person_would_mix_up_have_one_shape(name, other):
         *("Cyrillic and a sign", "none"),
     ],
 )
-def test_a_name_with_other_letters_has_the_reading_that_a_person_takes_it_for(name, found):
-    assert readings(name) == found
+def test_a_name_with_other_letters_has_the_reading_that_a_person_takes_it_for(name, reading):
+    assert readings(name) == reading
 
 
 def test_different_names_have_different_shapes():
     names = ("Weather Oracle", "Weather Oracles", "Painter", "Route Planner", "漢字", "漢", "")
-    assert len({shape(it) for it in names}) == len(names)
+    assert len({shape(name) for name in names}) == len(names)
 
 
 @given(st.text(max_size=50))
@@ -177,7 +180,7 @@ def test_any_text_has_a_shape_that_is_its_own_shape(text):
 
 
 def test_small_amounts_show_as_many_digits_as_they_need():
-    assert [dollars(Decimal(it)) for it in ("0", "0.001000", "0.000001", "0.010000", "1234.500000")] == [
+    assert [dollars(Decimal(name)) for name in ("0", "0.001000", "0.000001", "0.010000", "1234.500000")] == [
         "0.00",
         "0.001",
         "0.000001",

@@ -124,15 +124,15 @@ class Machine(RuleBasedStateMachine):
 
     def call(self, caller, function, *arguments, as_modelled=None):
         """Call the registry and the model. Both return the same values or revert with the same data."""
-        (given,) = self.registry.ask([(function, *arguments)], caller)
+        (actual,) = self.registry.ask([(function, *arguments)], caller)
         try:
             returned = FUNCTIONS[function](self.model, caller, *(as_modelled or arguments))
         except Refused as refused:
             self.tally[function, "refused"] += 1
-            assert given == ("error", refused.data), refused
+            assert actual == ("error", refused.data), refused
             return
         self.tally[function, "accepted"] += 1
-        assert given == ("result", b"" if returned is None else answer("uint256", int(returned)))
+        assert actual == ("result", b"" if returned is None else answer("uint256", int(returned)))
         self.registry.send(caller, function, *arguments)
 
     # The calls
@@ -269,9 +269,9 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def registry_answers_like_the_model(self):
         expected = self.model.answers(self.everybody, DOMAINS, KEYS)
-        for (question, answered), given in zip(expected.items(), self.registry.ask(expected), strict=True):
+        for (question, answered), actual in zip(expected.items(), self.registry.ask(expected), strict=True):
             refused = isinstance(answered, Refused)
-            assert given == (("error", answered.data) if refused else ("result", answered)), question
+            assert actual == (("error", answered.data) if refused else ("result", answered)), question
 
     @invariant()
     def whoever_speaks_as_an_agent_is_its_owner_or_wallet(self):

@@ -47,10 +47,15 @@ ROWS_AT_ONCE = 3
 SPAWN = multiprocessing.get_context("spawn")
 
 MISDEEDS = {
-    "loses a registry's logs": lambda _, result: [it for it in result if it["address"] != result[-1]["address"]],
+    "loses a registry's logs": lambda _, result: [
+        entry for entry in result if entry["address"] != result[-1]["address"]
+    ],
     "gives a log twice": lambda _, result: [*result, *result[-1:]],
-    "gives a foreign log": lambda _, result: [*result, *(it | {"address": "0x" + "99" * 20} for it in result[-1:])],
-    "gives logs of another fork": lambda _, result: [it | {"blockHash": "0x" + "77" * 32} for it in result],
+    "gives a foreign log": lambda _, result: [
+        *result,
+        *(entry | {"address": "0x" + "99" * 20} for entry in result[-1:]),
+    ],
+    "gives logs of another fork": lambda _, result: [entry | {"blockHash": "0x" + "77" * 32} for entry in result],
     "is out of order": lambda _, result: result[::-1],
     "limits blocks": lambda parameters, result: (
         refusal("exceed maximum block range: 7", -32701) if span(parameters) > 7 else result
@@ -271,8 +276,8 @@ def main():
             url,
             lambda done, _: print(f"{done:,} of {options.steps:,} steps, {time.monotonic() - began:.0f} s", flush=True),
         )
-    for what, times in sorted(happened.items()):
-        print(f"{times:>10,}  {what}")
+    for event, times in sorted(happened.items()):
+        print(f"{times:>10,}  {event}")
     print("Every comparison found 0 missing, 0 stale and 0 double rows.")
     return 0
 

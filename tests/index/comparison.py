@@ -33,17 +33,17 @@ def chain_keys(event_chain, first_block=0):
     """Return block hash, index and address of every log that the chain holds from a block on."""
     query = {"fromBlock": hex(first_block), "toBlock": "latest", "address": list(ADDRESSES.values())}
     logs = event_chain.rpc("eth_getLogs", query)
-    return sorted((it["blockHash"], int(it["logIndex"], 16), it["address"].lower()) for it in logs)
+    return sorted((log["blockHash"], int(log["logIndex"], 16), log["address"].lower()) for log in logs)
 
 
 def stored_keys(engine):
     """Return the same of every row of the tables of events."""
-    found = []
+    differences = []
     with engine.connect() as connection:
         for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log):
             rows = connection.execute(select(table.c.block_hash, table.c.log_index, table.c.registry))
-            found += [("0x" + hash_.hex(), index, registry.lower()) for hash_, index, registry in rows]
-    return sorted(found)
+            differences += [("0x" + hash_.hex(), index, registry.lower()) for hash_, index, registry in rows]
+    return sorted(differences)
 
 
 def derived_rows(engine):
@@ -59,10 +59,10 @@ def assert_equals_model(engine, event_chain):
     """Check that every table holds exactly the rows that the plain model makes of the chain's logs."""
     query = {"fromBlock": "0x0", "toBlock": "latest", "address": list(ADDRESSES.values())}
     expected = Model(int(event_chain.rpc("eth_chainId"), 16), event_chain.rpc("eth_getLogs", query)).tables
-    found = stored_tables(engine)
+    tables = stored_tables(engine)
     for name, rows in expected.items():
-        assert found[name] == rows, name
-    assert found.keys() == expected.keys()
+        assert tables[name] == rows, name
+    assert tables.keys() == expected.keys()
 
 
 def assert_exact(engine, store, event_chain):

@@ -29,7 +29,9 @@ from tests.postgres import administer, running_postgres, with_driver
 CHAIN_ID = 31337
 REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}
 DEPLOYMENT = Deployment.from_record(
-    json.dumps({"chainId": CHAIN_ID, "contracts": {str(name): {"address": it} for name, it in ADDRESSES.items()}})
+    json.dumps(
+        {"chainId": CHAIN_ID, "contracts": {str(name): {"address": address} for name, address in ADDRESSES.items()}}
+    )
 )
 OWN_TABLES = pytest.mark.parametrize("database_url", ["sqlite", "own postgresql"], indirect=True)
 
@@ -135,7 +137,7 @@ def new_database_url(request, tmp_path):
 
 @pytest.fixture
 def fresh_postgres(postgres, tmp_path):
-    schema = "".join(it if it.isalnum() else "_" for it in tmp_path.name.lower())
+    schema = "".join(entry if entry.isalnum() else "_" for entry in tmp_path.name.lower())
     yield make_schema(postgres, schema)
     administer(postgres, f'DROP SCHEMA "{schema}" CASCADE')
 

@@ -59,14 +59,14 @@ class Model:
 
     def __init__(self, chain_id, entries):
         self.chain_id = chain_id
-        self.times = {int(it["blockNumber"], 16): int(it["blockTimestamp"], 16) for it in entries}
+        self.times = {int(entry["blockNumber"], 16): int(entry["blockTimestamp"], 16) for entry in entries}
         logs = [RawLog.from_json(entry) for entry in entries]
         events = list(zip(logs, decode_logs(REGISTRIES, logs), strict=True))
         self.tables = {table.name: [] for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log)}
         for log, event in events:
             self._event_row(log, event)
         decoded = [event for _, event in events if not isinstance(event, UndecodedLog)]
-        self._agents([it for it in decoded if isinstance(it, IDENTITY_EVENTS)])
+        self._agents([entry for entry in decoded if isinstance(entry, IDENTITY_EVENTS)])
         self._summaries(decoded)
         self._activity(decoded)
         self.tables = {name: sorted(map(repr, rows)) for name, rows in self.tables.items()}
@@ -81,25 +81,29 @@ class Model:
             self.tables["undecodable_log"].append((*row, b"".join(log.topics), log.data, event.problem))
             return
         values = [getattr(event, field.name) for field in fields(event)[1:]]
-        texts = [it for it in values if isinstance(it, ChainText)]
-        kept = None if all(it.raw == stored_text(it).encode() for it in texts) else log.data
-        values = [stored_text(it) if isinstance(it, ChainText) else it for it in values]
+        texts = [value for value in values if isinstance(value, ChainText)]
+        kept = None if all(text.raw == stored_text(text).encode() for text in texts) else log.data
+        values = [stored_text(value) if isinstance(value, ChainText) else value for value in values]
         self.tables[schema.EVENT_TABLES[type(event)].name].append((*row, *values, *([kept] if texts else [])))
 
     def _agents(self, events):
         states, agents, metadata = defaultdict(AgentStates), {}, {}
-        for number, in_block in groupby(events, key=lambda it: it.position.block_number):
+        for number, in_block in groupby(events, key=lambda event: event.position.block_number):
             by_registry = defaultdict(list)
             for event in in_block:
                 by_registry[event.position.address].append(event)
             for registry, changes in by_registry.items():
-                for _, in_transaction in groupby(changes, key=lambda it: it.position.transaction_hash):
+                for _, in_transaction in groupby(changes, key=lambda change: change.position.transaction_hash):
                     states[registry].apply(list(in_transaction))
                 for event in changes:
                     if isinstance(event, MetadataSet) and event.metadata_key != "agentWallet":
                         metadata[registry, event.agent_id, key_of(event.metadata_key)] = event.metadata_value
-                for agent in {it.agent_id for it in changes if not isinstance(it, PrimaryAgentSet)}:
-                    mine = [it for it in changes if it.agent_id == agent and not isinstance(it, PrimaryAgentSet)]
+                for agent in {change.agent_id for change in changes if not isinstance(change, PrimaryAgentSet)}:
+                    mine = [
+                        change
+                        for change in changes
+                        if change.agent_id == agent and not isinstance(change, PrimaryAgentSet)
+                    ]
                     self._change_agent(agents, states[registry], (registry, agent), number, mine)
         self.agents = agents
         self.tables["agent"] = [(self.chain_id, *key, *row) for key, row in agents.items()]
@@ -141,7 +145,7 @@ class Model:
         ]
 
     def _summaries(self, events):
-        given, live = {}, defaultdict(list)
+        ratings, live = {}, defaultdict(list)
         for event in events:
             place = event.position.address
             if isinstance(event, NewFeedback):
@@ -149,11 +153,11 @@ class Model:
                 if event.value_decimals <= 18:
                     value = Fraction(event.value, 10**event.value_decimals)
                     live[subject].append((event.client_address, value))
-                    given[place, event.agent_id, event.client_address, event.feedback_index] = subject, value
+                    ratings[place, event.agent_id, event.client_address, event.feedback_index] = subject, value
             elif isinstance(event, FeedbackRevoked):
                 feedback = (place, event.agent_id, event.client_address, event.feedback_index)
-                if feedback in given:
-                    subject, value = given.pop(feedback)
+                if feedback in ratings:
+                    subject, value = ratings.pop(feedback)
                     live[subject].remove((event.client_address, value))
             elif isinstance(event, NewAuthorizedFeedback):
                 tag = stored_text(event.tag1.rstrip(b"\0").decode(errors="replace"))
@@ -173,7 +177,9 @@ class Model:
         for account, value in entries:
             units[account] += max(-(10**18), min(10**18, floor(value * 10**6)))
             shares[account].append(0 if scale is None else share_of(value, *scale))
-        self.tables["counterpart"] += [(*subject, it, len(mine), sum(mine), units[it]) for it, mine in shares.items()]
+        self.tables["counterpart"] += [
+            (*subject, value, len(mine), sum(mine), units[value]) for value, mine in shares.items()
+        ]
         total = sum(value for _, value in entries)
         share_sum = sum(sum(mine) // len(mine) for mine in shares.values())
         bound = None if scale is None else wilson(Fraction(share_sum, 10**6), len(shares), *scale)
@@ -208,11 +214,11 @@ def rounded(bound):
 
 def stored_tables(engine):
     """Return all rows of the tables of events and of the derived tables, in the form of the model."""
-    found = {}
+    summaries = {}
     with engine.connect() as connection:
         for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log, *schema.DERIVED_TABLES, agent_activity):
             rows = [tuple(row) for row in connection.execute(select(table))]
             if table is schema.summary:
                 rows = [(*row[:-1], rounded(row[-1])) for row in rows]
-            found[table.name] = sorted(map(repr, rows))
-    return found
+            summaries[table.name] = sorted(map(repr, rows))
+    return summaries

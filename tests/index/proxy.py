@@ -94,20 +94,24 @@ class Proxy:
 
     def _answer(self, asked):
         if isinstance(asked, dict):
-            found = self._answer_to(asked)
-            return found if isinstance(found, Answer) else Answer(200, json.dumps(found).encode())
+            answer = self._answer_to(asked)
+            return answer if isinstance(answer, Answer) else Answer(200, json.dumps(answer).encode())
         if self.refuses_batches:
             return refusal("batches are not supported", code=-32600)
-        found = [self._answer_to(request) for request in asked]
-        whole = next((it for it in found if isinstance(it, Answer)), None)
-        return whole or Answer(200, json.dumps(found).encode())
+        answer = [self._answer_to(request) for request in asked]
+        whole = next((entry for entry in answer if isinstance(entry, Answer)), None)
+        return whole or Answer(200, json.dumps(answer).encode())
 
     def _answer_to(self, request):
         method, parameters = request["method"], request["params"]
         self.calls.append((method, parameters))
         if method in self.own:
-            found = self.own[method](parameters)
-            return found if isinstance(found, Answer) else {"jsonrpc": "2.0", "id": request["id"], "result": found}
+            own_answer = self.own[method](parameters)
+            return (
+                own_answer
+                if isinstance(own_answer, Answer)
+                else {"jsonrpc": "2.0", "id": request["id"], "result": own_answer}
+            )
         answer = self.forward(method, parameters)
         rule = self.rules.get(method)
         if rule is not None and "result" in answer:

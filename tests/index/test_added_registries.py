@@ -39,7 +39,7 @@ def grown(request, event_chain, generator, emitter_code):
     for number in range(1, 21):
         logs = generator.logs(5)
         if number >= LATER:
-            logs += [replace(it, address=FURTHER[it.address]) for it in others.logs(8) if it.address in FURTHER]
+            logs += [replace(log, address=FURTHER[log.address]) for log in others.logs(8) if log.address in FURTHER]
         event_chain.mine(logs)
     event_chain.rpc("anvil_mine", hex(getattr(request, "param", EMPTY_BLOCKS)))
     return event_chain
@@ -68,8 +68,8 @@ def run(grown, tmp_path):
 
     def run_command(name, *options):
         database = f"sqlite:///{tmp_path / name}"
-        given = ("--rpc-url", grown.url, "--until-head", "--no-files", "--database", database)
-        code, _, told = bilateral("run", *given, *options)
+        arguments = ("--rpc-url", grown.url, "--until-head", "--no-files", "--database", database)
+        code, _, told = bilateral("run", *arguments, *options)
         return code, told
 
     return run_command
@@ -83,13 +83,13 @@ def rows(tmp_path):
         engine, chain = open_database(f"sqlite:///{tmp_path / name}"), schema.chain.c
         places = chain.first_block, chain.block_number, chain.block_hash, chain.finalized_number
         with engine.connect() as connection:
-            found = {
+            registered = {
                 **stored_tables(engine),
                 "registry": sorted(connection.execute(select(schema.registry)).all()),
                 "chain": connection.execute(select(*places, chain.event_rows, chain.reorganizations)).all(),
             }
         engine.dispose()
-        return found
+        return registered
 
     return read
 

@@ -21,8 +21,8 @@ def agents(engine):
             rows = connection.execute(schema.agent.select()).mappings().all()
             primary = connection.execute(schema.primary_agent.select()).mappings().all()
         return (
-            {it["agent_id"]: (it["owner"], it["wallet"], it["domain"]) for it in rows},
-            {it["account"]: it["agent_id"] for it in primary},
+            {row["agent_id"]: (row["owner"], row["wallet"], row["domain"]) for row in rows},
+            {entry["account"]: entry["agent_id"] for entry in primary},
         )
 
     return read

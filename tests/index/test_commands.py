@@ -56,9 +56,9 @@ def run(event_chain, record, database):
 
     def run_command(*arguments, by=bilateral):
         options = {"--rpc-url": event_chain.url, "--deployment": record} if arguments[0] in ("run", "verify") else {}
-        given = [it for option in options.items() for it in option]
-        given += ["--no-files"] if arguments[0] == "run" else []
-        return by(*arguments, *given, "--database", database)
+        options_ = [entry for option in options.items() for entry in option]
+        options_ += ["--no-files"] if arguments[0] == "run" else []
+        return by(*arguments, *options_, "--database", database)
 
     return run_command
 
@@ -153,11 +153,11 @@ def test_verify_finds_equal_rows_equal(run, grown):
     run("run", "--until-head")
     code, shown, _ = run("verify", "--json")
     assert code == 0
-    said = json.loads(shown)
-    (found,) = said["endpoints"]
-    assert said["is_equal"]
-    assert found["rows"] >= 100
-    assert found["missing"] == found["stale"] == []
+    parsed = json.loads(shown)
+    (endpoint,) = parsed["endpoints"]
+    assert parsed["is_equal"]
+    assert endpoint["rows"] >= 100
+    assert endpoint["missing"] == endpoint["stale"] == []
 
 
 def test_verify_compares_with_each_endpoint(run, grown):
@@ -166,9 +166,9 @@ def test_verify_compares_with_each_endpoint(run, grown):
         losing.rules["eth_getLogs"] = lambda _, __: []
         code, shown, _ = run("verify", "--json", "--rpc-url", losing.url)
     assert code == 1
-    said = json.loads(shown)
-    assert not said["is_equal"]
-    by_endpoint = {found["endpoint"]: bool(found["stale"]) for found in said["endpoints"]}
+    parsed = json.loads(shown)
+    assert not parsed["is_equal"]
+    by_endpoint = {endpoint["endpoint"]: bool(endpoint["stale"]) for endpoint in parsed["endpoints"]}
     assert by_endpoint == {Endpoint(losing.url).name: True, Endpoint(grown.url).name: False}
 
 

@@ -121,7 +121,7 @@ def test_sights_are_stored_in_the_order_of_their_numbers(engine, store):
             transaction.commit()
     with snapshot(engine) as reader:
         query = select(files.file_sight.c.file_id).order_by(files.file_sight.c.sight_id)
-        assert [bytes(it) for it in reader.execute(query).scalars()] == [FILE_ID, OTHER_FILE_ID]
+        assert [bytes(value) for value in reader.execute(query).scalars()] == [FILE_ID, OTHER_FILE_ID]
 
 
 def test_refresh_that_finds_nothing_new_waits_for_no_other_sight(engine, store):

@@ -101,8 +101,8 @@ def rows(url, ours, theirs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("index")
     database = f"sqlite:///{folder / 'index.sqlite'}"
     for name, deployment, facts in (("ours", ours, {}), ("theirs", theirs, {"origin": "canonical", "firstAgentId": 0})):
-        found = registries_of([deployment]).items()
-        contracts = {registry.value: {"address": address, **facts} for address, registry in found}
+        registries = registries_of([deployment]).items()
+        contracts = {registry.value: {"address": address, **facts} for address, registry in registries}
         (folder / f"{name}.json").write_text(json.dumps({"chainId": CHAIN_ID, "contracts": contracts}))
     settings = folder / "index.toml"
     settings.write_text(f'[[chain]]\nrpc_urls = ["{url}"]\ndeployments = ["ours.json", "theirs.json"]\n')
@@ -120,8 +120,8 @@ def rows(url, ours, theirs, tmp_path_factory):
 
 
 def test_agents_of_both_deployments_are_kept_apart_and_agent_0_counts(rows, web3, ours, theirs):
-    found = rows("SELECT identity_registry, agent_id, owner, wallet, domain FROM agent")
-    assert set(found) == {
+    agents = rows("SELECT identity_registry, agent_id, owner, wallet, domain FROM agent")
+    assert set(agents) == {
         (theirs.identity, 0, PAYER.address, None, ""),
         (theirs.identity, 1, REVIEWER.address, REVIEWER.address, ""),
         (theirs.identity, 2, PAYER.address, None, ""),
@@ -129,7 +129,10 @@ def test_agents_of_both_deployments_are_kept_apart_and_agent_0_counts(rows, web3
         (ours.identity, 2, REVIEWER.address, REVIEWER.address, ""),
     }
     registry = plain(web3, Registry.IDENTITY, ours.identity)
-    assert [registry.functions.getAgentWallet(it).call() for it in (1, 2)] == ["0x" + "00" * 20, REVIEWER.address]
+    assert [registry.functions.getAgentWallet(number).call() for number in (1, 2)] == [
+        "0x" + "00" * 20,
+        REVIEWER.address,
+    ]
     primary = rows("SELECT account, agent_id FROM primary_agent WHERE identity_registry = :at", at=ours.identity)
     assert set(primary) == {(PAYER.address, 1), (REVIEWER.address, 2)}
 
@@ -158,14 +161,14 @@ def test_feedback_ratings_and_validations_of_both_have_their_states(rows, ours, 
 
 
 def test_files_of_both_are_read(rows, ours, theirs):
-    found = rows("SELECT identity_registry, agent_id, name FROM agent_registration")
-    assert set(found) == {(theirs.identity, 0, "Foreign"), (ours.identity, 2, "Foreign")}
+    agents = rows("SELECT identity_registry, agent_id, name FROM agent_registration")
+    assert set(agents) == {(theirs.identity, 0, "Foreign"), (ours.identity, 2, "Foreign")}
 
 
 def test_a_change_of_the_code_of_a_registry_leaves_a_trace(rows, theirs):
     topic = keccak(text="Initialized(uint64)")
-    found = rows("SELECT registry, topics, reason FROM undecodable_log")
-    assert (theirs.identity, topic, "IdentityRegistry has no event with this first topic") in found
+    undecodable = rows("SELECT registry, topics, reason FROM undecodable_log")
+    assert (theirs.identity, topic, "IdentityRegistry has no event with this first topic") in undecodable
 
 
 def test_statements_about_buyers_roots_and_roles_have_rows(rows, ours):
@@ -178,22 +181,24 @@ def test_statements_about_buyers_roots_and_roles_have_rows(rows, ours):
 
 
 def test_each_registry_is_listed_with_its_identity_registry(rows, ours, theirs):
-    found = {address: (kind, identity) for _, address, kind, identity, _ in rows("SELECT * FROM registry")}
-    assert found == {
+    registries = {address: (kind, identity) for _, address, kind, identity, _ in rows("SELECT * FROM registry")}
+    assert registries == {
         address: (registry.value, deployment.identity)
         for deployment in (ours, theirs)
         for address, registry in registries_of([deployment]).items()
     }
-    assert found[theirs.reputation][0] == "ReputationRegistry"
-    assert found[ours.reputation][0] == "BidirectionalReputationRegistry"
+    assert registries[theirs.reputation][0] == "ReputationRegistry"
+    assert registries[ours.reputation][0] == "BidirectionalReputationRegistry"
 
 
 def test_the_choices_that_a_companion_keeps_hold_while_the_account_has_the_agent(rows, web3, theirs):
     companion = plain(web3, Registry.COMPANION, theirs.directory)
-    told = {it.address: companion.functions.agentOf(it.address).call() for it in (OWNER, REVIEWER, PAYER)}
+    told = {
+        account.address: companion.functions.agentOf(account.address).call() for account in (OWNER, REVIEWER, PAYER)
+    }
     assert told == {OWNER.address: 0, REVIEWER.address: 1, PAYER.address: 0}
-    found = rows("SELECT directory, identity_registry, account, agent_id FROM companion_agent")
-    assert found == [(theirs.directory, theirs.identity, REVIEWER.address, 1)]
+    primary = rows("SELECT directory, identity_registry, account, agent_id FROM companion_agent")
+    assert primary == [(theirs.directory, theirs.identity, REVIEWER.address, 1)]
 
 
 def test_the_rows_equal_the_chain(rows, url, ours, theirs):
@@ -201,7 +206,7 @@ def test_the_rows_equal_the_chain(rows, url, ours, theirs):
     with rows.engine.connect() as connection:
         head = connection.execute(select(schema.chain.c.block_number)).scalar_one()
     verifier = Verifier(rows.engine, Source(Endpoint(url), list(registries)), registries)
-    assert all(it.is_equal for it in verifier.compare(0, head))
+    assert all(entry.is_equal for entry in verifier.compare(0, head))
 
 
 def shape(line):
@@ -230,10 +235,10 @@ def indexed_from(settings_or_url, tmp_path, *, name):
     assert code == 0, told
     engine = open_database(database)
     with engine.connect() as connection:
-        found = set(connection.execute(select(schema.registry.c.address)).scalars())
+        indexed = set(connection.execute(select(schema.registry.c.address)).scalars())
         assert connection.execute(select(schema.EVENT_TABLES[Registered].c.agent_id)).scalars().all()
     engine.dispose()
-    return found
+    return indexed
 
 
 @pytest.mark.usefixtures("theirs", "ours")
@@ -273,8 +278,8 @@ def verify(rows, url):
     def run(*options):
         folder = Path(rows.engine.url.database).parent
         records = ("--deployment", folder / "ours.json", "--deployment", folder / "theirs.json")
-        given = ("--rpc-url", url, *records, "--database", f"sqlite:///{folder / 'index.sqlite'}", "--json")
-        code, shown, told = bilateral("verify", *given, *options)
+        arguments = ("--rpc-url", url, *records, "--database", f"sqlite:///{folder / 'index.sqlite'}", "--json")
+        code, shown, told = bilateral("verify", *arguments, *options)
         return code, json.loads(shown) if shown else told
 
     return run
@@ -310,7 +315,7 @@ def test_an_owner_that_the_registry_does_not_name_is_told(verify, moved):
 def test_a_changed_derived_row_is_told(verify, moved, ours):
     code, answer = verify("--derived")
     assert (code, answer["is_equal"]) == (1, False)
-    (part,) = [it for it in answer["derived"] if it["places"]]
+    (part,) = [entry for entry in answer["derived"] if entry["places"]]
     assert (part["table"], part["missing"], part["stale"], part["different"]) == ("agent", 0, 0, 1)
     assert part["places"] == [f"different identity_registry {ours.identity} agent_id 2"]
 
@@ -319,9 +324,9 @@ def test_one_seed_chooses_the_same_agents_again(rows, url):
     asked = []
     for seed in (1, 1, 2, 3, 4, 5):
         with Proxy(url) as node:
-            found = compare_owners(rows.engine, Endpoint(node.url), CHAIN_ID, samples=2, seed=seed)
-            asked.append([str(it) for it in node.asked("eth_call")])
-        assert (found.compared, found.different) == (2, ())
+            owners = compare_owners(rows.engine, Endpoint(node.url), CHAIN_ID, samples=2, seed=seed)
+            asked.append([str(entry) for entry in node.asked("eth_call")])
+        assert (owners.compared, owners.different) == (2, ())
     assert asked[0] == asked[1]
     assert any(asked[0] != other for other in asked[2:])
 
@@ -331,11 +336,11 @@ def test_an_agent_that_the_registry_does_not_know_has_no_owner(rows, url, theirs
     with rows.engine.begin() as connection:
         connection.exec_driver_sql(change, (77, theirs.identity, 1))
     try:
-        found = compare_owners(rows.engine, Endpoint(url), CHAIN_ID, samples=100)
+        owners = compare_owners(rows.engine, Endpoint(url), CHAIN_ID, samples=100)
     finally:
         with rows.engine.begin() as connection:
             connection.exec_driver_sql(change, (1, theirs.identity, 77))
-    assert found.different == (f"{theirs.identity} agent 77: {REVIEWER.address} in the index, no owner on the chain",)
+    assert owners.different == (f"{theirs.identity} agent 77: {REVIEWER.address} in the index, no owner on the chain",)
 
 
 def test_a_node_that_lacks_the_state_is_blamed_and_not_the_owners(rows, url):

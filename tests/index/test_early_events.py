@@ -161,7 +161,7 @@ def test_an_endpoint_that_fails_keeps_the_ranges_before_it(engine, settled_chain
 def test_an_endpoint_that_lies_is_replaced_and_the_ranges_before_it_stay(engine, settled_chain, proxy, writers):
     def lie(parameters, result):
         if range_of(parameters)[0] >= LATE:
-            result = [it | {"blockHash": "0x" + "77" * 32} for it in result]
+            result = [entry | {"blockHash": "0x" + "77" * 32} for entry in result]
         return hundred_blocks(parameters, result)
 
     proxy.rules["eth_getLogs"] = lie

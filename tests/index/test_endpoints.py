@@ -21,6 +21,8 @@ from tests.index.comparison import assert_equals_model
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.proxy import Answer, Proxy, first_times, range_of
 
+pytestmark = pytest.mark.one_engine
+
 LATEST = 1_000
 HUGE = hex(2**200)
 WORD = "0x" + "77" * 32
@@ -65,10 +67,10 @@ LIES = {
     "logs of another contract": ("eth_getLogs", lambda _, result: changed(result, address="0x" + "99" * 20)),
     "logs of a block that was not asked for": ("eth_getLogs", lambda _, result: changed(result, blockNumber="0x1")),
     "a log twice": ("eth_getLogs", lambda _, result: [*result, *result[-1:]]),
-    "logs of another fork": ("eth_getLogs", lambda _, result: [it | {"blockHash": WORD} for it in result]),
+    "logs of another fork": ("eth_getLogs", lambda _, result: [entry | {"blockHash": WORD} for entry in result]),
     "logs with another time than their block": (
         "eth_getLogs",
-        lambda _, result: [it | {"blockTimestamp": "0x0"} for it in result],
+        lambda _, result: [entry | {"blockTimestamp": "0x0"} for entry in result],
     ),
     "some logs of another fork": ("eth_getLogs", lambda _, result: changed(result, blockHash=WORD)),
     "no logs of the latest blocks": (
@@ -114,27 +116,27 @@ FAILURES = {
 }
 
 
-@pytest.mark.parametrize("what", [*LIES, *FAILURES])
+@pytest.mark.parametrize("fault", [*LIES, *FAILURES])
 def test_an_endpoint_that_gives_what_cannot_be_is_named_and_replaced(
-    settled_chain, store, engine, proxy, beside_a_good_one, what
+    settled_chain, store, engine, proxy, beside_a_good_one, fault
 ):
-    method, rule = (LIES | FAILURES)[what]
+    method, rule = (LIES | FAILURES)[fault]
     proxy.rules[method] = rule
     beside_a_good_one.catch_up()
     assert {name for name, _ in beside_a_good_one.benched} == {proxy.name}
     assert_complete(engine, settled_chain)
 
 
-@pytest.mark.parametrize("what", [*LIES, *FAILURES])
+@pytest.mark.parametrize("fault", [*LIES, *FAILURES])
 def test_an_endpoint_that_stands_alone_and_gives_what_cannot_be_stores_nothing_wrong(
-    settled_chain, store, engine, proxy, what
+    settled_chain, store, engine, proxy, fault
 ):
-    method, rule = (LIES | FAILURES)[what]
+    method, rule = (LIES | FAILURES)[fault]
     alone = Endpoints(store, proxy.url, first_block=settled_chain.head - JOURNAL_BLOCKS - 200)
     proxy.rules[method] = rule
     with pytest.raises(NoEndpointError, match=proxy.name):
         alone.catch_up()
-    held = {(it["blockHash"], it["logIndex"]) for it in settled_chain.logs}
+    held = {(log["blockHash"], log["logIndex"]) for log in settled_chain.logs}
     assert stored_places(engine) <= held
 
 
@@ -142,17 +144,17 @@ def assert_complete(engine, chain):
     """Check that the logs from the first indexed block on are stored, and no others."""
     with engine.connect() as connection:
         first = connection.execute(select(schema.chain.c.first_block)).scalar_one()
-    expected = {(it["blockHash"], it["logIndex"]) for it in chain.logs if int(it["blockNumber"], 16) >= first}
+    expected = {(log["blockHash"], log["logIndex"]) for log in chain.logs if int(log["blockNumber"], 16) >= first}
     assert stored_places(engine) == expected
 
 
 def stored_places(engine):
-    found = set()
+    logs = set()
     with engine.connect() as connection:
         for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log):
             rows = connection.execute(select(table.c.block_hash, table.c.log_index))
-            found |= {("0x" + hash_.hex(), hex(index)) for hash_, index in rows}
-    return found
+            logs |= {("0x" + hash_.hex(), hex(index)) for hash_, index in rows}
+    return logs
 
 
 def without(parts):
@@ -206,10 +208,12 @@ def test_endpoint_for_the_second_look_that_tells_no_head_is_replaced(settled_cha
 def test_filter_announces_the_first_topic_of_logs_that_an_endpoint_left_out(
     event_chain, generator, store, engine, event
 ):
-    (topic,) = (it for it, entry in selectors(Registry.IDENTITY, "event").items() if entry["name"] == event)
+    (topic,) = (value for value, entry in selectors(Registry.IDENTITY, "event").items() if entry["name"] == event)
     event_chain.mine(generator.logs(1))  # a new agent: one log of each kind
     with Proxy(event_chain.url) as losing:
-        losing.rules["eth_getLogs"] = lambda _, result: [it for it in result if it["topics"][0] != "0x" + topic.hex()]
+        losing.rules["eth_getLogs"] = lambda _, result: [
+            entry for entry in result if entry["topics"][0] != "0x" + topic.hex()
+        ]
         endpoints = Endpoints(store, losing.url, event_chain.url)
         endpoints.catch_up()
     assert "left out 1 logs of blocks 1 to 1" in endpoints.benched[0][1]

@@ -35,14 +35,14 @@ def entries(logs):
 
 def careful_rows(logs):
     """Return the rows that the strict decoder makes."""
-    found = {}
+    rows_of = {}
     for entry in entries(logs):
         log = entry.raw()
         (event,) = decode_logs(REGISTRIES, [log])
         table, values = careful_values(log, event)
         place = (1, 7, log.position.log_index, bytes.fromhex(BLOCK_HASH[2:]), 5, bytes.fromhex(TRANSACTION[2:]))
-        found.setdefault(table, []).append((*place, log.position.address, *values))
-    return found
+        rows_of.setdefault(table, []).append((*place, log.position.address, *values))
+    return rows_of
 
 
 def rows(logs, extraction=None):

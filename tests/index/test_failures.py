@@ -61,9 +61,9 @@ def is_whole(run, event_chain, record, database):  # noqa: F811  # fixtures
         assert run(into=of)[0] == 0
         arguments = ("--rpc-url", event_chain.url, "--deployment", record, "--database", of)
         code, shown, _ = bilateral("verify", *arguments, "--json")
-        (found,) = json.loads(shown)["endpoints"]
-        assert (code, found["missing"], found["stale"]) == (0, [], [])
-        assert found["rows"] >= 100
+        (endpoint,) = json.loads(shown)["endpoints"]
+        assert (code, endpoint["missing"], endpoint["stale"]) == (0, [], [])
+        assert endpoint["rows"] >= 100
 
     return check
 
@@ -144,7 +144,9 @@ def fill(url):
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text("ALTER SYSTEM SET autovacuum = off"))  # it would find the room
     table = schema.partition_name(schema.EVENT_TABLES[NewFeedback], CHAIN_ID)
-    names = ", ".join(it.name for it in schema.EVENT_TABLES[NewFeedback].c if it.name not in ("log_index", "tag1"))
+    names = ", ".join(
+        column.name for column in schema.EVENT_TABLES[NewFeedback].c if column.name not in ("log_index", "tag1")
+    )
     with engine.begin() as connection:
         connection.execute(
             text(f"""

@@ -38,9 +38,9 @@ def places(database):  # noqa: F811  # a fixture
     def read():
         engine = open_database(database)
         with engine.connect() as connection:
-            found = connection.execute(select(schema.chain.c.first_block, schema.chain.c.block_number)).one_or_none()
+            row = connection.execute(select(schema.chain.c.first_block, schema.chain.c.block_number)).one_or_none()
         engine.dispose()
-        return None if found is None else tuple(found)
+        return None if row is None else tuple(row)
 
     return read
 
@@ -68,8 +68,8 @@ def test_another_first_block_is_refused_before_any_work(run, places, settings, d
         if by == "option":
             code, told = run("--from-block", wanted, url=node.url)
         else:
-            given = ("--settings", settings(node.url, wanted), "--database", database)
-            code, _, told = bilateral("run", *given, "--until-head", "--no-files")
+            options = ("--settings", settings(node.url, wanted), "--database", database)
+            code, _, told = bilateral("run", *options, "--until-head", "--no-files")
         assert {method for method, _ in node.calls} == {"eth_chainId"}
     assert code == 11
     assert (
@@ -92,8 +92,8 @@ def test_a_first_block_beyond_the_head_ends_a_run_until_the_head(run, places, se
     if by == "option":
         code, told = run("--from-block", HEAD + 2)
     else:
-        given = ("--settings", settings(grown.url, HEAD + 2), "--database", database)
-        code, _, told = bilateral("run", *given, "--until-head", "--no-files")
+        options = ("--settings", settings(grown.url, HEAD + 2), "--database", database)
+        code, _, told = bilateral("run", *options, "--until-head", "--no-files")
     assert code == 5
     assert (
         f"the last block of chain {CHAIN_ID} is {HEAD}, and the first block to index is {HEAD + 2}: name an earlier "
@@ -122,7 +122,7 @@ def test_a_worker_waits_for_its_first_block_and_blames_no_endpoint(grown, genera
             assert asked.acquire(timeout=300)
         stop.set()
         thread.join()
-    (told,) = [it.getMessage() for it in caplog.records if it.levelname == "WARNING"]
+    (told,) = [entry.getMessage() for entry in caplog.records if entry.levelname == "WARNING"]
     assert f"the last block of chain {CHAIN_ID} is {HEAD}, and the first block to index is {HEAD + 3}" in told
 
 

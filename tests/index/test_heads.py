@@ -15,6 +15,8 @@ from tests.index.comparison import assert_equals_model
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.proxy import Answer, Proxy
 
+pytestmark = pytest.mark.one_engine
+
 
 class Clock:
     """The clock of pools, moved by tests."""
@@ -38,7 +40,7 @@ def endpoints(event_chain, generator, clock):
     for _ in range(5):
         event_chain.mine(generator.logs(5))
     with Proxy(event_chain.url) as first, Proxy(event_chain.url) as second:
-        sources = [Source(Endpoint(it.url), list(REGISTRIES)) for it in (first, second)]
+        sources = [Source(Endpoint(entry.url), list(REGISTRIES)) for entry in (first, second)]
         benched = []
         pool = Pool(CHAIN_ID, sources, lambda *problem: benched.append(problem))
         yield SimpleNamespace(first=first, second=second, pool=pool, sources=sources, benched=benched)

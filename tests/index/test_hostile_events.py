@@ -98,8 +98,8 @@ BLOCKS = {
     ],
     "no topic": [[Log(ADDRESSES[Registry.IDENTITY], (), b"\1")]],
     "an unknown topic": [[Log(ADDRESSES[Registry.VALIDATION], (b"\7" * 32,), NOISE)]],
-    "data that are cut": [[Log(it.address, it.topics, it.data[:-1]) for it in [feedback(uri=b"ipfs://x" * 4)]]],
-    "an offset beyond the data": [[Log(it.address, it.topics, b"\xff" * len(it.data)) for it in [feedback()]]],
+    "data that are cut": [[Log(log.address, log.topics, log.data[:-1]) for log in [feedback(uri=b"ipfs://x" * 4)]]],
+    "an offset beyond the data": [[Log(log.address, log.topics, b"\xff" * len(log.data)) for log in [feedback()]]],
 }
 
 

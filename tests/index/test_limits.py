@@ -27,6 +27,8 @@ from tests.index.comparison import chain_keys, stored_keys
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.proxy import Answer, Proxy, first_times, range_of, refusal
 
+pytestmark = pytest.mark.one_engine
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -190,7 +192,7 @@ def fitting(limit, first, last, logs):
     """Return the last block of the longest range from a block within a limit."""
     if not limit.of_logs:
         return min(last, first + limit.most - 1)
-    numbers = sorted(int(it["blockNumber"], 16) for it in logs)
+    numbers = sorted(int(log["blockNumber"], 16) for log in logs)
     return last if len(numbers) <= limit.most else max(first, numbers[limit.most] - 1)
 
 
@@ -217,7 +219,7 @@ def least_calls(limit, chain, first_block):
     """Return the least number of calls that give all logs of a chain from a block on within a limit."""
     if not limit.of_logs:
         return math.ceil((chain.head + 1 - first_block) / limit.most)
-    counts, calls, held = Counter(int(it["blockNumber"], 16) for it in chain.logs), 1, 0
+    counts, calls, held = Counter(int(log["blockNumber"], 16) for log in chain.logs), 1, 0
     for number in sorted(counts):
         held += counts[number]
         if held > limit.most:
@@ -293,8 +295,8 @@ def test_an_endpoint_that_asks_for_more_than_a_minute_is_left_alone_so_long(prox
 @pytest.mark.parametrize("who", STOPS)
 def test_a_refusal_that_no_range_avoids_ends_with_its_words_and_a_way_on(proxy, store, indexed, who):
     proxy.rules["eth_getLogs"] = lambda *_: STOPS[who]
-    said = STOPS[who].body.decode()
-    words = json.loads(said)["error"]["message"] if '"message"' in said else said
+    text = STOPS[who].body.decode()
+    words = json.loads(text)["error"]["message"] if '"message"' in text else text
     with pytest.raises(NoEndpointError, match=re.escape(words)):
         indexed()
     assert store.cursor().number == -1

@@ -26,7 +26,7 @@ def migrations():
     """Return the modules of the migrations, the oldest first."""
     config = Config()
     config.set_main_option("script_location", str(Path(bilateral.index.migrate.__file__).with_name("migrations")))
-    return [it.module for it in reversed(list(ScriptDirectory.from_config(config).walk_revisions()))]
+    return [revision.module for revision in reversed(list(ScriptDirectory.from_config(config).walk_revisions()))]
 
 
 def texts_of_views(connection):
@@ -39,7 +39,7 @@ def texts_of_views(connection):
 
 
 def test_the_migrations_form_one_line_that_the_package_knows():
-    assert tuple(it.revision for it in migrations()) == schema.REVISIONS
+    assert tuple(migration.revision for migration in migrations()) == schema.REVISIONS
 
 
 def test_migration_that_others_may_have_run_never_changes():
@@ -47,13 +47,13 @@ def test_migration_that_others_may_have_run_never_changes():
     folder = Path(bilateral.index.migrate.__file__).parent / "migrations" / "versions"
     listed = Path(__file__).with_name("landed_migrations.sha256").read_text(encoding="utf-8").splitlines()
     landed = {name: digest for digest, name in map(str.split, listed)}
-    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("0*.py")}
-    assert {name: found.get(name) for name in landed} == landed, "write a new migration instead"
-    assert len(found) - len(landed) <= 1, "add the migrations that landed to landed_migrations.sha256"
+    hashes = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("0*.py")}
+    assert {name: hashes.get(name) for name in landed} == landed, "write a new migration instead"
+    assert len(hashes) - len(landed) <= 1, "add the migrations that landed to landed_migrations.sha256"
 
 
 def test_views_have_the_text_of_the_last_migration_that_replaces_them():
-    noted = [it.VIEWS for it in migrations() if hasattr(it, "VIEWS")]
+    noted = [migration.VIEWS for migration in migrations() if hasattr(migration, "VIEWS")]
     assert noted[-1] == fingerprint(), "the text of a view changed: add a migration that replaces the views"
 
 
@@ -70,7 +70,7 @@ def test_old_database_gets_the_present_views(new_database_url):
         for name, query in former.items():
             connection.exec_driver_sql(f'DROP VIEW "{name}"')
             connection.exec_driver_sql(f'CREATE VIEW "{name}" AS {query}')
-        assert {name for name, found in texts_of_views(connection).items() if found != present[name]} == set(former)
+        assert {name for name, view in texts_of_views(connection).items() if view != present[name]} == set(former)
     with engine.begin() as connection:
         upgrade_within(connection)
         assert texts_of_views(connection) == present
@@ -83,7 +83,7 @@ FILLED = (files.registration_card, search.agent_file, search.known_word, activit
 
 
 def contents(connection):
-    return {it.name: sorted(map(repr, connection.execute(select(it)).all())) for it in FILLED}
+    return {item.name: sorted(map(repr, connection.execute(select(item)).all())) for item in FILLED}
 
 
 def return_to_0006(connection):
@@ -136,7 +136,9 @@ def old_database(new_database_url):
 def test_an_older_index_of_lower_bounds_gets_all_columns(old_database):
     with old_database.begin() as connection:
         assert upgrade_within(connection) == "0010"
-    (index,) = (it for it in inspect(old_database).get_indexes("summary") if it["name"] == "summary_by_lower_bound")
+    (index,) = (
+        index for index in inspect(old_database).get_indexes("summary") if index["name"] == "summary_by_lower_bound"
+    )
     assert index["column_names"][-3:] == ["count", "counterparts", "mean"]
 
 
@@ -155,8 +157,8 @@ def test_older_index_gets_the_tables_of_buyer_registries(new_database_url):
         assert upgrade_within(connection) == "0011"
         for table in (*of_buyers, *others):
             connection.execute(insert(table).values(**_values(table, chain_id=7)))  # PostgreSQL has a partition for it
-            found = {it["name"] for it in inspect(connection).get_indexes(table.name)}
-            assert found >= {it.name for it in table.indexes}
+            names = {index["name"] for index in inspect(connection).get_indexes(table.name)}
+            assert names >= {index.name for index in table.indexes}
     engine.dispose()
 
 
@@ -187,8 +189,8 @@ def test_older_index_gets_the_order_of_answers_and_of_received_payments(new_data
     with engine.begin() as connection:
         assert upgrade_within(connection) == "0015"
         for table in (answers, payments.payment):
-            found = {it["name"]: it["column_names"] for it in inspect(connection).get_indexes(table.name)}
-            assert found == {it.name: [column.name for column in it.columns] for it in table.indexes}
+            columns = {index["name"]: index["column_names"] for index in inspect(connection).get_indexes(table.name)}
+            assert columns == {index.name: [column.name for column in index.columns] for index in table.indexes}
     engine.dispose()
 
 
@@ -217,8 +219,8 @@ def test_older_index_gets_indexes_that_lead_from_words_to_agents(new_database_ur
 def _indexes(connection):
     """Return the indexes by which searches lead from words to agents."""
     names = {"file_by_content", "file_by_id", "agent_file_by_file"}
-    stored = [it for table in ("file", "agent_file") for it in inspect(connection).get_indexes(table)]
-    return {it["name"]: (it["column_names"], it["dialect_options"]) for it in stored if it["name"] in names}
+    stored = [index for table in ("file", "agent_file") for index in inspect(connection).get_indexes(table)]
+    return {name["name"]: (name["column_names"], name["dialect_options"]) for name in stored if name["name"] in names}
 
 
 def test_older_index_gets_the_notes_of_learned_payments_and_analyses(new_database_url):
@@ -239,7 +241,7 @@ def test_older_index_gets_the_notes_of_learned_payments_and_analyses(new_databas
         assert upgrade_within(connection) == "0014"
         for table, names in noted.items():
             row = connection.execute(select(table)).mappings().one()
-            assert {row[it] for it in names} == {None}  # it counts from the block that it saw
+            assert {row[name] for name in names} == {None}  # it counts from the block that it saw
         connection.execute(insert(payments.late_payment).values(**_values(payments.late_payment)))
         (index,) = inspect(connection).get_indexes("late_payment")
         assert index["name"] == "late_payment_by_sight"
@@ -272,8 +274,8 @@ def test_messages_of_an_older_index_find_their_payments_by_position(new_database
         positions = select(payments.payment.c.position).order_by(payments.payment.c.log_index)
         assert connection.execute(positions).scalars().all() == [0, 1]
         for table in tables:
-            found = connection.execute(select(table.c.payment_position).order_by(table.c.id)).scalars().all()
-            assert found == [1, 0, 2, 0]
+            values = connection.execute(select(table.c.payment_position).order_by(table.c.id)).scalars().all()
+            assert values == [1, 0, 2, 0]
             assert inspect(connection).get_indexes(table.name) == expected[table]
         assert inspect(connection).has_table("buyer_tree")
         connection.execute(insert(payments.buyer_state).values(**_values(payments.buyer_state, node=1)))
@@ -296,7 +298,7 @@ def test_files_seen_before_checks_are_noted_at_the_last_block(new_database_url):
     assert rows == [(b"seen".ljust(32), 9)]
 
 
-def _values(table, **given):
+def _values(table, **values):
     """Return a row, with a value of its type in each column that is not given."""
     kinds = {int: 0, bytes: bytes(32), str: "", float: 0.0, bool: False, object: 0}  # a wide integer is an object
-    return {it.name: kinds[it.type.python_type] for it in table.c if not it.nullable} | given
+    return {column.name: kinds[column.type.python_type] for column in table.c if not column.nullable} | values

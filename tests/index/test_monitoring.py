@@ -35,13 +35,13 @@ def test_run_answers_monitors_while_it_follows_a_chain(grown, record, database):
         with httpx.Client(base_url=address[1], timeout=60) as client:
             assert client.get("/healthz").json() == {"status": "ok"}
             assert client.get("/readyz").json() == {"ready": True, "problems": []}
-            found = figures(client.get("/metrics"))
+            measured = figures(client.get("/metrics"))
             assert client.get("/other").status_code == 404
         process.terminate()
         assert process.wait(120) == 143
-    assert found["bilateral_chain_block"] == ({"chain_id": "31337"}, 20)
-    assert found["bilateral_chain_lag_blocks"][1] == found["bilateral_chain_waits"][1] == 0
-    assert found["bilateral_chain_events"][1] >= 100
+    assert measured["bilateral_chain_block"] == ({"chain_id": "31337"}, 20)
+    assert measured["bilateral_chain_lag_blocks"][1] == measured["bilateral_chain_waits"][1] == 0
+    assert measured["bilateral_chain_events"][1] >= 100
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

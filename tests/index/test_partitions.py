@@ -60,7 +60,7 @@ def test_partitions_have_the_keys_and_indexes_of_their_table(filled):
     for table in schema.PARTITIONED_TABLES:
         name = schema.partition_name(table, CHAINS[1])
         assert inspector.get_pk_constraint(name)["constrained_columns"] == list(table.primary_key.columns.keys())
-        indexed = sorted(it["column_names"] for it in inspector.get_indexes(name))
+        indexed = sorted(index["column_names"] for index in inspector.get_indexes(name))
         assert indexed == sorted(list(index.columns.keys()) for index in table.indexes)
 
 

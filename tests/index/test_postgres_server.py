@@ -42,9 +42,9 @@ with server_folder() as folder, running_server(folder / "data"):
 def asked(url, query):
     engine = create_engine(with_driver(url))
     with engine.connect() as connection:
-        found = connection.execute(text(query)).scalars().all()
+        values = connection.execute(text(query)).scalars().all()
     engine.dispose()
-    return found
+    return values
 
 
 def test_named_server_gets_a_database_of_its_own_and_loses_it_again(monkeypatch):

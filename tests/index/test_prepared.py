@@ -35,7 +35,7 @@ def test_rows_have_the_values_of_their_columns(api_reader):
             expected = connection.execute(OF_AGENT, {"agent": agent}).all()
             assert prepared.all(connection, {"agent": agent, "unused": 1}) == [tuple(row) for row in expected]
             assert prepared.first(connection, {"agent": agent}) == (tuple(expected[0]) if expected else None)
-        assert {type(it) for it in prepared.first(connection, {"agent": 1})} >= {int, str, bytes}
+        assert {type(entry) for entry in prepared.first(connection, {"agent": 1})} >= {int, str, bytes}
 
 
 @pytest.mark.parametrize(("count", "size"), [(0, 1), (1, 1), (2, 2), (3, 4), (4, 4), (5, 8), (500, 512)])
@@ -52,9 +52,9 @@ def test_lists_find_what_they_name(api_reader, agents):
     prepared = Prepared(query.where(one_of("agent", FEEDBACK.c.agent_id, size)).limit(at_most(50)))
     with api_reader.connect() as connection:
         expected = connection.execute(query.where(FEEDBACK.c.agent_id.in_(agents)).limit(50)).all()
-        found = prepared.records(connection, spread("agent", agents, size))
-    assert [(row.agent_id, row.client_address) for row in found] == [tuple(row) for row in expected]
-    assert bool(found) == bool(agents)
+        records = prepared.records(connection, spread("agent", agents, size))
+    assert [(row.agent_id, row.client_address) for row in records] == [tuple(row) for row in expected]
+    assert bool(records) == bool(agents)
 
 
 def test_a_list_without_parameters_finds_nothing(api_reader):

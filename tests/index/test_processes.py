@@ -34,23 +34,25 @@ CHAINS = (31337, 31338)
 def chains(emitter_code):
     """Two chains with some blocks each, by their ids."""
     with running_anvil(*OPTIONS) as first, running_anvil(*OPTIONS, "--chain-id", str(CHAINS[1])) as second:
-        found = {chain_id: EventChain(url, emitter_code) for chain_id, url in zip(CHAINS, (first, second), strict=True)}
-        for seed, chain in enumerate(found.values()):
+        chains_of = {
+            chain_id: EventChain(url, emitter_code) for chain_id, url in zip(CHAINS, (first, second), strict=True)
+        }
+        for seed, chain in enumerate(chains_of.values()):
             events = Generator(seed)
             for _ in range(10 + seed):
                 chain.mine(events.logs(5))
-        yield found
+        yield chains_of
 
 
 @pytest.fixture
 def records(tmp_path):
     """The deployment record of each chain."""
-    found = {}
+    stored = {}
     for chain_id in CHAINS:
         contracts = {str(name): {"address": address, "block": 1} for name, address in ADDRESSES.items()}
-        found[chain_id] = tmp_path / f"{chain_id}.json"
-        found[chain_id].write_text(json.dumps({"chainId": chain_id, "contracts": contracts}))
-    return found
+        stored[chain_id] = tmp_path / f"{chain_id}.json"
+        stored[chain_id].write_text(json.dumps({"chainId": chain_id, "contracts": contracts}))
+    return stored
 
 
 def blocks(shown):
@@ -62,7 +64,8 @@ def test_one_process_follows_all_chains_of_a_file(chains, records, database, tmp
     path.write_text(
         f'database = "{database}"\n'
         + "".join(
-            f'[[chain]]\nrpc_urls = ["{chains[it].url}"]\ndeployments = ["{records[it].name}"]\n' for it in CHAINS
+            f'[[chain]]\nrpc_urls = ["{chains[chain].url}"]\ndeployments = ["{records[chain].name}"]\n'
+            for chain in CHAINS
         )
     )
     code, shown, told = bilateral("run", "--settings", path, "--until-head", "--no-files", "--json")
@@ -171,11 +174,11 @@ def test_progress_has_a_rate_and_the_time_left(settled_chain, proxy, engine):
     worker = Worker(engine, settings, stop=threading.Event(), report=told.append, enough=1)  # each range is a step
     worker.run(until_head=True)
     assert len(told) > 5
-    assert all(it.rate > 0 for it in told)
+    assert all(entry.rate > 0 for entry in told)
     assert told[-1].step.block == settled_chain.head
     assert told[-1].seconds_left is None
-    for it in told[:-1]:
-        assert it.seconds_left == pytest.approx((it.step.head - it.step.block) / it.rate)
+    for progress in told[:-1]:
+        assert progress.seconds_left == pytest.approx((progress.step.head - progress.step.block) / progress.rate)
 
 
 def test_signal_before_the_head_is_told_by_the_exit_code(chains, records, database):  # noqa: F811  # a fixture

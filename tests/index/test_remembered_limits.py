@@ -17,23 +17,25 @@ from bilateral.index.tables import schema
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.proxy import range_of, refusal
 
+pytestmark = pytest.mark.one_engine
+
 LARGEST = 100
 
 
 @pytest.fixture
 def refused(proxy):
     """The numbers of blocks that the endpoint refused, which gives at most 100."""
-    found = []
+    lasts = []
 
     def limit(parameters, result):
         first, last = range_of(parameters)
         if last - first < LARGEST:
             return result
-        found.append(last - first + 1)
+        lasts.append(last - first + 1)
         return refusal(f"exceed maximum block range: {LARGEST}", -32701)
 
     proxy.rules["eth_getLogs"] = limit
-    return found
+    return lasts
 
 
 @pytest.fixture
@@ -133,8 +135,8 @@ def test_two_keys_at_one_provider_are_remembered_apart_and_not_shown(engine, pro
     sources[1].size.refused(100, 70)
     limits.store()
     restarted, _ = two_keys(engine, proxy)
-    assert [it.loses_logs for it in restarted] == [True, False]
-    assert [it.size.blocks for it in restarted] == [it.size.blocks for it in sources]
+    assert [entry.loses_logs for entry in restarted] == [True, False]
+    assert [entry.size.blocks for entry in restarted] == [source.size.blocks for source in sources]
     with engine.connect() as connection:
         names = connection.execute(select(schema.endpoint_limit.c.endpoint)).scalars().all()
     assert len(names) == 2
@@ -149,4 +151,4 @@ def test_row_of_a_host_from_a_former_version_counts_for_its_only_endpoint(engine
         connection.execute(insert(schema.endpoint_limit).values(chain_id=CHAIN_ID, **row))
     source, _ = lossy(engine, proxy)
     assert (source.size.blocks, source.loses_logs) == (70, True)
-    assert [it.loses_logs for it in two_keys(engine, proxy)[0]] == [False, False]
+    assert [entry.loses_logs for entry in two_keys(engine, proxy)[0]] == [False, False]

@@ -37,7 +37,7 @@ def servers():
         copy.mkdir(mode=0o700)
         user = primary.system_user  # the server does not run as root
         if user is not None:
-            os.chown(copy, *(getattr(folder.joinpath("primary").stat(), it) for it in ("st_uid", "st_gid")))
+            os.chown(copy, *(getattr(folder.joinpath("primary").stat(), name) for name in ("st_uid", "st_gid")))
         command = [PROGRAMS / "pg_basebackup", "-D", copy, "-d", primary.get_uri(), "-R", "-c", "fast"]
         subprocess.run(command, check=True, user=user, capture_output=True)  # noqa: S603  # ours
         for name in (".s.PGSQL.5432.lock", ".handle_pids.json"):  # of the server, not of its replica
@@ -53,7 +53,7 @@ def filled(servers):
     store = ChainStore(engine, CHAIN_ID)
     store.begin(START)
     for number in (7, 8):
-        logs = [replace(it, blockNumber=hex(number)) for it in entries(Generator(seed=1, hostile=0).logs(50))]
+        logs = [replace(entry, blockNumber=hex(number)) for entry in entries(Generator(seed=1, hostile=0).logs(50))]
         blocks = grouped("node", logs, list(REGISTRIES), number, number)
         end = Block(number, blocks[0].hash, 5)
         store.append(store.cursor(), Batch(end, Extraction(CHAIN_ID, REGISTRIES).rows(blocks), [end], 8))
@@ -64,9 +64,9 @@ def filled(servers):
 def asked(url, query):
     engine = create_engine(url)
     with engine.connect() as connection:
-        found = connection.execute(text(query)).scalar_one()
+        value = connection.execute(text(query)).scalar_one()
     engine.dispose()
-    return found
+    return value
 
 
 def wait_for_copy(servers):
@@ -82,9 +82,9 @@ def rows(url):
     """Return all rows of the index, as the reader of the API sees them."""
     reader, tables = Reader(url), schema.metadata.sorted_tables
     with reader.connect() as connection:
-        found = {it.name: sorted(map(repr, connection.execute(select(it)).all())) for it in tables}
+        rows_of = {table.name: sorted(map(repr, connection.execute(select(table)).all())) for table in tables}
     reader.close()
-    return found
+    return rows_of
 
 
 def test_replica_has_each_row_and_each_rollback(servers, filled):
@@ -92,7 +92,7 @@ def test_replica_has_each_row_and_each_rollback(servers, filled):
     before = rows(servers[1])
     assert before == rows(servers[0])
     assert before["summary"]
-    target = next(it for it in filled.checkpoints(8) if it.number == 7)
+    target = next(checkpoint for checkpoint in filled.checkpoints(8) if checkpoint.number == 7)
     filled.roll_back(filled.cursor(), target)
     wait_for_copy(servers)
     assert rows(servers[1]) == rows(servers[0]) != before

@@ -21,6 +21,8 @@ from tests.index.proxy import Answer, Proxy, refusal
 from tests.index.test_commands import bilateral
 from tests.index.test_limits import STOPS
 
+pytestmark = pytest.mark.one_engine
+
 APPEARED = 500
 PRUNED = refusal("missing trie node: state is not available")
 
@@ -33,7 +35,7 @@ def second(settled_chain):
 
 
 def pool_of(*proxies):
-    return Pool(CHAIN_ID, [Source(Endpoint(it.url), list(REGISTRIES)) for it in proxies])
+    return Pool(CHAIN_ID, [Source(Endpoint(proxy.url), list(REGISTRIES)) for proxy in proxies])
 
 
 def appeared_late(parameters):
@@ -81,7 +83,7 @@ def test_endpoint_of_another_chain_than_the_deployment_is_named_and_passed_over(
     worker = Worker(engine, ChainSettings(urls, (DEPLOYMENT,), 1_090), stop=threading.Event())
     worker.run(until_head=True)
     assert store.cursor().number == settled_chain.head
-    (told,) = {it.getMessage() for it in caplog.records if it.levelname == "WARNING"}
+    (told,) = {record.getMessage() for record in caplog.records if record.levelname == "WARNING"}
     assert "benched='the node serves chain 8453, but the deployment is on chain 31337: use a node of" in told
     assert proxy.name in told
 

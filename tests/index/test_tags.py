@@ -31,13 +31,13 @@ def scores_under(engine):
     def find(tag):
         with engine.connect() as connection:
             key = agent_key(read_registries(connection), "8453:1")
-            return {it.score for it in authorized_feedback_of(connection, key, tag=tag).items}
+            return {item.score for item in authorized_feedback_of(connection, key, tag=tag).items}
 
     return find
 
 
 @pytest.mark.parametrize(
-    ("tag", "found"),
+    ("tag", "expected"),
     [
         (None, {1, 2, 3, 4, 5, 6, 7, 8, 9}),
         ("fast", {1}),
@@ -57,14 +57,14 @@ def scores_under(engine):
         *("surrogate", "trailing zero", "zero"),
     ],
 )
-def test_feedback_with_a_tag_has_the_bytes_that_the_tag_stands_for(scores_under, tag, found):
-    assert scores_under(tag) == found
+def test_feedback_with_a_tag_has_the_bytes_that_the_tag_stands_for(scores_under, tag, expected):
+    assert scores_under(tag) == expected
 
 
-@pytest.mark.parametrize(("most", "found"), [(5, {4, 5}), (4, {5}), (3, set())])
-def test_few_tags_are_compared_with_one_that_stands_for_several(scores_under, monkeypatch, most, found):
+@pytest.mark.parametrize(("most", "expected"), [(5, {4, 5}), (4, {5}), (3, set())])
+def test_few_tags_are_compared_with_one_that_stands_for_several(scores_under, monkeypatch, most, expected):
     monkeypatch.setattr(authorized, "_MOST_TAGS", most)
-    assert scores_under("fast\ufffd") == found, "three others begin alike, and their bytes are lower"
+    assert scores_under("fast\ufffd") == expected, "three others begin alike, and their bytes are lower"
     assert scores_under("fast") == {1}
 
 
@@ -75,9 +75,12 @@ def test_tag_is_searched_for_whatever_its_length(engine):
         ledger.register(agent, account("owner"), "")
         ledger.log(NewFeedback, REPUTATION, agent, account("client"), 1, 80, 0, NOTHING, tag, "", "", "", NOTHING, None)
     ledger.store(engine)
-    absent = [f"absent {it}" for it in range(199)]
+    absent = [f"absent {number}" for number in range(199)]
     with engine.connect() as connection:
         for agent, tag in enumerate(tags, 1):
             gated = search_agents(connection, AgentSearch(gates=(Gate(tag=tag),)))
-            given = search_feedback(connection, FeedbackSearch(8453, tags=(*absent, tag)))
-            assert ([it.agent_id for it in gated.items], [it.agent_id for it in given.items]) == ([agent], [agent])
+            feedback = search_feedback(connection, FeedbackSearch(8453, tags=(*absent, tag)))
+            assert ([item.agent_id for item in gated.items], [item.agent_id for item in feedback.items]) == (
+                [agent],
+                [agent],
+            )

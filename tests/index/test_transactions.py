@@ -100,10 +100,10 @@ def test_a_transaction_ends_at_the_number_of_logs_that_is_given(settled_chain, e
     while (step := follower.step()).outcome is not Outcome.WAITED:
         events += step.events
     starts, ends, counts = zip(*store.transactions, strict=True)
-    assert starts == (0, *(it + 1 for it in ends[:-1]))
+    assert starts == (0, *(end + 1 for end in ends[:-1]))
     assert sum(counts) == events == len(settled_chain.logs)
     assert len(counts) >= 7
-    assert all(20 <= it < 30 for it in counts[:-1])
+    assert all(20 <= count < 30 for count in counts[:-1])
     assert_complete(engine, settled_chain)
 
 
@@ -129,7 +129,7 @@ def test_a_range_that_fails_keeps_those_before_it(settled_chain, engine, proxy):
         follower_of(store, proxy.url).step()
     ((_, end, count),) = store.transactions
     assert store.cursor().number == end >= 400
-    assert count == sum(int(it["blockNumber"], 16) <= end for it in settled_chain.logs) > 0
+    assert count == sum(int(log["blockNumber"], 16) <= end for log in settled_chain.logs) > 0
     follower_of(store, settled_chain.url).step()
     assert_complete(engine, settled_chain)
 
@@ -146,7 +146,7 @@ def test_a_range_with_a_log_that_cannot_be_decoded_is_read_once_and_keeps_those_
         follower_of(store, proxy.url).step()
     ((_, end, _),) = store.transactions
     assert store.cursor().number == end >= 400
-    assert [range_of(it)[0] for it in proxy.asked("eth_getLogs")].count(end + 1) == 1
+    assert [range_of(entry)[0] for entry in proxy.asked("eth_getLogs")].count(end + 1) == 1
     follower_of(store, settled_chain.url).step()
     assert_complete(engine, settled_chain)
 

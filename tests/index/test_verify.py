@@ -26,26 +26,26 @@ def compare(settled_chain, engine, follow, monkeypatch):
 
 
 def test_all_ranges_together_are_the_whole_chain(settled_chain, compare):
-    found = compare()
-    assert [it.first for it in found] == [0, *(it.last + 1 for it in found[:-1])]
-    assert sum(it.rows for it in found) == len(settled_chain.logs)
-    assert all(it.is_equal for it in found)
+    ranges = compare()
+    assert [entry.first for entry in ranges] == [0, *(entry.last + 1 for entry in ranges[:-1])]
+    assert sum(entry.rows for entry in ranges) == len(settled_chain.logs)
+    assert all(entry.is_equal for entry in ranges)
 
 
 def test_samples_are_some_ranges_and_the_same_for_one_seed(compare):
     # An endpoint may give less than a range at once, which is then compared in parts.
-    chosen = [{it.first // 100 for it in compare(samples=3, seed=seed)} for seed in (1, 1, 2)]
+    chosen = [{entry.first // 100 for entry in compare(samples=3, seed=seed)} for seed in (1, 1, 2)]
     assert chosen[0] == chosen[1] != chosen[2]
-    assert {len(it) for it in chosen} == {3}
+    assert {len(entry) for entry in chosen} == {3}
 
 
 def test_each_range_names_its_own_missing_rows(engine, compare):
     table = schema.metadata.tables["registered"]
     with engine.begin() as connection:
         connection.execute(delete(table).where(table.c.block_number < 100))
-    found = [it for it in compare() if not it.is_equal]
-    assert {it.first // 100 for it in found} == {0}
-    assert all(it.startswith("registered block ") for each in found for it in each.missing)
+    different = [entry for entry in compare() if not entry.is_equal]
+    assert {entry.first // 100 for entry in different} == {0}
+    assert all(text.startswith("registered block ") for entry in different for text in entry.missing)
 
 
 def stored_rows(engine):
@@ -57,10 +57,10 @@ def stored_rows(engine):
 
 def test_derived_tables_that_follow_from_the_events_are_equal_and_stay_as_they_are(engine, compare):
     before = stored_rows(engine)
-    found = compare_derived(engine, CHAIN_ID)
-    assert all(table.is_equal for table in found)
-    assert {table.table: table.rows for table in found} == {table.name: len(before[table.name]) for table in TABLES}
-    assert found[0].rows > 0
+    derived = compare_derived(engine, CHAIN_ID)
+    assert all(table.is_equal for table in derived)
+    assert {table.table: table.rows for table in derived} == {table.name: len(before[table.name]) for table in TABLES}
+    assert derived[0].rows > 0
     assert stored_rows(engine) == before
 
 
@@ -73,16 +73,16 @@ def test_changed_removed_and_added_rows_of_derived_tables_are_named(engine, comp
         connection.execute(insert(agent).values({**second._asdict(), "agent_id": 2**200}))
         connection.execute(update(summary).values(count=summary.c.count + 1))
     before = stored_rows(engine)
-    found = {table.table: table for table in compare_derived(engine, CHAIN_ID)}
+    comparisons = {table.table: table for table in compare_derived(engine, CHAIN_ID)}
     registry = first.identity_registry
-    assert found["agent"].places == (
+    assert comparisons["agent"].places == (
         f"missing identity_registry {registry} agent_id {second.agent_id}",
         f"stale identity_registry {registry} agent_id {2**200}",
         f"different identity_registry {registry} agent_id {first.agent_id}",
     )
-    assert (found["agent"].missing, found["agent"].stale, found["agent"].different) == (1, 1, 1)
-    assert found["summary"].different == found["summary"].rows > len(found["summary"].places) > 0
-    assert {name for name, table in found.items() if not table.is_equal} == {"agent", "summary"}
+    assert (comparisons["agent"].missing, comparisons["agent"].stale, comparisons["agent"].different) == (1, 1, 1)
+    assert comparisons["summary"].different == comparisons["summary"].rows > len(comparisons["summary"].places) > 0
+    assert {name for name, table in comparisons.items() if not table.is_equal} == {"agent", "summary"}
     assert stored_rows(engine) == before
 
 

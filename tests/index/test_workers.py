@@ -120,5 +120,5 @@ def test_forty_steps_of_chaos_leave_no_row_missing_stale_or_double(event_chain, 
     assert played.happened["reorganise"] > 0
     is_postgres = database_url.startswith("postgresql")
     assert made.called == is_postgres  # a second connection read for some transactions
-    patience = [it.args[1] for it in writers.call_args_list]
+    patience = [entry.args[1] for entry in writers.call_args_list]
     assert any(patience) == is_postgres  # some began while others were read

@@ -15,7 +15,7 @@ PROBES = ROOT / "interop"
 SECONDS = 300
 
 ACTIVE = ["31337:1", "31337:2"]
-STARRED = sorted([*(it for at, it in enumerate(STARS) if at != 3), 96, 40, 100])
+STARRED = sorted([*(star for at, star in enumerate(STARS) if at != 3), 96, 40, 100])
 EXPECTED = {
     "all": ["31337:1", "31337:2", "31337:3", "31337:6"],
     "name": ["31337:1"],
@@ -68,7 +68,7 @@ def answers(request, api_world, api_settings):
             probe = INSTALLED / "npm" / "node_probe.mjs"  # beside node_modules, where Node looks for packages
             probe.write_bytes((PROBES / "node_probe.mjs").read_bytes())
             command = ["node", probe, *arguments]
-        words = [str(it) for it in command]
+        words = [str(entry) for entry in command]
         done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)  # noqa: S603
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])

@@ -125,7 +125,10 @@ def run(operation, answer):
 
 def answer_of(step):
     if isinstance(step, Batch):
-        return [NodeError(it.method, 3, "refused") if it.method == "bad" else it.parameters for it in step.requests]
+        return [
+            NodeError(request.method, 3, "refused") if request.method == "bad" else request.parameters
+            for request in step.requests
+        ]
     return step.function() if isinstance(step, Blocking) else None
 
 
@@ -137,7 +140,7 @@ def test_operations_run_in_step_send_their_requests_as_one_batch():
 
     result, steps = run(together([operation(number) for number in range(3)]), answer_of)
     assert result == [(0, 0), (1, 1), (2, 2)]
-    assert [[it.method for it in step.requests] for step in steps] == [["one"] * 3, ["two"] * 3]
+    assert [[request.method for request in step.requests] for step in steps] == [["one"] * 3, ["two"] * 3]
 
 
 def test_equal_reads_of_a_round_are_sent_once_and_transactions_are_not():
@@ -147,7 +150,11 @@ def test_equal_reads_of_a_round_are_sent_once_and_transactions_are_not():
     methods = ["eth_call", "eth_call", "eth_sendRawTransaction", "eth_sendRawTransaction"]
     result, (step,) = run(together([operation(method) for method in methods]), answer_of)
     assert result == [(1,)] * 4
-    assert [it.method for it in step.requests] == ["eth_call", "eth_sendRawTransaction", "eth_sendRawTransaction"]
+    assert [request.method for request in step.requests] == [
+        "eth_call",
+        "eth_sendRawTransaction",
+        "eth_sendRawTransaction",
+    ]
 
 
 def test_batches_pauses_and_calls_of_operations_run_too():

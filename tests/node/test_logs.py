@@ -42,13 +42,13 @@ class LimitedNode:
         (wanted,) = step.parameters
         first, last = int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)
         self.asked.append((first, last))
-        found = [entry(block) for block in range(math.ceil(first / 1000) * 1000, last + 1, 1000)]
-        if last - first + 1 > self.blocks or len(found) > self.results:
+        entries = [entry(block) for block in range(math.ceil(first / 1000) * 1000, last + 1, 1000)]
+        if last - first + 1 > self.blocks or len(entries) > self.results:
             words = {"first": first, "last": last, "asked": last - first + 1, "works": first + 999}
             words |= {"hex_first": hex(first), "hex_works": hex(first + 999)}
             data = self.data.format(**words) if self.data else None
             raise NodeError(step.method, self.code, self.refusal.format(**words), data)
-        return found
+        return entries
 
 
 def run(operation, node):
@@ -96,8 +96,8 @@ REFUSALS = [
 @pytest.mark.parametrize("refusal", REFUSALS)
 def test_a_limit_in_any_words_loses_no_log_and_costs_few_requests(refusal):
     node = LimitedNode(refusal, blocks=1000)
-    found = run(read_logs(WANTED, 0, LAST), node)
-    assert [log.position.block_number for log in found] == list(range(0, LAST + 1, 1000))
+    logs = run(read_logs(WANTED, 0, LAST), node)
+    assert [log.position.block_number for log in logs] == list(range(0, LAST + 1, 1000))
     assert len(node.asked) <= 2 * (LAST + 1) / 1000
 
 
@@ -161,8 +161,8 @@ def test_an_answer_that_does_not_arrive_is_asked_for_in_parts(failure):
         return node(step)
 
     operation = read_logs(WANTED, 0, LAST)
-    step, found = next(operation), None
-    while found is None:
+    step, reply = next(operation), None
+    while reply is None:
         try:
             answer = throwing(step)
         except (NodeTimeoutError, MalformedNodeAnswerError) as error:
@@ -171,8 +171,8 @@ def test_an_answer_that_does_not_arrive_is_asked_for_in_parts(failure):
         try:
             step = operation.send(answer)
         except StopIteration as end:
-            found = end.value
-    assert len(found) == 50
+            reply = end.value
+    assert len(reply) == 50
 
 
 def test_the_next_call_keeps_to_a_limit_learnt_before():
@@ -234,12 +234,12 @@ def test_a_log_has_typed_fields():
 
 
 def test_logs_are_in_the_order_of_the_chain():
-    found = run(read_logs(WANTED, 0, 2000), lambda _: [entry(2, 0), entry(1, 5), entry(1, 0)])
-    assert [(log.position.block_number, log.position.log_index) for log in found] == [(1, 0), (1, 5), (2, 0)]
+    logs = run(read_logs(WANTED, 0, 2000), lambda _: [entry(2, 0), entry(1, 5), entry(1, 0)])
+    assert [(log.position.block_number, log.position.log_index) for log in logs] == [(1, 0), (1, 5), (2, 0)]
 
 
 def test_one_of_several_topics_and_contracts_may_match():
     wanted = LogFilter((ADDRESS, "0x" + "cd" * 20), ([TOPIC, "0x" + "02" * 32],))
-    found = run(read_logs(wanted, 0, 9), lambda _: [entry(1), entry(2, topics=["0x" + "02" * 32, TOPIC])])
-    assert [log.position.block_number for log in found] == [1, 2]
+    logs = run(read_logs(wanted, 0, 9), lambda _: [entry(1), entry(2, topics=["0x" + "02" * 32, TOPIC])])
+    assert [log.position.block_number for log in logs] == [1, 2]
     assert wanted.parameters(0, 9)["address"] == list(wanted.addresses)

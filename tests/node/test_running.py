@@ -21,7 +21,7 @@ class Node:
         return method, *parameters
 
     def batch(self, requests):
-        return [it.method for it in requests]
+        return [request.method for request in requests]
 
 
 class AsyncNode(Node):
@@ -86,10 +86,10 @@ def test_failure_that_the_operation_does_not_handle_is_raised(run):
 
 def test_step_that_needs_a_node_is_refused_without_one(run):
     def operation():
-        found = yield Blocking(lambda: 1)
+        result = yield Blocking(lambda: 1)
         with pytest.raises(InvalidArgumentError, match="its runner has none"):
             yield Rpc("eth_call")
-        return found
+        return result
 
     assert run(operation(), node=False) == 1
 

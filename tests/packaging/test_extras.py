@@ -27,7 +27,7 @@ IMPORTED = {
 
 ELSEWHERE = {
     "api": ["bilateral.api.aggregator", "bilateral.index.analysis"],
-    "cli": ["bilateral.cli.analysis"],
+    "cli": ["bilateral.cli.analysis", "bilateral.cli.index_verification"],
     "index": ["bilateral.index.analysis"],
     "x402": ["bilateral.x402.aggregator", "bilateral.x402.stores", "bilateral.x402.asgi", "bilateral.x402.gate"],
     "all": [],

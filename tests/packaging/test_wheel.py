@@ -22,24 +22,6 @@ from scripts._build import ROOT
 from tests.packaging.fixtures import build, clone, run
 
 
-@pytest.fixture
-def service(installed, tmp_path, chain, record):
-    """The URL of a service that runs from the installed wheel."""
-    node = ["--rpc-url", chain.provider.uri, "--deployment", record]
-    words = [installed("api,cli") / "bilateral", "serve", *node, "--port", "0", "--database", "sqlite:///i.sqlite"]
-    process = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True)  # noqa: S603
-    told = ""
-    for line in process.stderr:
-        told += line
-        if match := re.search(r"listening on (\S+)", line):
-            yield match[1]
-            break
-    else:
-        pytest.fail(told)
-    process.terminate()
-    process.communicate()
-
-
 def test_pages_of_a_wheel_from_a_fresh_clone_load_all_their_files(service):
     page = httpx.get(service)
     assert page.status_code == 200

@@ -52,8 +52,8 @@ def test_pair_without_authorisation_has_no_id(registry, server, server_id, clien
 @pytest.mark.parametrize("authorized", [2, 31, 32, 64])
 def test_authorisation_leaves_its_neighbours_without(registry, server, server_id, authorized):
     registry.acceptFeedback(authorized, server_id, sender=server)
-    for each in (0, authorized - 1, authorized, authorized + 1, authorized + 256):
-        assert registry.isFeedbackAuthorized(each, server_id).isAuthorized == (each == authorized)
+    for count in (0, authorized - 1, authorized, authorized + 1, authorized + 256):
+        assert registry.isFeedbackAuthorized(count, server_id).isAuthorized == (count == authorized)
 
 
 def test_unknown_client_is_refused(registry, stranger, server_id):

@@ -58,11 +58,11 @@ def test_batch_of_one_is_a_batch(rate_all, rating_of, server, client_id):
 def test_batch_of_one_kind_leaves_the_other_alone(registry, server, server_id, client_id, validator_id):
     registry.rateClients([client_id, validator_id], [10, 20], sender=server)
     registry.rateValidators([client_id, validator_id], [30, 40], sender=server)
-    assert [tuple(registry.getClientRating(each, server_id)) for each in (client_id, validator_id)] == [
+    assert [tuple(registry.getClientRating(id_, server_id)) for id_ in (client_id, validator_id)] == [
         (True, 10),
         (True, 20),
     ]
-    assert [tuple(registry.getValidatorRating(each, server_id)) for each in (client_id, validator_id)] == [
+    assert [tuple(registry.getValidatorRating(id_, server_id)) for id_ in (client_id, validator_id)] == [
         (True, 30),
         (True, 40),
     ]
@@ -95,7 +95,7 @@ def test_unknown_agent_is_named_by_its_position(
     subjects.insert(position, subject_id)
     with refused(position, "SubjectNotRegistered(uint256)", subject_id):
         rate_all(subjects, [50] * 3, sender=server)
-    assert [rating_of(each) for each in (2, 3)] == [(False, 0)] * 2
+    assert [rating_of(number) for number in (2, 3)] == [(False, 0)] * 2
 
 
 @pytest.mark.parametrize("rating", [101, 255])
@@ -138,4 +138,4 @@ def test_many_ratings_are_read_at_once(registry, server, server_id, client_id, v
 
 
 def test_no_ratings_are_read_of_nobody(registry, server_id):
-    assert [list(each) for each in registry.getClientRatings([], server_id)] == [[], []]
+    assert [list(ratings_of) for ratings_of in registry.getClientRatings([], server_id)] == [[], []]

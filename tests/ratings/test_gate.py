@@ -79,9 +79,9 @@ def test_gate_names_its_registry(service, registry):
     assert service.getRatingsRegistry() == registry
 
 
-@pytest.mark.parametrize("what", ["zero address", "account", "identity registry", "reputation registry"])
+@pytest.mark.parametrize("wrong_identity", ["zero address", "account", "identity registry", "reputation registry"])
 def test_gate_takes_nothing_but_a_registry_of_ratings(
-    project, deployer, identity, networks, stranger, monkeypatch, what
+    project, deployer, identity, networks, stranger, monkeypatch, wrong_identity
 ):
     # Ape would query a public block explorer for the address of the missing contract.
     monkeypatch.setitem(networks.provider.network.__dict__, "explorer", None)
@@ -91,7 +91,7 @@ def test_gate_takes_nothing_but_a_registry_of_ratings(
         "identity registry": lambda: identity.address,
         "reputation registry": lambda: deployer.deploy(project.ReputationRegistry, identity).address,
     }
-    ratings = candidates[what]()
+    ratings = candidates[wrong_identity]()
     with ape.reverts(project.IReputationGate.NotARatingsRegistry, ratings=ratings):
         deployer.deploy(project.GatedService, ratings, identity, 1, True)
 

@@ -17,7 +17,7 @@ def test_rating_leaves_its_neighbours_unrated(registry, server, server_id, last_
     registry.rateClient(rated, rating, sender=server)
     everybody = list(range(1, last_agent_id + 1))
     answer = registry.getClientRatings(everybody, server_id)
-    assert list(answer.hasRating) == [each == rated for each in everybody]
+    assert list(answer.hasRating) == [entry == rated for entry in everybody]
     assert sum(answer.ratings) == rating
 
 
@@ -77,7 +77,7 @@ def test_all_pairs_of_random_sets_are_read_back(chain, registry, server, client,
         for server_id in servers:
             answer = registry.getClientRatings(everybody, server_id)
             assert list(zip(answer.hasRating, answer.ratings, strict=True)) == [
-                ((True, server_id, each) in ratings, ratings.get((True, server_id, each), 0)) for each in everybody
+                ((True, server_id, entry) in ratings, ratings.get((True, server_id, entry), 0)) for entry in everybody
             ]
         for as_client, server_id, subject in ratings:
             if not as_client:

@@ -46,7 +46,7 @@ def reverts_with(registry, rate_as):
     def reverts_with(error, **arguments):
         if not rate_as.is_batch:
             return ape.reverts(getattr(registry, error.partition("(")[0]), **arguments)
-        words = b"".join(each.to_bytes(32) for each in arguments.values())
+        words = b"".join(argument.to_bytes(32) for argument in arguments.values())
         return ape.reverts(registry.RatingRefused, position=0, reason=keccak(text=error)[:4] + words)
 
     return reverts_with
@@ -137,7 +137,7 @@ def test_batch_names_the_first_agent_of_another_owner(
     rate_all = getattr(registry, f"rate{kind}sAs")
     with ape.reverts(registry.UnexpectedOwner, agentId=validator_id, expected=client.address):
         rate_all([client_id, validator_id], [42, 43], server_id, [client, client], sender=server)
-    assert [rating_of(each) for each in (client_id, validator_id)] == [(False, 0)] * 2
+    assert [rating_of(id_) for id_ in (client_id, validator_id)] == [(False, 0)] * 2
 
 
 def test_batch_with_expected_owners_is_stored_whole(
@@ -149,7 +149,7 @@ def test_batch_with_expected_owners_is_stored_whole(
         (f"{kind}Rated", {KINDS[kind]: subject, "serverId": server_id, "rating": rating})
         for subject, rating in ((validator_id, 0), (client_id, 100))
     ]
-    assert [rating_of(each) for each in (client_id, validator_id)] == [(True, 100), (True, 0)]
+    assert [rating_of(id_) for id_ in (client_id, validator_id)] == [(True, 100), (True, 0)]
 
 
 @pytest.mark.parametrize("owners", [0, 1, 3])

@@ -25,8 +25,8 @@ def layouts(project):
     for name, source in sources.items():
         layout = output["contracts"][source][name]["storageLayout"]
         layouts[name] = [
-            (int(each["slot"]), each["offset"], each["label"], layout["types"][each["type"]]["label"])
-            for each in layout["storage"]
+            (int(entry["slot"]), entry["offset"], entry["label"], layout["types"][entry["type"]]["label"])
+            for entry in layout["storage"]
         ]
     return layouts
 
@@ -52,7 +52,9 @@ def test_extension_starts_where_the_base_ends(layouts):
 def test_flagship_has_all_that_the_base_has(project):
     base, flagship = (getattr(project, name).contract_type for name in (BASE, FLAGSHIP))
     for kind in ("methods", "events", "errors"):
-        assert {each.selector for each in getattr(base, kind)} <= {each.selector for each in getattr(flagship, kind)}
+        assert {entry.selector for entry in getattr(base, kind)} <= {
+            entry.selector for entry in getattr(flagship, kind)
+        }
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,8 @@ def signed(reputation, agent, domain, deadline):
     """A class of signed feedback: the message that a client signs, and the call that sends it."""
 
     class Signed:
-        def __init__(self, client, index=1, given=Given(), agent_id=agent, deadline=deadline):  # noqa: B008
-            self.client, self.index, self.given, self.agent_id = client, index, given, agent_id
+        def __init__(self, client, index=1, entry=Given(), agent_id=agent, deadline=deadline):  # noqa: B008
+            self.client, self.index, self.given, self.agent_id = client, index, entry, agent_id
             self.deadline = deadline
 
         @property

@@ -46,9 +46,9 @@ class ReputationModel:
     def __init__(self):
         self.histories = {}
 
-    def give(self, agent, client, given):
+    def give(self, agent, client, entry):
         entries = self.histories.setdefault(agent, {}).setdefault(client, [])
-        entries.append(Entry(given))
+        entries.append(Entry(entry))
         return len(entries)
 
     def entries(self, agent, client):
@@ -76,11 +76,11 @@ class ReputationModel:
         ]
         if not counted:
             return (0, 0, 0)
-        mean = sum(Fraction(given.value, 10**given.decimals) for given in counted) / len(counted)
-        frequency = Counter(given.decimals for given in counted)
+        mean = sum(Fraction(entry.value, 10**entry.decimals) for entry in counted) / len(counted)
+        frequency = Counter(entry.decimals for entry in counted)
         decimals = min(frequency, key=lambda each: (-frequency[each], each))
         wad_mean = math.trunc(mean * WAD)
-        scaled = {each: math.trunc(Fraction(wad_mean * 10**each, WAD)) for each in range(decimals + 1)}
+        scaled = {number: math.trunc(Fraction(wad_mean * 10**number, WAD)) for number in range(decimals + 1)}
         decimals = max(each for each, value in scaled.items() if -(2**127) <= value < 2**127)
         return (len(counted), scaled[decimals], decimals)
 
@@ -96,11 +96,11 @@ class ReputationModel:
     def responses(self, agent, client, index, responders):
         """The answer of `getResponseCount`; None stands for the zero client."""
         if client is None:
-            return sum(self.responses(agent, each, 0, responders) for each in self.clients(agent))
+            return sum(self.responses(agent, client, 0, responders) for client in self.clients(agent))
         entries = self.entries(agent, client)
         if index:
             entries = entries[index - 1 : index]
         return sum(
-            sum(entry.responses[each] for each in responders) if responders else entry.responses.total()
+            sum(entry.responses[responder] for responder in responders) if responders else entry.responses.total()
             for entry in entries
         )

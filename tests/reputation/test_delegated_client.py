@@ -22,7 +22,7 @@ def feedback(project, deployer, networks, signed, client, other_client, sponsor)
     """Feedback of a client whose code follows the key of another client."""
     wallet = deployer.deploy(project.MockWallet, other_client)
     delegate(networks.provider.web3, client, wallet.address, sponsor=sponsor)
-    return signed(client, given=GIVEN)
+    return signed(client, entry=GIVEN)
 
 
 def test_delegated_client_signs_by_its_own_key(feedback, reputation, agent, client, sponsor):

@@ -96,10 +96,10 @@ def test_client_that_starts_anew_costs_a_summary_no_more_than_a_new_client(
     for index in (1, 2, 3):
         give(client, value=10)
         reputation.revokeFeedback(agent, index, sender=client)
-    for each in (client, other_client):
-        give(each, value=9977, decimals=2)
+    for account in (client, other_client):
+        give(account, value=9977, decimals=2)
     started_anew, is_new = (
-        execution_gas(reputation.getSummary, agent, [each.address], "", "") for each in (client, other_client)
+        execution_gas(reputation.getSummary, agent, [account.address], "", "") for account in (client, other_client)
     )
     assert started_anew == is_new
 

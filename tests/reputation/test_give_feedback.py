@@ -58,13 +58,13 @@ def test_feedback_needs_no_more_than_a_value(give, reputation, agent, client):
 def test_indexes_count_from_one_per_client(give, reputation, agent, client, other_client):
     indexes = [logged(give(sender))[0][1]["feedbackIndex"] for sender in (client, client, other_client, client)]
     assert indexes == [1, 2, 1, 3]
-    assert [reputation.getLastIndex(agent, each) for each in (client, other_client)] == [3, 1]
+    assert [reputation.getLastIndex(agent, entry) for entry in (client, other_client)] == [3, 1]
 
 
 def test_indexes_count_from_one_per_agent(give, reputation, agent, other_agent, client):
     give(client)
     give(client, agent_id=other_agent)
-    assert [reputation.getLastIndex(each, client) for each in (agent, other_agent)] == [1, 1]
+    assert [reputation.getLastIndex(entry, client) for entry in (agent, other_agent)] == [1, 1]
 
 
 def test_stranger_has_no_index(reputation, agent, stranger):

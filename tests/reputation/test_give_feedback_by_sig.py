@@ -21,7 +21,7 @@ SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD036
 @pytest.fixture
 def feedback(signed, client):
     """The client's first feedback."""
-    return signed(client, given=GIVEN)
+    return signed(client, entry=GIVEN)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_client_may_send_its_own_signature(feedback, reputation, agent, client):
 
 
 def test_contract_wallet_signs_by_erc_1271(signed, reputation, agent, contract_wallet, wallet_key, sponsor):
-    feedback = signed(contract_wallet.address, given=GIVEN)
+    feedback = signed(contract_wallet.address, entry=GIVEN)
     feedback.send(feedback.signature(wallet_key), sender=sponsor)
     assert reputation.getLastIndex(agent, contract_wallet) == 1
 
@@ -305,7 +305,7 @@ def test_contract_without_erc_1271_signs_nothing(signed, identity, client, spons
 
 
 def test_signed_feedback_is_held_to_the_same_limits(signed, client, sponsor):
-    too_precise, too_large = signed(client, given=Given(1, 19)), signed(client, given=Given(10**38 + 1))
+    too_precise, too_large = signed(client, entry=Given(1, 19)), signed(client, entry=Given(10**38 + 1))
     with ape.reverts("too many decimals"):
         too_precise.send(too_precise.signature(client), sender=sponsor)
     with ape.reverts("value too large"):

@@ -22,15 +22,15 @@ def test_owner_keeps_a_review_out_by_approving_its_client_who_gives_it_afterward
 def test_owner_keeps_a_client_out_of_all_its_agents_by_making_it_an_operator(identity, agent, give, owner, client):
     identity.register(sender=owner)
     identity.setApprovalForAll(client, True, sender=owner)
-    for each in (agent, identity.getAgentCount()):
+    for subject in (agent, identity.getAgentCount()):
         with ape.reverts("Self-feedback not allowed"):
-            give(client, agent_id=each)
+            give(client, agent_id=subject)
 
 
 def test_review_that_was_kept_out_is_handed_in_by_a_sponsor_afterwards(
     reputation, identity, agent, signed, owner, wallet_key, stranger
 ):
-    review = signed(wallet_key, given=Given(value=1))
+    review = signed(wallet_key, entry=Given(value=1))
     signature = review.signature(wallet_key)
     identity.approve(wallet_key, agent, sender=owner)
     with ape.reverts("Self-feedback not allowed"):

@@ -75,7 +75,7 @@ def answered_histories(draw):
 
 def tags_of(model, agent):
     entries = [entry.given for history in model.histories.get(agent, {}).values() for entry in history]
-    return sorted({tag for given in entries for tag in (given.tag1, given.tag2)} | {"", "unused"})
+    return sorted({tag for entry in entries for tag in (entry.tag1, entry.tag2)} | {"", "unused"})
 
 
 @pytest.fixture(scope="session")
@@ -90,7 +90,7 @@ def play(crowd, reputation, deployer, other_agent, addresses):
     assert other_agent == 2
 
     def addressed(arguments):
-        return [addresses[each.number] if isinstance(each, Client) else each for each in arguments]
+        return [addresses[argument.number] if isinstance(argument, Client) else argument for argument in arguments]
 
     def play(calls):
         actors = [client for client, _, _ in calls]
@@ -116,7 +116,7 @@ def test_summaries_are_those_of_the_model(chain, reputation, play, addresses, da
                 (everybody, data.draw(tags), ""),
                 (some, data.draw(tags), data.draw(tags)),
             ):
-                asked = [addresses[each] for each in clients]
+                asked = [addresses[client] for client in clients]
                 expected = model.summary(agent, clients, tag1, tag2)
                 assert tuple(reputation.getSummary(agent, asked, tag1, tag2)) == expected
 
@@ -128,7 +128,7 @@ def test_feedback_is_read_back_as_in_the_model(chain, reputation, play, addresse
     with isolated(chain):
         play(calls)
         for agent in (1, 2):
-            assert reputation.getClients(agent) == [addresses[each] for each in model.clients(agent)]
+            assert reputation.getClients(agent) == [addresses[client] for client in model.clients(agent)]
             for number, address in enumerate(addresses):
                 assert reputation.getLastIndex(agent, address) == len(model.entries(agent, number))
             tags = st.sampled_from(tags_of(model, agent))
@@ -137,7 +137,7 @@ def test_feedback_is_read_back_as_in_the_model(chain, reputation, play, addresse
                 ([], "", "", True),
                 (some, data.draw(tags), data.draw(tags), data.draw(st.booleans())),
             ):
-                asked = [addresses[each] for each in clients]
+                asked = [addresses[client] for client in clients]
                 columns = reputation.readAllFeedback(agent, asked, tag1, tag2, revoked)
                 rows = [(addresses.index(row[0]), *row[1:]) for row in zip(*columns, strict=True)]
                 assert rows == model.read_all(agent, clients, tag1, tag2, revoked)
@@ -157,6 +157,6 @@ def test_answers_are_counted_as_in_the_model(chain, reputation, play, addresses,
                 1,
                 ZERO_ADDRESS if client is None else addresses[client],
                 index,
-                [addresses[each] for each in responders],
+                [addresses[responder] for responder in responders],
             )
             assert count == model.responses(1, client, index, responders)

@@ -54,21 +54,21 @@ def machine(chain, reputation, identity, agent, owner, client, other_client, str
             calls["accepted" if accepted else "refused"] += 1
             return accepted
 
-        def remember(self, who, given):
+        def remember(self, who, entry):
             index = 1 + sum(client == who for client, _ in self.written)
-            self.written[who, index] = [given.value, given.decimals, given.tag1, given.tag2, False]
+            self.written[who, index] = [entry.value, entry.decimals, entry.tag1, entry.tag2, False]
 
-        @rule(who=users, given=feedback)
-        def give(self, who, given):
-            if self.attempt(reputation.giveFeedback, agent, *given.arguments, sender=who):
-                self.remember(who, given)
+        @rule(who=users, entry=feedback)
+        def give(self, who, entry):
+            if self.attempt(reputation.giveFeedback, agent, *entry.arguments, sender=who):
+                self.remember(who, entry)
 
-        @rule(who=users, sponsor=users, given=feedback, index=st.integers(0, 3))
-        def sponsor(self, who, sponsor, given, index):
-            message = signed(people[who], index, given)
+        @rule(who=users, sponsor=users, entry=feedback, index=st.integers(0, 3))
+        def sponsor(self, who, sponsor, entry, index):
+            message = signed(people[who], index, entry)
             arguments = (message.client, message.params, message.deadline, message.signature(people[who]))
             if self.attempt(reputation.giveFeedbackBySig, *arguments, sender=sponsor):
-                self.remember(who, given)
+                self.remember(who, entry)
 
         @rule(who=users, index=indexes)
         def revoke(self, who, index):

@@ -53,7 +53,7 @@ def test_owner_that_parks_its_token_for_one_transaction_rates_its_own_agent(
     assert identity.ownerOf(parked_agent) == contract_owner
     assert reputation.getLastIndex(parked_agent, contract_owner) == 1
     transfers = [fields for name, fields in logged(receipt) if name == "Transfer"]
-    assert [(each["from"], each["to"]) for each in transfers] == [
+    assert [(transfer["from"], transfer["to"]) for transfer in transfers] == [
         (contract_owner.address, accomplice.address),
         (accomplice.address, contract_owner.address),
     ]

@@ -18,7 +18,7 @@ def rows(reputation, agent):
 
 
 @pytest.fixture
-def said(give, reputation, agent, client, other_client):
+def everything(give, reputation, agent, client, other_client):
     """Feedback of two clients: the other client came first; the client's second feedback is revoked."""
     give(other_client, value=1, tag1="reachable")
     give(client, value=87, tag1="starred", tag2="finance")
@@ -54,46 +54,46 @@ def test_feedback_that_nobody_gave_cannot_be_read(reputation, agent, client, str
         reputation.readFeedback(*((agent, stranger) if who == "unknown client" else (404, client)), 1)
 
 
-def test_no_clients_stand_for_all_in_the_order_of_their_first_feedback(said, rows):
-    assert rows(include_revoked=True) == said
+def test_no_clients_stand_for_all_in_the_order_of_their_first_feedback(everything, rows):
+    assert rows(include_revoked=True) == everything
 
 
-def test_revoked_feedback_is_left_out_unless_asked_for(said, rows, client):
-    assert rows() == [said[0], said[1], said[3]]
-    assert rows(include_revoked=True) == said
-    assert rows(client) == [said[1], said[3]]
-    assert rows(client, include_revoked=True) == said[1:]
+def test_revoked_feedback_is_left_out_unless_asked_for(everything, rows, client):
+    assert rows() == [everything[0], everything[1], everything[3]]
+    assert rows(include_revoked=True) == everything
+    assert rows(client) == [everything[1], everything[3]]
+    assert rows(client, include_revoked=True) == everything[1:]
     assert rows(tag1="tradingYield") == []
-    assert rows(tag1="tradingYield", include_revoked=True) == [said[2]]
+    assert rows(tag1="tradingYield", include_revoked=True) == [everything[2]]
 
 
-def test_clients_are_read_in_the_order_asked_for(said, rows, client, other_client):
-    assert rows(client, other_client, include_revoked=True) == [*said[1:], said[0]]
+def test_clients_are_read_in_the_order_asked_for(everything, rows, client, other_client):
+    assert rows(client, other_client, include_revoked=True) == [*everything[1:], everything[0]]
 
 
-def test_client_that_is_listed_twice_is_read_twice(said, rows, client):
-    assert rows(client, client) == [said[1], said[3]] * 2
+def test_client_that_is_listed_twice_is_read_twice(everything, rows, client):
+    assert rows(client, client) == [everything[1], everything[3]] * 2
 
 
-@pytest.mark.usefixtures("said")
+@pytest.mark.usefixtures("everything")
 def test_unknown_client_has_nothing_to_read(rows, stranger):
     assert rows(stranger) == []
 
 
-def test_first_tag_filters(said, rows):
-    assert rows(tag1="starred") == [said[1], said[3]]
+def test_first_tag_filters(everything, rows):
+    assert rows(tag1="starred") == [everything[1], everything[3]]
 
 
-def test_second_tag_filters(said, rows):
-    assert rows(tag2="week", include_revoked=True) == [said[2]]
+def test_second_tag_filters(everything, rows):
+    assert rows(tag2="week", include_revoked=True) == [everything[2]]
 
 
-def test_both_tags_filter_together(said, rows):
-    assert rows(tag1="starred", tag2="travel") == [said[3]]
+def test_both_tags_filter_together(everything, rows):
+    assert rows(tag1="starred", tag2="travel") == [everything[3]]
     assert rows(tag1="starred", tag2="week", include_revoked=True) == []
 
 
-@pytest.mark.usefixtures("said")
+@pytest.mark.usefixtures("everything")
 def test_tag_that_nobody_used_finds_nothing(rows):
     assert rows(tag1="finance") == []
     assert rows(tag1="nowhere") == []

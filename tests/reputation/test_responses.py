@@ -122,7 +122,7 @@ def test_no_responders_stand_for_all(reputation, agent, client, other_client):
 
 @pytest.mark.usefixtures("answered")
 def test_responders_are_counted_by_name(reputation, agent, client, owner, stranger):
-    counts = [reputation.getResponseCount(agent, client, 1, each) for each in ([owner], [stranger], [client])]
+    counts = [reputation.getResponseCount(agent, client, 1, entry) for entry in ([owner], [stranger], [client])]
     assert counts == [3, 1, 0]
 
 

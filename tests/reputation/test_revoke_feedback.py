@@ -77,7 +77,7 @@ def test_client_that_names_anothers_index_revokes_its_own_feedback(give, reputat
     give(client)
     give(other_client, value=13)
     reputation.revokeFeedback(agent, 1, sender=other_client)
-    assert [reputation.readFeedback(agent, each, 1).isRevoked for each in (client, other_client)] == [False, True]
+    assert [reputation.readFeedback(agent, entry, 1).isRevoked for entry in (client, other_client)] == [False, True]
 
 
 def test_client_may_revoke_after_it_became_the_agents_owner(give, identity, reputation, agent, owner, client):

@@ -117,8 +117,10 @@ def test_fields_are_named_after_the_parameters_of_the_event(registry, event):
 def test_an_event_is_decoded_with_every_field(registry, event, data):
     parts = entry_of(registry, event)["inputs"]
     values = [data.draw(values_of(logged_type(part))) for part in parts]
-    indexed = [encode([logged_type(part)], [it]) for part, it in zip(parts, values, strict=True) if part["indexed"]]
-    others = [(part["type"], it) for part, it in zip(parts, values, strict=True) if not part["indexed"]]
+    indexed = [
+        encode([logged_type(part)], [value]) for part, value in zip(parts, values, strict=True) if part["indexed"]
+    ]
+    others = [(part["type"], value) for part, value in zip(parts, values, strict=True) if not part["indexed"]]
     log = raw_log([topic_of(registry, event), *indexed], encode(*zip(*others, strict=True)) if others else b"")
     assert decode_log(registry, log) == event(POSITION, *values)
 
@@ -149,10 +151,10 @@ def test_a_real_transaction_is_decoded_whole(identity, owner, networks):
         ("category", b"\xff\x00"),
         ("agentWallet", wallet),
     }
-    assert {(it.address, it.block_number, it.transaction_hash) for it in at} == {
+    assert {(row.address, row.block_number, row.transaction_hash) for row in at} == {
         (identity.address, receipt.block_number, receipt.txn_hash)
     }
-    assert [it.log_index for it in at] == list(range(len(at)))
+    assert [log.log_index for log in at] == list(range(len(at)))
 
 
 # Text that is not text
@@ -234,7 +236,7 @@ def test_an_address_of_more_than_160_bits_in_a_topic_is_malformed(event, at, wor
 
 def test_a_bool_is_zero_or_one():
     topics = [topic_of(Registry.IDENTITY, ApprovalForAll), bytes(32), bytes(32)]
-    decoded = [decode_log(Registry.IDENTITY, raw_log(topics, it.to_bytes(32))) for it in (0, 1, 2)]
+    decoded = [decode_log(Registry.IDENTITY, raw_log(topics, number.to_bytes(32))) for number in (0, 1, 2)]
     assert [decoded[0].is_approved, decoded[1].is_approved] == [False, True]
     assert decoded[2].problem == "0x2 is out of range for bool"
 
@@ -255,7 +257,7 @@ def by_eth_abi(event, parts, data):
     except (DecodingError, OverflowError):
         return None
     made = {"string": ChainText, "address": to_checksum_address}
-    return [made.get(part["type"], lambda it: it)(it) for part, it in zip(parts, values, strict=True)]
+    return [made.get(part["type"], lambda value: value)(entry) for part, entry in zip(parts, values, strict=True)]
 
 
 def damaged(draw, data):

@@ -240,21 +240,21 @@ WRONG = [None, True, 1.5, b"1", ["1"], object()]
         FeedbackId.parse,
         FeedbackId.parse_subgraph,
         AgentId,
-        lambda it: AgentId(1, [it]),
-        lambda it: ChainId("eip155", it),
-        lambda it: ChainId(it, "1"),
-        lambda it: AccountId(it, EVM_ADDRESS),
-        lambda it: AccountId(ChainId.evm(1), it),
-        lambda it: AccountId(ChainId.parse(SOLANA), it),
-        lambda it: TransactionRef(it, HASH),
-        lambda it: TransactionRef(ChainId.evm(1), it),
-        lambda it: GlobalAgentId(it, "1"),
-        lambda it: GlobalAgentId(AccountId(ChainId.evm(1), EVM_ADDRESS), it),
-        lambda it: FeedbackId(it, EVM_ADDRESS, 1),
-        lambda it: FeedbackId(AgentId(1), it, 1),
-        lambda it: FeedbackId(AgentId(1), EVM_ADDRESS, it),
-        lambda it: FeedbackId.from_index(AgentId(1), EVM_ADDRESS, it),
-        lambda it: FeedbackId.from_chain(AgentId(1), EVM_ADDRESS, it),
+        lambda value: AgentId(1, [value]),
+        lambda value: ChainId("eip155", value),
+        lambda value: ChainId(value, "1"),
+        lambda value: AccountId(value, EVM_ADDRESS),
+        lambda value: AccountId(ChainId.evm(1), value),
+        lambda value: AccountId(ChainId.parse(SOLANA), value),
+        lambda value: TransactionRef(value, HASH),
+        lambda value: TransactionRef(ChainId.evm(1), value),
+        lambda value: GlobalAgentId(value, "1"),
+        lambda value: GlobalAgentId(AccountId(ChainId.evm(1), EVM_ADDRESS), value),
+        lambda value: FeedbackId(value, EVM_ADDRESS, 1),
+        lambda value: FeedbackId(AgentId(1), value, 1),
+        lambda value: FeedbackId(AgentId(1), EVM_ADDRESS, value),
+        lambda value: FeedbackId.from_index(AgentId(1), EVM_ADDRESS, value),
+        lambda value: FeedbackId.from_chain(AgentId(1), EVM_ADDRESS, value),
     ],
 )
 def test_a_part_of_the_wrong_type_is_refused(take, wrong):
@@ -269,6 +269,6 @@ def test_a_truth_value_is_not_the_first_index():
 
 
 def test_a_number_too_long_to_be_written_is_refused():
-    for take in (AgentId, ChainId.evm, lambda it: FeedbackId.from_index(AgentId(1), EVM_ADDRESS, it)):
+    for take in (AgentId, ChainId.evm, lambda value: FeedbackId.from_index(AgentId(1), EVM_ADDRESS, value)):
         with pytest.raises(MalformedIdentifierError, match="larger than any chain uses"):
             take(10**5000)

@@ -17,13 +17,13 @@ def broken_rule(importer, imported):
 
 
 def test_every_import_of_the_package_keeps_the_rule_of_rooms():
-    assert [broken for each in imports(modules(PACKAGE)) if (broken := violation(each))] == []
+    assert [broken for import_ in imports(modules(PACKAGE)) if (broken := violation(import_))] == []
 
 
 def test_modules_do_not_import_each_other_in_a_circle_not_even_for_types():
     graph = defaultdict(set)
-    for each in imports(modules(PACKAGE)):
-        graph[each.importer].add(each.imported)
+    for import_ in imports(modules(PACKAGE)):
+        graph[import_.importer].add(import_.imported)
     assert circle(graph) is None
 
 
@@ -121,8 +121,8 @@ def package(tmp_path):
 
 
 def test_imports_of_every_form_are_found(package):
-    found = {(each.imported, each.line) for each in imports(modules(package))}
-    assert found == {
+    arrows = {(import_.imported, import_.line) for import_ in imports(modules(package))}
+    assert arrows == {
         ("bilateral.b", 3),
         ("bilateral.c", 4),
         ("bilateral.d", 5),

@@ -136,8 +136,8 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(run):
 
 
 def test_the_command_line_without_its_extra_says_in_one_line_what_to_install(run, installed):
-    said = run(installed / "bin" / "bilateral", "--help", code=1)
-    assert said == "error: typer is not installed; install the command line: pip install 'bilateral[cli]'\n"
+    completed = run(installed / "bin" / "bilateral", "--help", code=1)
+    assert completed == "error: typer is not installed; install the command line: pip install 'bilateral[cli]'\n"
 
 
 def test_ipfs_without_its_extra_says_in_one_line_what_to_install(run):

@@ -73,29 +73,29 @@ def test_a_redirect_takes_the_password_no_further_than_its_server(server, other_
 )
 def test_an_error_quotes_a_url_without_its_password(server, loader, answer, error, problem):
     server.routes["/"] = answer
-    said = refused(error, lambda: loader.load(f"{with_password(server.url)}/"))
-    assert said.startswith(f'"{server.url}/" {problem}')
+    text = refused(error, lambda: loader.load(f"{with_password(server.url)}/"))
+    assert text.startswith(f'"{server.url}/" {problem}')
 
 
 def test_a_redirect_to_http_is_told_without_the_password(secure_server, server, trusting):
     secure_server.routes["/"] = redirect(server.url)
-    said = refused(TooManyRedirectsError, lambda: trusting.load(f"{with_password(secure_server.url)}/"))
-    assert said == f'"{secure_server.url}/" redirects from https to http'
+    message = refused(TooManyRedirectsError, lambda: trusting.load(f"{with_password(secure_server.url)}/"))
+    assert message == f'"{secure_server.url}/" redirects from https to http'
 
 
 def test_a_gateway_is_named_without_its_password(gateway):
     cid = Blocks().add(FILE)
-    said = refused(RefusedDocumentError, lambda: Loader(gateways=[with_password(gateway.url)]).load(f"ipfs://{cid}"))
-    assert said == f'"{gateway.url}/ipfs/{cid}?format=raw" answers with status 404'
+    message = refused(RefusedDocumentError, lambda: Loader(gateways=[with_password(gateway.url)]).load(f"ipfs://{cid}"))
+    assert message == f'"{gateway.url}/ipfs/{cid}?format=raw" answers with status 404'
 
 
 def test_a_node_is_named_without_its_password(server):
     store = KuboStore(with_password(server.url))
-    said = refused(RefusedDocumentError, lambda: store.put(FILE))
-    assert said == f'"{server.url}/api/v0/add" answers with status 404'
+    message = refused(RefusedDocumentError, lambda: store.put(FILE))
+    assert message == f'"{server.url}/api/v0/add" answers with status 404'
     server.routes[ADD] = b"ok"
-    said = refused(UnreachableDocumentError, lambda: store.put(FILE))
-    assert said == f'"{server.url}" does not answer as Kubo\'s API does'
+    message = refused(UnreachableDocumentError, lambda: store.put(FILE))
+    assert message == f'"{server.url}" does not answer as Kubo\'s API does'
 
 
 @pytest.mark.parametrize(
@@ -109,17 +109,17 @@ def test_a_node_is_named_without_its_password(server):
     ],
 )
 def test_a_malformed_url_is_quoted_from_behind_its_password(url, rest):
-    said = refused(UnsupportedUriError, lambda: KuboStore(url).put(FILE))
-    assert f'"{rest}" is not' in said
-    assert "s3" not in said
+    message = refused(UnsupportedUriError, lambda: KuboStore(url).put(FILE))
+    assert f'"{rest}" is not' in message
+    assert "s3" not in message
 
 
 def test_a_header_that_cannot_be_sent_is_not_quoted(kubo):
     """An example is a token read from a file with its line break."""
     store = KuboStore(kubo.url, headers={"Authorization": "Bearer s3cret\n"})
-    said = refused(UnreachableDocumentError, lambda: store.put(FILE))
+    message = refused(UnreachableDocumentError, lambda: store.put(FILE))
     assert (
-        said
+        message
         == f'"{kubo.url}/api/v0/add" cannot be asked: the request is malformed, such as by a line break in a header'
     )
     assert kubo.requests == []

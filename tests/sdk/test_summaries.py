@@ -33,7 +33,10 @@ def crowd(deployer, project):
 
 
 def give(values, reputation, crowd, sender):
-    calls = [reputation.giveFeedback.encode_input(1, it.value, it.decimals, "", "", "", "", bytes(32)) for it in values]
+    calls = [
+        reputation.giveFeedback.encode_input(1, value.value, value.decimals, "", "", "", "", bytes(32))
+        for value in values
+    ]
     crowd.play(reputation, [0] * len(calls), calls, sender=sender)
 
 
@@ -41,11 +44,11 @@ def defined_summary(values):
     """Return the summary as ERC-8004 and the registry's manual define it, in exact fractions."""
     if not values:
         return Summary(0, 0, 0)
-    mean = sum(Fraction(it.value, 10**it.decimals) for it in values) / len(values)
+    mean = sum(Fraction(value.value, 10**value.decimals) for value in values) / len(values)
     wad = math.trunc(mean * 10**18)
-    frequency = Counter(it.decimals for it in values)
+    frequency = Counter(value.decimals for value in values)
     decimals = min(frequency, key=lambda each: (-frequency[each], each))
-    scaled = [math.trunc(Fraction(wad, 10 ** (18 - each))) for each in range(decimals + 1)]
+    scaled = [math.trunc(Fraction(wad, 10 ** (18 - number))) for number in range(decimals + 1)]
     decimals = max(each for each, value in enumerate(scaled) if -(2**127) <= value < 2**127)
     return Summary(len(values), scaled[decimals], decimals)
 

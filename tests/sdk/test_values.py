@@ -269,8 +269,8 @@ def test_other_tags_look_like_no_standard_one(tag):
 
 @given(st.text(max_size=300))
 def test_no_text_breaks_the_search_for_look_alikes(tag):
-    found = resembled_tag(tag)
-    assert found is None or (found in STANDARD_TAGS and found != tag)
+    text = resembled_tag(tag)
+    assert text is None or (text in STANDARD_TAGS and text != tag)
 
 
 def test_a_tag_is_a_text():

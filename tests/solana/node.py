@@ -80,11 +80,11 @@ class Node:
                     "index": index,
                     "instructions": [
                         {
-                            "programIdIndex": each.instruction().program_id_index,
-                            "accounts": list(each.instruction().accounts),
-                            "data": base58_text(bytes(each.instruction().data)),
+                            "programIdIndex": member.instruction().program_id_index,
+                            "accounts": list(member.instruction().accounts),
+                            "data": base58_text(bytes(member.instruction().data)),
                         }
-                        for each in group
+                        for member in group
                     ],
                 }
                 for index, group in enumerate(outcome.inner_instructions())
@@ -142,7 +142,9 @@ class Node:
             options = parameters[-1] if parameters and isinstance(parameters[-1], dict) else {}
             if (options.get("minContextSlot") or 0) > self.slot:
                 raise NodeProblem(OLDER_SLOT, "Minimum context slot has not been reached")
-            result = getattr(self, re.sub("([A-Z])", lambda it: "_" + it[1].lower(), f"_{method}"))(parameters, options)
+            result = getattr(self, re.sub("([A-Z])", lambda value: "_" + value[1].lower(), f"_{method}"))(
+                parameters, options
+            )
         change = self.instead.get(method)
         return result if change is None else change(result)
 
@@ -173,9 +175,11 @@ class Node:
 
     def _get_token_largest_accounts(self, parameters, _):
         holders = {key for entry in self.history.values() for key in entry["keys"]}
-        found = [it | {"address": key} for key in sorted(holders) for it in self._balances([key])]
-        found = [it for it in found if it["mint"] == parameters[0] and it["uiTokenAmount"]["amount"] != "0"]
-        return self._context([{"address": it["address"], **it["uiTokenAmount"]} for it in found])
+        balances = [balance | {"address": key} for key in sorted(holders) for balance in self._balances([key])]
+        balances = [
+            entry for entry in balances if entry["mint"] == parameters[0] and entry["uiTokenAmount"]["amount"] != "0"
+        ]
+        return self._context([{"address": entry["address"], **entry["uiTokenAmount"]} for entry in balances])
 
     def _get_minimum_balance_for_rent_exemption(self, parameters, _):
         return self.vm.minimum_balance_for_rent_exemption(parameters[0])
@@ -227,12 +231,12 @@ class Node:
         return {name: value for name, value in entry.items() if name != "keys"}
 
     def _get_signatures_for_address(self, parameters, options):
-        found = [
+        transactions = [
             {"signature": signature, "slot": entry["slot"], "err": entry["meta"]["err"], "memo": None}
             for signature, entry in reversed(self.history.items())
             if parameters[0] in entry["keys"]
         ]
-        return found[: options["limit"]]
+        return transactions[: options["limit"]]
 
 
 @contextmanager
@@ -245,7 +249,7 @@ def serving(node):
 
         def do_POST(self):
             message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            reply = [one(each) for each in message] if isinstance(message, list) else one(message)
+            reply = [one(entry) for entry in message] if isinstance(message, list) else one(message)
             content = json.dumps(reply).encode()
             self.send_response(node.instead.get("status", 200))
             self.send_header("Content-Type", "application/json")

@@ -64,13 +64,13 @@ def write_mint(node):
 
 
 def test_agent_is_read_whole(run, reader, agent, owner, world):
-    found = run(reader.agent(agent))
-    assert (found.mint, found.holder, found.number) == (agent, str(owner.pubkey()), world.total)
-    assert (found.wallet, found.wallet_source, found.remarks) == (str(owner.pubkey()), "owner", ())
-    assert found.uri.startswith("data:")
-    assert found.metadata.name == "Weather"
-    assert not found.is_soulbound
-    assert found.token_account == str(ix.associated(owner.pubkey(), Pubkey.from_string(agent)))
+    completed = run(reader.agent(agent))
+    assert (completed.mint, completed.holder, completed.number) == (agent, str(owner.pubkey()), world.total)
+    assert (completed.wallet, completed.wallet_source, completed.remarks) == (str(owner.pubkey()), "owner", ())
+    assert completed.uri.startswith("data:")
+    assert completed.metadata.name == "Weather"
+    assert not completed.is_soulbound
+    assert completed.token_account == str(ix.associated(owner.pubkey(), Pubkey.from_string(agent)))
 
 
 def test_soulbound_agent_is_read_too(run, reader, world, owner):

@@ -81,7 +81,7 @@ def data_of(**changes):
     return FeedbackData(**{**fields, **changes})
 
 
-@pytest.mark.parametrize("vector", MESSAGES, ids=lambda it: f"{it[0]:x}")
+@pytest.mark.parametrize("vector", MESSAGES, ids=lambda value: f"{value[0]:x}")
 def test_s38_text_that_the_counterparty_signs_is_that_of_the_vectors(vector):
     agent, task, name, outcome, kind, content = vector
     data = data_of(

@@ -19,8 +19,8 @@ NOT_PROVABLE = (Outcome.UNCHECKED, "not_provable_for_the_past")
 @pytest.fixture
 def wallet_check(verifier):
     def check(paid):
-        found = verifier.verify(paid).check(CheckName.PAY_TO)
-        return found.outcome, found.code
+        reason = verifier.verify(paid).check(CheckName.PAY_TO)
+        return reason.outcome, reason.code
 
     return check
 
@@ -44,7 +44,7 @@ def test_s30_changed_uri_is_not_provable_for_the_past_and_provable_for_now(reade
         assert verifier.verify(own, historical=True).outcome(CheckName.REGISTRATION_FILE) is Outcome.PASSED
         world.set_field(owner, mint, "agentName", "Storm")
         verification = verifier.verify(own, historical=True)
-    past, now = (it.check(CheckName.REGISTRATION_FILE) for it in (verification, verification.now))
+    past, now = (entry.check(CheckName.REGISTRATION_FILE) for entry in (verification, verification.now))
     assert (past.outcome, past.code) == NOT_PROVABLE
     assert now.outcome is Outcome.PASSED
 
@@ -82,8 +82,8 @@ def test_s31_change_by_another_program_is_found_among_inner_instructions(wallet_
 
     def called(answer):
         for group in answer["meta"]["innerInstructions"]:
-            for each in group["instructions"]:
-                each["data"] = "7" * 20
+            for instruction in group["instructions"]:
+                instruction["data"] = "7" * 20
         return answer
 
     node.instead["getTransaction"] = called
@@ -102,8 +102,8 @@ def test_s31_node_that_leaves_something_out_proves_nothing(reader, own, world, m
     payment_slot = node.history[own.settlement["transaction"]]["slot"]
     node.instead["getTransaction"] = without
     with Verifier({}, readers=[reader]) as verifier:
-        found = verifier.verify(own).check(CheckName.PAY_TO)
-    assert (found.outcome, found.code) == NOT_PROVABLE
+        reason = verifier.verify(own).check(CheckName.PAY_TO)
+    assert (reason.outcome, reason.code) == NOT_PROVABLE
 
 
 def test_s30_pruned_node_proves_nothing(wallet_check, own, node):

@@ -30,8 +30,8 @@ def writer(rpc):
         return opened[-1]
 
     yield make
-    for each in opened:
-        each.close()
+    for entry in opened:
+        entry.close()
 
 
 @pytest.fixture
@@ -50,14 +50,14 @@ def test_s35_owner_sets_uri_metadata_and_wallet_and_removes_them(identity, agent
     assert node.history[signature]["meta"]["err"] is None
     identity.set_metadata(agent, "region", "no")
     identity.set_wallet(agent, str(stranger.pubkey()))
-    found = identity.agent(agent)
-    assert (found.uri, found.wallet) == ("https://agent.example/b.json", str(stranger.pubkey()))
-    assert found.metadata.entries == {"region": "no", "agentWallet": f"{MAINNET}:{stranger.pubkey()}"}
-    assert found.remarks == ()
+    read = identity.agent(agent)
+    assert (read.uri, read.wallet) == ("https://agent.example/b.json", str(stranger.pubkey()))
+    assert read.metadata.entries == {"region": "no", "agentWallet": f"{MAINNET}:{stranger.pubkey()}"}
+    assert read.remarks == ()
     identity.remove(agent, "region")
     identity.remove(agent, "agentWallet")
-    found = identity.agent(agent)
-    assert (dict(found.metadata.entries), found.wallet) == ({}, str(owner.pubkey()))
+    read = identity.agent(agent)
+    assert (dict(read.metadata.entries), read.wallet) == ({}, str(owner.pubkey()))
 
 
 def test_s35_rent_of_further_bytes_is_paid(identity, agent, node):
@@ -76,9 +76,9 @@ def test_s35_transfer_takes_the_authority_along_and_clears_the_wallet(
 ):
     identity.set_wallet(agent, str(owner.pubkey()))
     identity.transfer(agent, str(stranger.pubkey()))
-    found = run(reader.agent(agent))
-    assert (found.holder, found.wallet, found.wallet_source) == (str(stranger.pubkey()),) * 2 + ("owner",)
-    assert found.pointer_authority == str(stranger.pubkey())
+    completed = run(reader.agent(agent))
+    assert (completed.holder, completed.wallet, completed.wallet_source) == (str(stranger.pubkey()),) * 2 + ("owner",)
+    assert completed.pointer_authority == str(stranger.pubkey())
     assert code_of(identity.set_wallet, agent, str(owner.pubkey())) == "not_the_owner"
     mint = Pubkey.from_string(agent)
     away = ix.token_2022(bytes([39, 1]) + bytes(owner.pubkey()), writable=[mint], signers=[owner.pubkey()])

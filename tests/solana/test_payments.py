@@ -14,7 +14,10 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
+from bilateral.errors import MalformedIdentifierError
 from bilateral.errors.solana import SolanaPaymentError
+from bilateral.identifiers import TransactionRef
+from bilateral.solana.addresses import MAINNET
 from bilateral.solana.payments import ExpectedPayment
 from bilateral.solana.transactions import SignedTransaction
 from bilateral.x402 import CheckName, Outcome, Verifier
@@ -211,7 +214,11 @@ def test_s26_token_of_token_2022_without_a_fee_arrives_whole(verifier, sell, age
 
 def test_s26_credited_account_belongs_to_the_payee(checked, bought, entry, stranger, answer):
     place = entry["meta"]["postTokenBalances"].index(
-        next(it for it in entry["meta"]["postTokenBalances"] if it["owner"] == bought.accepted["payTo"])
+        next(
+            post_token_balance
+            for post_token_balance in entry["meta"]["postTokenBalances"]
+            if post_token_balance["owner"] == bought.accepted["payTo"]
+        )
     )
     answer("meta", "postTokenBalances", place, "owner", value=str(stranger.pubkey()))
     outcome, code, problem = checked(bought)
@@ -221,7 +228,11 @@ def test_s26_credited_account_belongs_to_the_payee(checked, bought, entry, stran
 
 def test_s27_payment_has_payer_slot_place_and_time(verifier, bought, seller, entry, node):
     payment = verifier.verify(bought).payment
-    payer = next(it["owner"] for it in entry["meta"]["preTokenBalances"] if it["owner"] != str(seller.pubkey()))
+    payer = next(
+        pre_token_balance["owner"]
+        for pre_token_balance in entry["meta"]["preTokenBalances"]
+        if pre_token_balance["owner"] != str(seller.pubkey())
+    )
     assert (payment.payer, payment.payee) == (payer, str(seller.pubkey()))
     assert (payment.block, payment.log_index, payment.amount) == (entry["slot"], 2, PRICE)
     assert payment.time.timestamp() == node.time_of(entry["slot"])
@@ -253,12 +264,20 @@ def test_s27_malformed_answer_proves_nothing(verifier, bought, answer, path, val
     assert not verifier.verify(bought).is_verified
 
 
+def test_s34_task_is_the_chain_and_the_first_signature(verifier, bought):
+    transaction = bought.settlement["transaction"]
+    task = TransactionRef.parse(verifier.verify(bought).interaction.task_ref)
+    assert (str(task.chain), task.transaction) == (MAINNET, transaction)
+    with pytest.raises(MalformedIdentifierError, match="64 bytes"):
+        TransactionRef.parse(f"{MAINNET}:{transaction[:-2]}")
+
+
 def test_s28_several_confirmations_are_a_finalized_payment(bought, reader, node):
     with Verifier({}, readers=[reader], confirmations=2, receipt_seconds=0) as patient:
         assert patient.verify(bought).is_verified
         node.final_lag = 1000
-        found = patient.verify(bought).check(CheckName.PAYMENT)
-        assert (found.outcome, found.code) == (FAILED, "payment_unconfirmed")
+        reason = patient.verify(bought).check(CheckName.PAYMENT)
+        assert (reason.outcome, reason.code) == (FAILED, "payment_unconfirmed")
         node.instead["getTransaction"] = lambda _: None
         assert patient.verify(bought).check(CheckName.PAYMENT).code == "payment_not_found"
 

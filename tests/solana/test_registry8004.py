@@ -181,7 +181,9 @@ def own(listed, sell, owner, buyer, world, asset, rpc, core):
 def touch(node, program, instruction, *addresses):
     """Put a successful transaction into the chain that calls a program with the accounts of an agent."""
     payer = Keypair()
-    call = Instruction(Pubkey.from_string(program), instruction, [AccountMeta(each, False, True) for each in addresses])
+    call = Instruction(
+        Pubkey.from_string(program), instruction, [AccountMeta(address, False, True) for address in addresses]
+    )
     message = MessageV0.try_compile(payer.pubkey(), [call], [], Hash.default())
     transaction = VersionedTransaction(message, [payer])
     node.history[str(transaction.signatures[0])] = {
@@ -208,5 +210,5 @@ def test_answer_is_verified_and_later_feedback_does_not_matter(own, verifier, co
 def test_wallet_that_may_have_changed_since_is_not_provable(own, verifier, core, node, program, name):
     address = Pubkey.from_string(agent_address(str(core), PROGRAM_8004))
     touch(node, program, sha256(f"global:{name}".encode()).digest()[:8], address if name == "sync_owner" else core)
-    found = verifier.verify(own).check(CheckName.PAY_TO)
-    assert (found.outcome, found.code) == NOT_PROVABLE
+    check = verifier.verify(own).check(CheckName.PAY_TO)
+    assert (check.outcome, check.code) == NOT_PROVABLE

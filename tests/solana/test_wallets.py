@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from solders.pubkey import Pubkey
@@ -51,8 +52,12 @@ def test_s16_wallet_is_read_in_each_form_that_sati_writes(
     run, reader, verifier, agent, info, wallet, stranger, form, remarks
 ):
     wallet(form.format(stranger.pubkey()))
-    found = run(reader.agent(agent))
-    assert (found.wallet, found.wallet_source, len(found.remarks)) == (str(stranger.pubkey()), "metadata", remarks)
+    completed = run(reader.agent(agent))
+    assert (completed.wallet, completed.wallet_source, len(completed.remarks)) == (
+        str(stranger.pubkey()),
+        "metadata",
+        remarks,
+    )
     assert verifier.check_before_payment(info, MAINNET, str(stranger.pubkey())).agent.agent == agent
 
 
@@ -93,8 +98,8 @@ def test_s17_wallet_of_the_file_is_preferred_on_request(reader, info, republish,
 
 def test_s19_file_is_loaded_by_the_uri_of_the_metadata_and_an_empty_one_is_not_loaded(verifier, own, republish):
     republish("")
-    found = verifier.verify(own).check(CheckName.REGISTRATION_FILE)
-    assert (found.outcome, found.code) == (Outcome.UNCHECKED, "file_not_loaded")
+    reason = verifier.verify(own).check(CheckName.REGISTRATION_FILE)
+    assert (reason.outcome, reason.code) == (Outcome.UNCHECKED, "file_not_loaded")
 
 
 def test_s19_file_that_nothing_authenticates_is_not_believed(verifier, own, republish):
@@ -110,8 +115,8 @@ def test_s20_file_of_another_agent_or_registry_is_refused(verifier, own, republi
     ]
     for entry in entries:
         republish(file_of(agent, registrations=[entry]))
-        found = verifier.verify(own).check(CheckName.REGISTRATION_FILE)
-        assert (found.outcome, found.code) == (Outcome.FAILED, "agent_not_registered")
+        reason = verifier.verify(own).check(CheckName.REGISTRATION_FILE)
+        assert (reason.outcome, reason.code) == (Outcome.FAILED, "agent_not_registered")
 
 
 def test_s3_s20_file_may_name_the_chain_before_the_mint_and_the_result_remarks_it(verifier, own, republish, agent):
@@ -156,9 +161,9 @@ def test_s21_wallet_may_sign_if_the_verifier_accepts_it(
     with sell(agent, str(owner.pubkey()), key=key) as (url, _):
         paid = buy(url, enrich(), rpc)
     with Verifier({}, readers=[reader], allow_wallet_signer=True) as accepting:
-        found = accepting.verify(paid)
-        assert found.wallet_signer == str(owner.pubkey())
-        assert found.outcome(CheckName.SIGNATURE) is Outcome.PASSED
+        check = accepting.verify(paid)
+        assert check.wallet_signer == str(owner.pubkey())
+        assert check.outcome(CheckName.SIGNATURE) is Outcome.PASSED
 
 
 @pytest.mark.parametrize("face", ["blocking", "async"])
@@ -194,3 +199,9 @@ def test_s11_sold_agent_fails_after_a_payment_too(verifier, own, agent, owner, s
     verification = verifier.verify(own)
     for name in (CheckName.PAY_TO, CheckName.REGISTRATION_FILE):
         assert (verification.outcome(name), verification.check(name).code) == (Outcome.FAILED, "authority_mismatch")
+
+
+def test_x47_changed_body_of_an_answer_fails(verifier, bought):
+    verification = verifier.verify(replace(bought, response=b"sun in Oslo"))
+    failed = [check.name for check in verification.checks if check.outcome is Outcome.FAILED]
+    assert failed == [CheckName.INTERACTION_HASH]

@@ -48,7 +48,7 @@ class World:
         message = MessageV0.try_compile(
             payer.pubkey(), list(instructions), [], Hash.from_string(str(self.node.vm.latest_blockhash()))
         )
-        keys = {it.pubkey(): it for it in (payer, *signers)}
+        keys = {keypair.pubkey(): keypair for keypair in (payer, *signers)}
         content = b"\x80" + bytes(message)
         signatures = [
             keys[key].sign_message(content) if key in keys else Signature.new_unique()

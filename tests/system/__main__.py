@@ -54,9 +54,9 @@ def main():
     progress.end(tally)
     rarest = min(REFUSALS, key=lambda each: (tally[each], each))
     print(f"{len(REFUSALS)} refusals, the rarest {tally[rarest]:,} times: {' '.join(rarest)}")
-    found = shortcomings(tally, progress.examples) + unseen_refusals(tally)
-    print("\n".join(found) or "The registries answered like the model after every step.")
-    return 1 if found else 0
+    refusals = shortcomings(tally, progress.examples) + unseen_refusals(tally)
+    print("\n".join(refusals) or "The registries answered like the model after every step.")
+    return 1 if refusals else 0
 
 
 if __name__ == "__main__":

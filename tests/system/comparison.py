@@ -45,13 +45,13 @@ class Comparison:
         answers = getattr(self.questions, registry)()
         address = to_canonical_address(self.chain.addresses[registry])
         asked = b"".join(on_the_wire(address, question) for question in answers)
-        return asked, b"".join(fingerprint(*outcome(each)) for each in answers.values()), answers
+        return asked, b"".join(fingerprint(*outcome(answer)) for answer in answers.values()), answers
 
     def _compare_one_by_one(self):
         for registry, (_, _, answers) in self.expected.items():
             for question, expected in answers.items():
-                given = self.chain.call(self.chain.witness, self.chain.addresses[registry], encoded(*question))
-                assert given == outcome(expected), (registry, question)
+                witness = self.chain.call(self.chain.witness, self.chain.addresses[registry], encoded(*question))
+                assert witness == outcome(expected), (registry, question)
         raise AssertionError("the witness heard what nobody said")
 
 

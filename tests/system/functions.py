@@ -168,6 +168,6 @@ def signature_of(registry, name):
     """A function's signature by its name, or by itself where there are overloads and for views."""
     if name.endswith(")"):
         return name
-    signatures = [each for each in FUNCTIONS[registry] if name == each.partition("(")[0]]
+    signatures = [entry for entry in FUNCTIONS[registry] if name == entry.partition("(")[0]]
     (signature,) = signatures
     return signature

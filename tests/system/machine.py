@@ -95,7 +95,7 @@ class SystemMachine(World, RuleBasedStateMachine):
     def begin_with_a_little_of_everything(self, first, tags, ether):
         """Agents of three owners, the first perhaps only without ether, and something of each kind for an agent."""
         self.ether = ether
-        owner, client, validator = (self.account((first + each) % len(PEOPLE)) for each in range(3))
+        owner, client, validator = (self.account((first + number) % len(PEOPLE)) for number in range(3))
         for who in (owner,) * (1 + ether) + (client, validator):
             self.call(who, "identity", "register()")
         for registry in "open", "plain":
@@ -214,31 +214,31 @@ class SystemMachine(World, RuleBasedStateMachine):
 
     # Open feedback
 
-    @rule(registry=registries, agent=agents, client=clients, given=given_feedback, times=st.sampled_from([1, 1, 1, 3]))
-    def give_feedback(self, registry, agent, client, given, times):
+    @rule(registry=registries, agent=agents, client=clients, entry=given_feedback, times=st.sampled_from([1, 1, 1, 3]))
+    def give_feedback(self, registry, agent, client, entry, times):
         agent_id = self.agent(agent)
         client = self.client(client, agent_id)
         for _ in range(times):
-            self.give(client, agent_id, client, registry, "giveFeedback", agent_id, *given)
+            self.give(client, agent_id, client, registry, "giveFeedback", agent_id, *entry)
 
     @rule(
         registry=registries,
         agent=agents,
         client=clients,
         sponsor=people,
-        given=given_feedback,
+        entry=given_feedback,
         ahead=st.sampled_from([1] * 12 + [0, 2]),
         delay=delays,
         signer=seldom,
     )
-    def sponsor_feedback(self, registry, agent, client, sponsor, given, ahead, delay, signer):
+    def sponsor_feedback(self, registry, agent, client, sponsor, entry, ahead, delay, signer):
         """A client, or somebody else, signs the client's feedback, and a sponsor sends it."""
         agent_id = self.agent(agent)
         client = self.client(client, agent_id)
         index = getattr(self.model, registry).last_index(agent_id, client) + ahead
-        message = Feedback(agent_id, client, index, *given, deadline=self.model.now + delay)
+        message = Feedback(agent_id, client, index, *entry, deadline=self.model.now + delay)
         signer = client if signer is None else self.account(signer)
-        call = (client, (agent_id, index, *given), message.deadline, self.sign(message, registry, signer))
+        call = (client, (agent_id, index, *entry), message.deadline, self.sign(message, registry, signer))
         self.signed_feedback.append((registry, call, self.model.keys[signer]))
         self.send_signed_feedback(self.account(sponsor), registry, call, self.model.keys[signer])
 
@@ -280,8 +280,8 @@ class SystemMachine(World, RuleBasedStateMachine):
         self.call(self.account(responder), registry, "appendResponse", agent_id, client, index, uri, FILE_HASH)
 
     def any_feedback(self, registry, pick):
-        given = getattr(self.model, registry).everything()
-        return given[pick % len(given)] if pick and given else None
+        everything = getattr(self.model, registry).everything()
+        return everything[pick % len(everything)] if pick and everything else None
 
     # Ratings
 
@@ -295,11 +295,11 @@ class SystemMachine(World, RuleBasedStateMachine):
     )
     def rate(self, server, who, subject, rating, kind, again):
         """A server rates an agent, or once more one that it has rated."""
-        given = list(self.model.ratings.given[kind])
-        if again is None or not given:
+        pairs = list(self.model.ratings.given[kind])
+        if again is None or not pairs:
             caller, subject = self.in_role(who, self.agent(server)), self.agent(subject)
         else:
-            server, subject = given[again % len(given)]
+            server, subject = pairs[again % len(pairs)]
             caller = self.speaker(server)
         self.call(caller, "open", "rateClient" if kind == "client" else "rateValidator", subject, rating)
 
@@ -307,24 +307,24 @@ class SystemMachine(World, RuleBasedStateMachine):
         server=agents,
         who=callers,
         subjects=st.lists(agents, min_size=1, max_size=3),
-        given=st.lists(ratings, min_size=3, max_size=3),
+        scores=st.lists(ratings, min_size=3, max_size=3),
         missing=st.sampled_from([None] * 12 + ["agents", "rating"]),
         name=st.sampled_from(["rateClients", "rateValidators"]),
     )
-    def rate_batch(self, server, who, subjects, given, missing, name):
+    def rate_batch(self, server, who, subjects, scores, missing, name):
         subjects = () if missing == "agents" else tuple(map(self.agent, subjects))
-        given = tuple(given[: len(subjects) - (missing == "rating")])
-        self.call(self.in_role(who, self.agent(server)), "open", name, subjects, given)
+        scores = tuple(scores[: len(subjects) - (missing == "rating")])
+        self.call(self.in_role(who, self.agent(server)), "open", name, subjects, scores)
 
     @rule(
         server=agents,
         who=callers,
         subjects=st.lists(agents, min_size=1, max_size=3),
-        given=st.lists(ratings, min_size=3, max_size=3),
+        scores=st.lists(ratings, min_size=3, max_size=3),
         fault=st.sampled_from([None] * 8 + ["server", "owner", "missing owner", "no elements"]),
         name=st.sampled_from(["rateClientAs", "rateValidatorAs", "rateClientsAs", "rateValidatorsAs"]),
     )
-    def rate_as_expected(self, server, who, subjects, given, fault, name):
+    def rate_as_expected(self, server, who, subjects, scores, fault, name):
         """A server rates agents of owners that it names, perhaps wrongly."""
         caller = self.in_role(who, self.agent(server))
         subjects = () if fault == "no elements" else tuple(map(self.agent, subjects))
@@ -332,12 +332,12 @@ class SystemMachine(World, RuleBasedStateMachine):
         owners = [self.in_role("owner", subject) for subject in subjects]
         if fault == "owner":
             owners[-1] = ZERO_ADDRESS
-        given = tuple(given[: len(subjects)])
+        scores = tuple(scores[: len(subjects)])
         if name.endswith("sAs"):
             owners = tuple(owners[: len(owners) - (fault == "missing owner")])
-            self.call(caller, "open", name, subjects, given, server_id, owners)
+            self.call(caller, "open", name, subjects, scores, server_id, owners)
         elif subjects:
-            self.call(caller, "open", name, subjects[0], given[0], server_id, owners[0])
+            self.call(caller, "open", name, subjects[0], scores[0], server_id, owners[0])
 
     @rule(client=agents, server=agents, who=callers)
     def accept_feedback(self, client, server, who):

@@ -55,8 +55,8 @@ class SystemModel:
                         facts[name, agent_id, client, index] = entry.given
                         if entry.revoked:
                             facts[name, agent_id, client, index, "revoked"] = True
-        for kind, given in self.ratings.given.items():
-            facts |= {(kind, *pair): rating for pair, rating in given.items()}
+        for kind, ratings in self.ratings.given.items():
+            facts |= {(kind, *pair): rating for pair, rating in ratings.items()}
         facts |= {("accepted", *pair): True for pair in self.ratings.accepted}
         for agent_id, records in self.authorised.records.feedback.items():
             facts |= {("authorised", agent_id, position): record for position, record in enumerate(records)}
@@ -81,24 +81,24 @@ class OpenFeedback:
         self.system, self.records, self.voided = system, ReputationModel(), {}
 
     def give(self, caller, agent_id, *arguments):
-        given, identity = Given(*arguments), self.system.identity
-        require(given.decimals <= 18, "too many decimals")
-        require(abs(given.value) <= MAX_ABS_VALUE, "value too large")
+        entry, identity = Given(*arguments), self.system.identity
+        require(entry.decimals <= 18, "too many decimals")
+        require(abs(entry.value) <= MAX_ABS_VALUE, "value too large")
         identity.existing(agent_id)
         role = identity.role(caller, agent_id)
         require(role is None, "Self-feedback not allowed", circumstances=role)
-        self.records.give(agent_id, caller, given)
+        self.records.give(agent_id, caller, entry)
 
     def give_by_sig(self, _caller, client, params, deadline, signer):
         """`signer`: the address of the key that signed just this."""
-        agent_id, index, *given = params
+        agent_id, index, *rest = params
         expected, now = self.last_index(agent_id, client) + 1, self.system.now
         require(now <= deadline, "SignatureExpired(uint256,uint256)", deadline, now)
         voided = self.voided.get(client, 0)
         require(deadline > voided, "SignatureVoided(uint256,uint256)", deadline, voided)
         require(index == expected, "UnexpectedFeedbackIndex(uint64,uint64)", index, expected)
         require(signer == self.system.keys[client], "InvalidSignature(address)", client)
-        self.give(client, agent_id, *given)
+        self.give(client, agent_id, *rest)
 
     def void_signatures_through(self, caller, deadline):
         voided = self.voided.get(caller, 0)
@@ -184,8 +184,8 @@ class Ratings:
 
     def _require_expected(self, caller, server, subjects, owners):
         identity = self.system.identity
-        found = identity.primary.get(caller) or 0
-        require(found == server, "UnexpectedRater(uint256,uint256)", server, found)
+        number = identity.primary.get(caller) or 0
+        require(number == server, "UnexpectedRater(uint256,uint256)", server, number)
         require(len(subjects) == len(owners), "UnequalBatch(uint256,uint256)", len(subjects), len(owners))
         for subject, owner in zip(subjects, owners, strict=True):
             present = identity.existing(subject).owner
@@ -210,12 +210,12 @@ class Ratings:
         return server
 
     def _rate(self, kind, server, subject, rating):
-        given = self.given[kind]
+        ratings = self.given[kind]
         require(subject in self.system.identity.agents, "SubjectNotRegistered(uint256)", subject)
         require(rating <= 100, "RatingTooHigh(uint8,uint8)", rating, 100)
         require(subject != server, "CannotRateSelf()")
-        require((server, subject) not in given, "AlreadyRated(uint256,uint256)", subject, server)
-        given[server, subject] = rating
+        require((server, subject) not in ratings, "AlreadyRated(uint256,uint256)", subject, server)
+        ratings[server, subject] = rating
 
 
 class AuthorisedFeedback:

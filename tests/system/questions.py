@@ -99,8 +99,8 @@ class Questions:
     def _ratings_by(self, server):
         answers, agents = {}, tuple(self.agents)
         for kind, getter in ("client", "getClientRating"), ("validator", "getValidatorRating"):
-            given = self.model.ratings.given[kind]
-            read = [((server, each) in given, given.get((server, each), 0)) for each in agents]
+            of_kind = self.model.ratings.given[kind]
+            read = [((server, agent) in of_kind, of_kind.get((server, agent), 0)) for agent in agents]
             for subject, rating in zip(agents, read, strict=True):
                 answers[f"{getter}(uint256,uint256)", subject, server] = answer("bool,uint8", *rating)
             if kind == "client":
@@ -144,8 +144,8 @@ class Questions:
             asked = ("readFeedback(uint256,address,uint64)", agent, person)
             answers[*asked, len(entries) + 1] = Refused("Error(string)", "index out of bounds")
             for index, entry in enumerate(entries, 1):
-                given = (entry.given.value, entry.given.decimals, entry.given.tag1, entry.given.tag2)
-                answers[*asked, index] = answer("int128,uint8,string,string,bool", *given, entry.revoked)
+                content = (entry.given.value, entry.given.decimals, entry.given.tag1, entry.given.tag2)
+                answers[*asked, index] = answer("int128,uint8,string,string,bool", *content, entry.revoked)
                 answers |= self._responses(model, agent, person, index, ())
                 answers |= self._responses(model, agent, person, index, some)
             answers |= self._responses(model, agent, person, 0, ())

@@ -50,14 +50,14 @@ def shortcomings(tally, examples):
     Reverts because of ether do not count, because every function has them.
     """
     accepted, total, whole = calls(tally, "accepted"), calls(tally), tally["examples"]
-    found = [] if whole >= examples else [f"only {whole} of {examples} examples were whole"]
-    found += [] if accepted >= total / 4 else [f"only {accepted} of {total} calls were accepted"]
+    texts = [] if whole >= examples else [f"only {whole} of {examples} examples were whole"]
+    texts += [] if accepted >= total / 4 else [f"only {accepted} of {total} calls were accepted"]
     for registry, signature, refusals in _functions():
         if not tally[registry, signature, "accepted"]:
-            found.append(f"{registry}.{signature} was never accepted")
+            texts.append(f"{registry}.{signature} was never accepted")
         if refusals and not any(tally[registry, signature, rule] for rule in refusals):
-            found.append(f"{registry}.{signature} was never refused but for ether")
-    return found
+            texts.append(f"{registry}.{signature} was never refused but for ether")
+    return texts
 
 
 def unseen_refusals(tally):

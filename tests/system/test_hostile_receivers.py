@@ -81,7 +81,11 @@ def named(world, receiver, call):
     owner, client, stranger, *_ = world.everybody
     people = {"owner": owner, "client": client, "stranger": stranger, "receiver": receiver}
     registry, name, *arguments = call
-    return registry, name, [people.get(each, each) if isinstance(each, str) else each for each in arguments]
+    return (
+        registry,
+        name,
+        [people.get(argument, argument) if isinstance(argument, str) else argument for argument in arguments],
+    )
 
 
 def reentering(world, registry, name, arguments):

@@ -118,7 +118,7 @@ def test_wallet_that_reenters_gets_in_nowhere(world, wallet, ask, on_the_side):
     _, client, stranger, *_ = world.everybody
     known = {"wallet": wallet, "client": client, "stranger": stranger, "deadline": world.model.now + 60}
     registry, name, *arguments = ON_THE_SIDE[on_the_side]
-    arguments = [known.get(each, each) if isinstance(each, str) else each for each in arguments]
+    arguments = [known.get(argument, argument) if isinstance(argument, str) else argument for argument in arguments]
     prepare(world, wallet, world.chain.addresses[registry], encoded(signature_of(registry, name), *arguments))
     assert is_taken(world, ask, wallet, agrees=True)
 

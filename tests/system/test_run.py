@@ -32,7 +32,7 @@ def test_example_that_ended_early_is_missed(tally):
 
 def test_calls_must_be_accepted_a_quarter_of_the_time(tally):
     accepted = sum(times for key, times in tally.items() if key[2] == "accepted")
-    refused = sum(tally[each] for each in REFUSALS)
+    refused = sum(tally[refusal] for refusal in REFUSALS)
     tally[*REGISTER, "reserved key"] += 3 * accepted - refused
     assert shortcomings(tally, 60) == []
     tally[*REGISTER, "reserved key"] += 1

@@ -70,8 +70,8 @@ class World:
         if agent_id not in identity.agents:
             return []
         if role == "wallet":
-            return [each for each in self.everybody if each == identity.agents[agent_id].wallet]
-        return [each for each in self.everybody if identity.role(each, agent_id) == role]
+            return [entry for entry in self.everybody if entry == identity.agents[agent_id].wallet]
+        return [entry for entry in self.everybody if identity.role(entry, agent_id) == role]
 
     def client(self, who, agent_id):
         """Somebody who may not act for an agent, counted round and round; or whoever plays a role for it.
@@ -91,7 +91,7 @@ class World:
 
     def speaker(self, agent_id):
         """Whoever speaks as an agent."""
-        speakers = [each for each in self.everybody if self.model.identity.primary.get(each) == agent_id]
+        speakers = [entry for entry in self.everybody if self.model.identity.primary.get(entry) == agent_id]
         return [*speakers, self.account(0)][0]
 
     # Calls
@@ -105,18 +105,21 @@ class World:
         self.check()
         signature, target = signature_of(registry, name), self.chain.addresses[registry]
         data, value, self.ether = encoded(signature, *arguments), self.ether, 0
-        given = self.chain.call(caller, target, data, value)
+        actual = self.chain.call(caller, target, data, value)
         function = FUNCTIONS[registry][signature]
         try:
             require_no_ether(signature, value)
             returned = attrgetter(function.method)(self.model)(caller, *(as_modelled or arguments))
         except Refused as refused:
             self.tally[registry, signature, refused.rule] += 1
-            assert given == ("error", refused.data), (registry, signature, refused)
+            assert actual == ("error", refused.data), (registry, signature, refused)
             assert refused.rule in (*function.refusals, ETHER), (registry, signature, refused.rule)
             return False
         self.tally[registry, signature, "accepted"] += 1
-        assert given == ("result", b"" if returned is None else answer("uint256", int(returned))), (registry, signature)
+        assert actual == ("result", b"" if returned is None else answer("uint256", int(returned))), (
+            registry,
+            signature,
+        )
         assert self.chain.send(caller, target, data)["status"] == "0x1"
         self.is_checked = False
         self.comparison.expect_change_of(registry)
@@ -161,5 +164,5 @@ class World:
         assert all(self.indexes[each] >= index for each, index in before.items())
 
     def no_agent_has_a_rating_of_itself(self):
-        for given in self.model.ratings.given.values():
-            assert all(server != subject for server, subject in given)
+        for rating in self.model.ratings.given.values():
+            assert all(server != subject for server, subject in rating)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scripts import plain_words
-from scripts.plain_words import PATTERNS, findings, main
+from scripts.plain_words import PATTERNS, empty_names, findings, main
 
 STARTS, IS_NONE, IS_NO, HAD, AILS, OF_WHAT, THE_ONE, IN_VAIN, NOTHING_THAT = PATTERNS
 
@@ -16,7 +16,7 @@ def faults(tmp_path):
 
     def find(name: str, source: str) -> list[tuple[str, str]]:
         (tmp_path / name).write_text(source)
-        return [(each.place, each.fault) for each in findings(tmp_path / name, name)]
+        return [(finding.place, finding.fault) for finding in findings(tmp_path / name, name)]
 
     return find
 
@@ -83,8 +83,8 @@ def f(x):
 
 
 def test_docstrings_arguments_comments_and_messages_of_python_are_read(faults):
-    found = faults("module.py", PYTHON)
-    assert sorted(found) == [
+    places = faults("module.py", PYTHON)
+    assert sorted(places) == [
         ("module.py:1", STARTS),
         ("module.py:12", STARTS),
         ("module.py:14", STARTS),
@@ -157,3 +157,15 @@ def test_finding_fails_the_check_and_names_file_and_line(project, capsys):
 def test_strings_of_tests_are_not_read_but_their_docstrings_are(faults):
     source = '"""What is tested."""\n\nTEXT = "That it is text does not matter."\n'
     assert faults("test_module.py", source) == [("test_module.py:1", STARTS)]
+
+
+def test_variables_and_arguments_are_named_for_what_they_hold(tmp_path):
+    function = "def rows(given, *, what):\n    return [it for it in given if (said := what(it))]\n"
+    (tmp_path / "module.py").write_text(f"class Page:\n    found: int\n\n{function}")
+    names = [(finding.place, finding.text) for finding in empty_names(tmp_path / "module.py", "module.py")]
+    assert sorted(names) == [
+        ("module.py:4", "`given`"),
+        ("module.py:4", "`what`"),
+        ("module.py:5", "`it`"),
+        ("module.py:5", "`said`"),
+    ]

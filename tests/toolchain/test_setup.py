@@ -38,8 +38,8 @@ def machine(tmp_path):
 
     def with_commands(**scripts: str) -> str:
         for tool in TOOLS:
-            found = next(Path(folder, tool) for folder in ("/usr/bin", "/bin") if Path(folder, tool).exists())
-            (tmp_path / tool).symlink_to(found)
+            paths = next(Path(folder, tool) for folder in ("/usr/bin", "/bin") if Path(folder, tool).exists())
+            (tmp_path / tool).symlink_to(paths)
         for name, script in scripts.items():
             (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
             (tmp_path / name).chmod(0o755)

@@ -97,7 +97,7 @@ def test_holders_and_operators_in_another_spelling_are_the_same_accounts(tables)
     holders = [[{"account": owner, "since": float(number)}] for number in range(size)]
 
     def with_lists(spell):
-        held = [[{**one, "account": spell(one["account"])} for one in row] for row in holders]
+        held = [[{**entry, "account": spell(entry["account"])} for entry in row] for row in holders]
         approved = [row and [text and spell(text) for text in row] for row in lists]
         agents = tables.agents.append_column("operators", pa.array(approved, kinds["operators"]))
         return coded(

@@ -31,8 +31,8 @@ def test_sums_and_counts_by_group_are_those_of_numpy(rows):
 @pytest.mark.parametrize("digits", [0, 9], ids=["repeated", "distinct"])
 def test_percentiles_are_the_shares_of_values_up_to_each(rows, digits):
     values = np.round(rows[1], digits)
-    found = percentiles(values)
-    assert found.tolist() == [float((values <= value).sum() / len(values)) for value in values]
+    ranks = percentiles(values)
+    assert ranks.tolist() == [float((values <= value).sum() / len(values)) for value in values]
 
 
 def test_percentiles_of_weighted_values_are_the_shares_of_weight(rows):
@@ -66,8 +66,8 @@ def test_tables_that_are_read_hold_each_address_once(tables, tmp_path):
     assert texts.to_pylist() == sorted(set(texts.to_pylist()))
     assert set(same.to_pylist()) <= set(texts.to_pylist())
     for one, other in zip(codes, others, strict=True):
-        assert [texts[int(it)].as_py() if it >= 0 else None for it in one] == [
-            same[int(it)].as_py() if it >= 0 else None for it in other
+        assert [texts[int(entry)].as_py() if entry >= 0 else None for entry in one] == [
+            same[int(entry)].as_py() if entry >= 0 else None for entry in other
         ]
 
 
@@ -76,9 +76,9 @@ def test_tables_that_are_read_hold_each_address_once(tables, tmp_path):
 )
 def test_columns_of_one_dictionary_without_a_letter_are_coded(texts, codes):
     coded = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts, pa.string()))
-    found, (one, other) = coded_together([pa.chunked_array([coded])] * 2)
-    assert found.to_pylist() == texts
-    assert one.tolist() == other.tolist() == [-1 if it is None else it for it in codes]
+    code, (one, other) = coded_together([pa.chunked_array([coded])] * 2)
+    assert code.to_pylist() == texts
+    assert one.tolist() == other.tolist() == [-1 if code is None else code for code in codes]
 
 
 @pytest.fixture

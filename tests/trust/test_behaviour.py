@@ -60,9 +60,9 @@ def test_a_directed_cycle_is_found(market):
     for number, client in enumerate(RING):
         market.feedback(client, 200 + (number + 1) % 6, 99, 30000.0 + 5000 * number)
     context = market.context()
-    found = [one for one in Blocks().fit(context).findings_ if "cycle" in one.sentence]
-    assert names(context, found[0].actors) == set(RING[1:])
-    assert names(context, found[0].tied) == {RING[0]}
+    findings = [finding for finding in Blocks().fit(context).findings_ if "cycle" in finding.sentence]
+    assert names(context, findings[0].actors) == set(RING[1:])
+    assert names(context, findings[0].tied) == {RING[0]}
 
 
 def test_praise_without_a_usual_payment_is_told_by_praises(market):
@@ -72,7 +72,7 @@ def test_praise_without_a_usual_payment_is_told_by_praises(market):
         for rater in range(3):
             market.payment(f"fresh{rater}", "target owner", 99 + number, 1e-9, 49000.0)
             market.feedback(f"fresh{rater}", 99 + number, 90, 50000.0 + 10 * rater)
-    sentences = [one.sentence for one in Lockstep().fit(market.context()).findings_]
+    sentences = [finding.sentence for finding in Lockstep().fit(market.context()).findings_]
     assert "24 of 24 praises of one owner's agents follow no usual payment." in sentences
 
 
@@ -103,7 +103,7 @@ def test_a_burst_is_told_with_the_time_that_it_took(market, step, told):
     market.agent(99, "target owner", ts=40000.0)
     for number in range(12):
         market.feedback(f"fresh{number}", 99, 100, 50000.0 + step * number)
-    sentences = [one.sentence for one in Lockstep().fit(market.context()).findings_]
+    sentences = [finding.sentence for finding in Lockstep().fit(market.context()).findings_]
     assert f"12 of 12 raters of one subject come {told}" in sentences
 
 
@@ -130,9 +130,9 @@ def test_a_server_that_punishes_its_critics_is_found(market):
         market.feedback(f"client{number}", 99, 20, 30000.0)
         market.rating(f"client{number}", 99, 3, 31000.0)
     context = market.context()
-    found = Retaliation().fit(context).findings_
-    assert [names(context, one.actors) for one in found] == [{"avenger"}]
-    assert names(context, found[0].subjects) == {f"client{number}" for number in range(8)}
+    findings = Retaliation().fit(context).findings_
+    assert [names(context, finding.actors) for finding in findings] == [{"avenger"}]
+    assert names(context, findings[0].subjects) == {f"client{number}" for number in range(8)}
 
 
 @pytest.mark.parametrize("times", [1, 3])
@@ -146,10 +146,10 @@ def test_a_server_that_punishes_a_critic_by_all_of_its_agents_is_found_and_count
         for agent in range(times):
             market.rating(f"client{number}", 99 + agent, 3, 31000.0)
     context = market.context()
-    found = Retaliation().fit(context).findings_
-    assert [names(context, one.actors) for one in found] == [{"avenger"}]
-    assert found[0].sentence.startswith("The owner rates 8 of 8 clients down")
-    assert len(found[0].opinions) == 8 * times
+    findings = Retaliation().fit(context).findings_
+    assert [names(context, finding.actors) for finding in findings] == [{"avenger"}]
+    assert findings[0].sentence.startswith("The owner rates 8 of 8 clients down")
+    assert len(findings[0].opinions) == 8 * times
 
 
 def test_a_server_that_rates_bad_clients_down_is_not_found(market):
@@ -181,10 +181,10 @@ def test_a_false_proof_is_found(market, proof, words):
     for number in range(3):
         market.feedback("liar", number + 1, 100, 2000.0, payment_tx=paid if proof == "foreign" else "0xdead")
     context = market.context()
-    found = Values().fit(context).findings_
-    assert names(context, found[0].actors) == {"liar"}
-    assert words in found[0].sentence
-    assert found[0].payments.tolist() == ([0] if proof == "foreign" else [])
+    findings = Values().fit(context).findings_
+    assert names(context, findings[0].actors) == {"liar"}
+    assert words in findings[0].sentence
+    assert findings[0].payments.tolist() == ([0] if proof == "foreign" else [])
 
 
 def test_a_payment_by_an_unknown_payer_accuses_nobody(market):
@@ -198,8 +198,8 @@ def test_values_out_of_range_are_found(market):
     for number in range(3):
         market.feedback("shouter", number + 1, 1e38, 2000.0)
     context = market.context()
-    found = Values().fit(context).findings_
-    assert names(context, found[0].actors) == {"shouter"}
+    findings = Values().fit(context).findings_
+    assert names(context, findings[0].actors) == {"shouter"}
 
 
 def test_an_agent_that_turns_is_noticed_and_nobody_is_blamed(market):
@@ -207,9 +207,9 @@ def test_an_agent_that_turns_is_noticed_and_nobody_is_blamed(market):
     for number in range(30):
         market.feedback(f"client{number}", 99, 90 + number % 5 if number < 15 else 20 + number % 5, 1000.0 * number)
     context = market.context()
-    found = ChangePoints().fit(context).findings_
-    assert names(context, found[0].subjects) == {"turncoat"}
-    assert (found[0].strength, len(found[0].actors)) == (0.0, 0)
+    findings = ChangePoints().fit(context).findings_
+    assert names(context, findings[0].subjects) == {"turncoat"}
+    assert (findings[0].strength, len(findings[0].actors)) == (0.0, 0)
 
 
 def test_segments_begin_at_the_change():

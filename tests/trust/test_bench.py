@@ -41,11 +41,15 @@ def market():
     return honest_world(5, TINY)
 
 
-@pytest.mark.parametrize(("kind", "family"), [(kind, family) for kind, it in KINDS.items() for family in it.families])
+@pytest.mark.parametrize(
+    ("kind", "family"), [(kind, family) for kind, value in KINDS.items() for family in value.families]
+)
 def test_every_family_adds_an_attack_with_members(kind, family):
     made = deepcopy(market())
     KINDS[kind].families[family](made, made.begin(family, 4))
-    members = [one for one in made.accounts if one.attack == 0] + [one for one in made.agents if one.attack == 0]
+    members = [account for account in made.accounts if account.attack == 0] + [
+        agent for agent in made.agents if agent.attack == 0
+    ]
     assert len(members) >= 4
     assert made.tables()[1]["attacks"]["family"].to_pylist() == [family]
 
@@ -53,9 +57,9 @@ def test_every_family_adds_an_attack_with_members(kind, family):
 def test_bystanders_are_honest_and_have_groups_of_their_own():
     made = deepcopy(market())
     add_bystanders(made)
-    groups = {one.group for one in made.accounts} - {one.group for one in market().accounts}
+    groups = {account.group for account in made.accounts} - {account.group for account in market().accounts}
     assert groups == {"dispute", "launch campaign", "DAO team", "refund merchant"}
-    assert {one.attack for one in made.accounts} == {-1}
+    assert {account.attack for account in made.accounts} == {-1}
 
 
 def test_a_world_depends_on_its_seed_alone():

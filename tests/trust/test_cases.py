@@ -31,15 +31,15 @@ def cases(guilty, innocent):
 
 
 def alike(engine):
-    return [one for one in engine.findings_ if "move money like" in one.sentence]
+    return [finding for finding in engine.findings_ if "move money like" in finding.sentence]
 
 
 def test_accounts_that_move_money_like_the_guilty_are_ranked_and_not_flagged(market):
     engine = Engine().fit(crowd(market), cases(100, 100))
-    found = alike(engine)
-    ranked = {name for one in found for name in names(engine.context_, one.tied)}
+    likenesses = alike(engine)
+    ranked = {name for entry in likenesses for name in names(engine.context_, entry.tied)}
     assert ranked == {f"guilty{number}" for number in range(100, 150)}
-    assert not any(len(one.actors) for one in found)
+    assert not any(len(entry.actors) for entry in likenesses)
     flagged = names(engine.context_, np.flatnonzero(engine.suspicion_.flagged))
     assert not flagged & ranked
 
@@ -55,9 +55,9 @@ def test_kin_of_the_guilty_are_told_with_the_transfers_that_tie_them(market):
         market.feedback(f"kin{number}", number + 1, 80, 9000.0)
     reviews = Reviews.of([{"account": "kin0", "verdict": "guilty", "reason": "It confessed."}])
     engine = Engine().fit(market.tables(), reviews)
-    found = next(one for one in engine.findings_ if "share one funder with 1" in one.sentence)
-    assert found.statistic == "1 guilty and 0 innocent among 5 accounts"
-    assert moves(market, engine.context_, found) == {("boss", f"kin{number}") for number in range(5)}
+    findings = next(finding for finding in engine.findings_ if "share one funder with 1" in finding.sentence)
+    assert findings.statistic == "1 guilty and 0 innocent among 5 accounts"
+    assert moves(market, engine.context_, findings) == {("boss", f"kin{number}") for number in range(5)}
 
 
 def test_a_model_without_neighbours_looks_at_no_verdict_about_counterparts():

@@ -24,11 +24,11 @@ def star(scene, funder="mastermind", agent=99, value=100):
 def test_accounts_of_one_funder_that_judge_one_agent_are_found(market):
     star(market)
     context = market.context()
-    found = CoTargeting().fit(context).findings_
-    assert len(found) == 1
-    assert names(context, found[0].actors) == set(RING)
-    assert found[0].q_value < 1e-3
-    assert {target for _, target in moves(market, context, found[0])} == set(RING)
+    findings = CoTargeting().fit(context).findings_
+    assert len(findings) == 1
+    assert names(context, findings[0].actors) == set(RING)
+    assert findings[0].q_value < 1e-3
+    assert {target for _, target in moves(market, context, findings[0])} == set(RING)
 
 
 def test_a_finding_rests_on_the_rows_about_the_shared_subject_only(market):
@@ -44,7 +44,7 @@ def test_a_finding_rests_on_the_rows_about_the_shared_subject_only(market):
 
 def test_a_finding_tells_the_common_property_and_counts_subjects_and_opinions(market):
     star(market)
-    sentences = [one.sentence for one in CoTargeting().fit(market.context()).findings_]
+    sentences = [finding.sentence for finding in CoTargeting().fit(market.context()).findings_]
     assert sentences == ["6 accounts that share one funder judge 1 other together, 6 times."]
 
 
@@ -55,8 +55,8 @@ def test_a_run_in_time_is_told_by_its_pauses(market):
     for number, sybil in enumerate(RING):
         market.transfer("exchange", sybil, 5.0 + number, 6_000_000.0 + 3000 * number)
         market.feedback(sybil, 99, 100, 6_100_000.0 + number)
-    found = CoTargeting().fit(market.context()).findings_
-    assert found[0].sentence == (
+    findings = CoTargeting().fit(market.context()).findings_
+    assert findings[0].sentence == (
         "6 accounts that share one funder, with pauses of an hour at most, judge 1 other together, 6 times."
     )
 
@@ -144,9 +144,9 @@ def test_servers_of_one_funder_that_punish_one_client_are_found(market):
         for client in range(20):
             market.rating(f"client{(number * 20 + client) % 200}", number + 1, 80, 9000.0 + client)
     context = market.context()
-    found = CoTargeting().fit(context).findings_
-    assert names(context, found[0].actors) == set(RING)
-    assert names(context, found[0].subjects) == {"client3"}
+    findings = CoTargeting().fit(context).findings_
+    assert names(context, findings[0].actors) == set(RING)
+    assert names(context, findings[0].subjects) == {"client3"}
 
 
 def test_empty_tables_give_no_finding(scene):

@@ -346,10 +346,10 @@ def _split(tables, names):
 def test_later_blocks_give_the_same_answer_as_all_blocks_at_once(names):
     first, later = _split(world()[0], names)
     engine = Engine().fit(first).update(later)
-    found, whole = Results.of(engine), Results.of(fitted())
-    assert found.addresses.equals(whole.addresses)
-    assert found.agents.equals(whole.agents)
-    assert found.findings.equals(whole.findings)
+    results, whole = Results.of(engine), Results.of(fitted())
+    assert results.addresses.equals(whole.addresses)
+    assert results.agents.equals(whole.agents)
+    assert results.findings.equals(whole.findings)
 
 
 def test_a_detector_that_reads_no_changed_table_does_not_run_again(monkeypatch):

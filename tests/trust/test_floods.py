@@ -77,6 +77,6 @@ def test_opinions_that_an_agent_is_tied_to_contest_its_score(market, own, status
     engine, _ = judged(market)
     opinions = engine.context_.ledger.opinions
     false = (opinions.subject == 0) & (np.arange(len(opinions)) % 2 == 0)
-    found = replace(engine.suspicion_, row=false.astype(float), own=false & own)
-    scored = scores(engine.context_, found)
+    altered = replace(engine.suspicion_, row=false.astype(float), own=false & own)
+    scored = scores(engine.context_, altered)
     assert (scored.status[0], scored.removed[0]) == (status, pytest.approx(0.5, abs=0.01))

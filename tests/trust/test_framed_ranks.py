@@ -34,10 +34,10 @@ def before():
 
 def framed(world, way):
     """Let eight fresh accounts frame honest ones, and return those by name."""
-    known = [one for one in world.servers if one.wallet is one.owner and one.ts < START + 90 * DAY]
-    praised, paid, given = known[7], known[60], known[33]
+    known = [server for server in world.servers if server.wallet is server.owner and server.ts < START + 90 * DAY]
+    praised, paid, funded = known[7], known[60], known[33]
     client, beside, own = world.honest[3], praised, None
-    targets = {"praised": praised.owner, "paid": paid.owner, "given": given.owner, "client": client}
+    targets = {"praised": praised.owner, "paid": paid.owner, "given": funded.owner, "client": client}
     if way == "company":
         owner = world.account(START + 100 * DAY, role="sybil", attack=0)
         world.fund(owner)
@@ -55,7 +55,7 @@ def framed(world, way):
             own = world.agent(fresh, at, 50.0, is_validator=way == "validations")
         if way == "money":
             world.pay(fresh, paid, 1.0, at)
-            world.transfer(fresh, given.owner, 1.0, at)
+            world.transfer(fresh, funded.owner, 1.0, at)
             world.transfer(fresh, client, 1.0, at)
             world.say(fresh, paid, 80, at + HOUR)
         if way == "ratings":
@@ -86,5 +86,5 @@ def test_an_attacker_raises_honest_accounts_up_to_a_limit_and_gets_none_flagged(
         rise = after[target.address][0] - before().get(target.address, (0.0, False))[0]
         assert rise < limits.get(name, 0.02), name
         assert not after[target.address][1]
-    honest = [one.address for one in market().accounts if one.address in before()]
-    assert [one for one in honest if after[one][1]] == [one for one in honest if before()[one][1]]
+    honest = [account.address for account in market().accounts if account.address in before()]
+    assert [entry for entry in honest if after[entry][1]] == [entry for entry in honest if before()[entry][1]]

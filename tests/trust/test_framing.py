@@ -32,9 +32,9 @@ def test_a_rater_that_funds_an_owner_first_does_not_frame_it(market):
     for number in range(4):
         market.feedback("framer", 99, 100, 41000.0 + number)
     engine, places = judged(market)
-    links = [one for one in engine.findings_ if one.detector == "links"]
-    assert [names(engine.context_, one.actors) for one in links] == [{"framer"}] * len(links)
-    assert all(names(engine.context_, one.tied) == {"victim"} for one in links)
+    links = [finding for finding in engine.findings_ if finding.detector == "links"]
+    assert [names(engine.context_, link.actors) for link in links] == [{"framer"}] * len(links)
+    assert all(names(engine.context_, link.tied) == {"victim"} for link in links)
     assert links
     assert not engine.suspicion_.flagged[places["victim"]]
 
@@ -170,10 +170,10 @@ LOW = 0.001
 
 def unnamed(engine, places):
     """The honest accounts that no finding names as an actor or a beneficiary."""
-    parts = [part for one in engine.findings_ for part in (one.actors, one.beneficiaries)]
-    found = set(np.concatenate([np.zeros(0, np.int64), *parts]).tolist())
+    parts = [part for finding in engine.findings_ for part in (finding.actors, finding.beneficiaries)]
+    rows = set(np.concatenate([np.zeros(0, np.int64), *parts]).tolist())
     honest = ("owner", "client", "newcomer")
-    return {name: place for name, place in places.items() if name.startswith(honest) and place not in found}
+    return {name: place for name, place in places.items() if name.startswith(honest) and place not in rows}
 
 
 @pytest.mark.parametrize("way", ["praise", "company", "money", "slander", "ratings", "validations"])
@@ -237,8 +237,8 @@ def optional(tables, **columns):
     kinds = OPTIONAL["agents"]
     agents = tables.agents
     for name, values in columns.items():
-        found = [values.get(agent_id) for agent_id in agents["agent_id"].to_pylist()]
-        agents = agents.append_column(name, pa.array(found, kinds[name]))
+        scores = [values.get(agent_id) for agent_id in agents["agent_id"].to_pylist()]
+        agents = agents.append_column(name, pa.array(scores, kinds[name]))
     names_ = ("feedback", "ratings", "validations", "payments", "transfers")
     return Tables.of(agents=agents, **{name: getattr(tables, name) for name in names_})
 
@@ -275,9 +275,9 @@ def test_who_moves_its_agent_still_answers_for_its_own_praise(market, later):
     market.feedback("crook", 99, 100, 6000.0)
     engine, places = judged(market, held(market, ("crook", 50.0), *later))
     assert {name for name, place in places.items() if engine.suspicion_.flagged[place]} == {"crook"}
-    assert [names(engine.context_, one.beneficiaries) for one in engine.findings_ if one.detector == "links"] == [
-        {"crook"}
-    ]
+    assert [
+        names(engine.context_, finding.beneficiaries) for finding in engine.findings_ if finding.detector == "links"
+    ] == [{"crook"}]
 
 
 def test_an_agent_that_goes_to_kin_leaves_the_kins_praise_tied_to_its_former_owner(market):
@@ -285,17 +285,17 @@ def test_an_agent_that_goes_to_kin_leaves_the_kins_praise_tied_to_its_former_own
     market.transfer("crook", "kin", 3.0, 4000.0)
     market.feedback("kin", 99, 100, 6000.0)
     engine, _ = judged(market, held(market, ("crook", 50.0), ("kin", 7000.0)))
-    links = [one for one in engine.findings_ if one.detector == "links"]
+    links = [finding for finding in engine.findings_ if finding.detector == "links"]
     assert "the account that funded them" in links[0].sentence
     assert names(engine.context_, links[0].actors) == {"kin"}
-    assert all(names(engine.context_, one.beneficiaries) == {"crook"} for one in links)
+    assert all(names(engine.context_, link.beneficiaries) == {"crook"} for link in links)
 
 
 def test_an_operator_of_a_later_owner_does_not_tie_its_earlier_praise_to_anybody(market):
     market.agent(99, "buyer", ts=50.0)
     market.feedback("helper", 99, 100, 6000.0)
     tables = optional(held(market, ("founder", 50.0), ("buyer", 7000.0)), operators={99: ["helper"]})
-    assert not any("operator" in one.sentence for one in judged(market, tables)[0].findings_)
+    assert not any("operator" in finding.sentence for finding in judged(market, tables)[0].findings_)
 
 
 @pytest.mark.parametrize(
@@ -310,9 +310,9 @@ def test_who_moves_its_agent_still_answers_for_money_that_came_back(market, late
         market.transfer("crook", f"washer{number}", 0.99, 1000.0 + number)
     ledger = coded(held(market, ("crook", 50.0), *later))
     context = Context.of(ledger)
-    found = WashPayments().fit(context).findings_
-    assert [names(context, one.beneficiaries) for one in found] == [{"crook"}]
-    assert len(found[0].payments) == 4
+    findings = WashPayments().fit(context).findings_
+    assert [names(context, finding.beneficiaries) for finding in findings] == [{"crook"}]
+    assert len(findings[0].payments) == 4
 
 
 @pytest.mark.parametrize("approved", [False, True])
@@ -323,9 +323,9 @@ def test_operators_that_rate_are_found(market, approved):
     helpers = [f"helper{number}" for number in range(3)]
     tables = optional(market.tables(), operators={99: helpers if approved else ["0xsomebody"]})
     engine, _ = judged(market, tables)
-    found = [one for one in engine.findings_ if "made them its operator" in one.sentence]
-    assert [names(engine.context_, one.actors) for one in found] == ([set(helpers)] if approved else [])
-    assert all(names(engine.context_, one.beneficiaries) == {"crook"} for one in found)
+    findings = [finding for finding in engine.findings_ if "made them its operator" in finding.sentence]
+    assert [names(engine.context_, finding.actors) for finding in findings] == ([set(helpers)] if approved else [])
+    assert all(names(engine.context_, finding.beneficiaries) == {"crook"} for finding in findings)
 
 
 def test_thin_raters_that_differ_from_the_others_are_found(market):
@@ -333,14 +333,14 @@ def test_thin_raters_that_differ_from_the_others_are_found(market):
         market.transfer(f"source{number}", f"thin{number}", 3.0 + number, 1000.0 + 900 * number)
         market.feedback(f"thin{number}", 4, 5 + number % 3, 20000.0 + 9000 * number)
     context = market.context()
-    found = [one for one in Lockstep().fit(context).findings_ if "worse than others do" in one.sentence]
-    assert names(context, found[0].actors) == {f"thin{number}" for number in range(8)}
-    assert found[0].statistic == "mean 6 of 8 thin raters, 77 of 50 others"
+    findings = [finding for finding in Lockstep().fit(context).findings_ if "worse than others do" in finding.sentence]
+    assert names(context, findings[0].actors) == {f"thin{number}" for number in range(8)}
+    assert findings[0].statistic == "mean 6 of 8 thin raters, 77 of 50 others"
 
 
 def test_a_tag_with_one_value_is_told_and_nobody_is_blamed(market):
     for number in range(60):
         market.feedback(f"client{number}", number % 20 + 1, 1, 9000.0 + number, tag="alive")
-    found = [one for one in Values().fit(market.context()).findings_ if "alive" in one.sentence]
-    assert [one.sentence for one in found] == ['The tag "alive" carries the value 1 only, 60 times.']
-    assert (len(found[0].actors), found[0].strength) == (0, 0.0)
+    findings = [finding for finding in Values().fit(market.context()).findings_ if "alive" in finding.sentence]
+    assert [finding.sentence for finding in findings] == ['The tag "alive" carries the value 1 only, 60 times.']
+    assert (len(findings[0].actors), findings[0].strength) == (0, 0.0)

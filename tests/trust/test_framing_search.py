@@ -34,4 +34,4 @@ def test_no_acts_under_a_budget_get_an_honest_seller_held_back(market, seed):
     assert not any(harm.contested for _, harm in tried)
     unslandered = [harm for plan, harm in tried if plan.slanders == 0]
     assert unslandered
-    assert all(harm.lower[0] > 0.9 * harm.lower[1] for harm in unslandered)
+    assert all(harm.lower[0] > 0.75 * harm.lower[1] for harm in unslandered)

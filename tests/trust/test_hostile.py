@@ -103,8 +103,8 @@ def test_codes_without_a_sign_are_taken(market):
     codes = pa.DictionaryArray.from_arrays(pa.array([1, None, 0], pa.uint8()), pa.array(["client3", "new"]))
     column = pa.chunked_array([codes])
     assert positions(column, pa.array(["new", "client3"])).tolist() == [0, -1, 1]
-    texts, (found,) = coded_together([column])
-    assert (texts.to_pylist(), found.tolist()) == (["client3", "new"], [1, -1, 0])
+    texts, (column_codes,) = coded_together([column])
+    assert (texts.to_pylist(), column_codes.tolist()) == (["client3", "new"], [1, -1, 0])
     client = tables.feedback["client"].combine_chunks().dictionary_encode()
     small = pa.DictionaryArray.from_arrays(client.indices.cast(pa.uint8()), client.dictionary)
     enum = tables.feedback.set_column(1, "client", small)
@@ -126,8 +126,8 @@ def judgements(*sizes):
 def test_subjects_of_one_size_are_compared_together_or_not_at_all(monkeypatch, limit, pairs):
     monkeypatch.setattr(shared, "_PAIRS", limit)
     rater, subject, sizes = judgements(4, 3, 4, 3, 4)
-    found = shared.sharing(rater, subject, sizes, 30)
-    assert len(found.count) == pairs
+    shared_sum = shared.sharing(rater, subject, sizes, 30)
+    assert len(shared_sum.count) == pairs
 
 
 def test_no_more_pairs_than_the_limit_are_compared_where_many_subjects_are_of_one_size(monkeypatch):

@@ -23,8 +23,8 @@ class Counted(np.ndarray):
     taken = 0
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
-        plain = [np.asarray(one) if isinstance(one, Counted) else one for one in inputs]
-        Counted.taken += max(np.size(one) for one in plain)
+        plain = [np.asarray(argument) if isinstance(argument, Counted) else argument for argument in inputs]
+        Counted.taken += max(np.size(entry) for entry in plain)
         return getattr(ufunc, method)(*plain, **options)
 
 
@@ -66,8 +66,8 @@ def test_many_feedbacks_that_name_one_transaction_are_looked_at_a_few_times_each
     payer = np.arange(COUNT, dtype=np.int32)
     says = payer[::-1].copy(), np.zeros(COUNT, np.int32)
     transaction = pa.chunked_array([pa.array(["0xbatch"] * COUNT)])
-    found = proven(transaction, transaction, (payer.view(Counted), says[1].view(Counted)), says)
-    assert found.tolist() == payer[::-1].tolist()
+    paid = proven(transaction, transaction, (payer.view(Counted), says[1].view(Counted)), says)
+    assert paid.tolist() == payer[::-1].tolist()
     assert Counted.taken < LOOKS * COUNT
 
 

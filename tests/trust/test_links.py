@@ -8,7 +8,7 @@ from bilateral.trust.detectors.links import Links
 from tests.trust.conftest import moves, names
 
 
-def found(scene):
+def findings_of(scene):
     context = scene.context()
     return context, Links().fit(context).findings_
 
@@ -18,7 +18,7 @@ def test_an_account_that_its_rated_agent_funded_is_found_with_the_owner(market):
     for number in range(3):
         market.transfer("crook", f"puppet{number}", 3.0, 6000.0)
         market.feedback(f"puppet{number}", 99, 100, 6100.0 + number)
-    context, findings = found(market)
+    context, findings = findings_of(market)
     assert names(context, findings[0].actors) == {"puppet0", "puppet1", "puppet2"}
     assert names(context, findings[0].beneficiaries) == {"crook"}
     assert moves(market, context, findings[0]) == {("crook", f"puppet{number}") for number in range(3)}
@@ -27,7 +27,7 @@ def test_an_account_that_its_rated_agent_funded_is_found_with_the_owner(market):
 def test_an_owner_that_rates_its_own_agent_from_its_wallet_is_found(market):
     market.agent(99, "crook", ts=50.0, wallet="pocket")
     market.feedback("pocket", 99, 100, 6000.0)
-    context, findings = found(market)
+    context, findings = findings_of(market)
     assert names(context, findings[0].actors) == {"pocket"}
     assert findings[0].sentence == "Accounts judge what they own themselves: 1 account, 1 opinion."
 
@@ -36,7 +36,7 @@ def test_a_low_opinion_of_a_related_account_does_not_count_as_promotion(market):
     market.agent(99, "crook", ts=50.0)
     market.transfer("crook", "child", 3.0, 6000.0)
     market.feedback("child", 99, 10, 6100.0)
-    assert found(market)[1] == []
+    assert findings_of(market)[1] == []
 
 
 def test_money_from_the_rated_to_raters_is_found(market):
@@ -44,7 +44,7 @@ def test_money_from_the_rated_to_raters_is_found(market):
     for number in range(4):
         market.transfer("crook", f"client{number}", 2.0, 30000.0)
         market.feedback(f"client{number}", 99, 100, 31000.0)
-    context, findings = found(market)
+    context, findings = findings_of(market)
     assert "sent them money" in findings[0].sentence
     assert names(context, findings[0].actors) == {f"client{number}" for number in range(4)}
     assert moves(market, context, findings[0]) == {("crook", f"client{number}") for number in range(4)}
@@ -57,7 +57,7 @@ def test_money_back_is_a_gift_only_beyond_what_the_rater_paid(market, back, coun
         market.payment(f"client{number}", "shop", 99, 2.0, 30000.0)
         market.transfer("shop", f"client{number}", back, 30500.0)
         market.feedback(f"client{number}", 99, 100, 31000.0)
-    assert len([one for one in found(market)[1] if "sent them money" in one.sentence]) == count
+    assert len([finding for finding in findings_of(market)[1] if "sent them money" in finding.sentence]) == count
 
 
 def rewarded(market, praise, others):
@@ -70,7 +70,7 @@ def rewarded(market, praise, others):
         market.payment(f"client{10 + number}", "shop", 99, 1.0, 32000.0)
         market.feedback(f"client{10 + number}", 99, 80, 32010.0 + number)
     market.feedback("client50", 99, 5, 33000.0)
-    return [one for one in found(market)[1] if "sent them money" in one.sentence]
+    return [finding for finding in findings_of(market)[1] if "sent them money" in finding.sentence]
 
 
 @pytest.mark.parametrize(("praise", "others", "count"), [(92, 5, 0), (93, 5, 1), (92, 4, 1)])
@@ -104,8 +104,8 @@ def test_a_gift_from_raters_to_a_rival_does_not_frame_the_rival(market):
         market.transfer("mastermind", f"sybil{number}", 5.0, 6000.0)
         market.transfer(f"sybil{number}", "owner3", 2.0, 90000.0)
         market.feedback(f"sybil{number}", 4, 100, 7000.0)
-    context, findings = found(market)
-    assert not any("owner3" in names(context, one.beneficiaries) for one in findings)
+    context, findings = findings_of(market)
+    assert not any("owner3" in names(context, finding.beneficiaries) for finding in findings)
 
 
 def test_customers_of_one_exchange_are_not_linked(market):
@@ -114,7 +114,7 @@ def test_customers_of_one_exchange_are_not_linked(market):
         market.feedback(f"client{number}", number % 20 + 1, 70 + number % 20, 40000.0 + number)
     for number in range(20):
         market.transfer("exchange", f"owner{number}", 50.0 + number, 5.0)
-    assert found(market)[1] == []
+    assert findings_of(market)[1] == []
 
 
 def test_a_relation_by_first_funds_is_found_once(market):
@@ -122,7 +122,7 @@ def test_a_relation_by_first_funds_is_found_once(market):
     for number in range(3):
         market.transfer("crook", f"puppet{number}", 3.0, 6000.0)
         market.feedback(f"puppet{number}", 99, 100, 6100.0 + number)
-    assert [one.sentence for one in found(market)[1]] == [
+    assert [finding.sentence for finding in findings_of(market)[1]] == [
         "Accounts judge the account that funded them: 3 accounts, 3 opinions."
     ]
 
@@ -131,11 +131,11 @@ def test_pairs_that_never_judged_each_other_count_as_tests(market):
     market.agent(99, "parent", ts=50.0)
     market.transfer("parent", "child", 3.0, 6000.0)
     market.feedback("child", 99, 80, 6100.0)
-    alone = found(market)[1][0].strength
+    alone = findings_of(market)[1][0].strength
     for number in range(0, 200, 2):
         market.transfer(f"client{number}", f"client{number + 1}", 1.0, 1.0)
         market.agent(300 + number, f"client{number}", ts=40000.0)
         market.feedback("client0" if number else "client3", 300 + number, 80, 50000.0 + number)
-    context, findings = found(market)
-    mine = [one for one in findings if names(context, one.actors) == {"child"}]
-    assert all(one.strength < alone - 1 for one in mine)
+    context, findings = findings_of(market)
+    mine = [finding for finding in findings if names(context, finding.actors) == {"child"}]
+    assert all(finding.strength < alone - 1 for finding in mine)

@@ -110,14 +110,14 @@ def test_cells_of_many_stretches_are_those_of_one(monkeypatch):
     whole = ARRAYS.cells(None, edges, group, 20)
     monkeypatch.setattr("bilateral.trust.arrays.stretches.__defaults__", (100,))
     parts = ARRAYS.cells(None, edges, group, 20)
-    assert all(np.array_equal(getattr(whole, it.name), getattr(parts, it.name)) for it in fields(whole))
+    assert all(np.array_equal(getattr(whole, field.name), getattr(parts, field.name)) for field in fields(whole))
 
 
 def test_trust_is_equal(tables, stored):
     draw = np.random.default_rng(3)
     source, target, weight = draw.integers(0, 30, 200), draw.integers(0, 40, 200), draw.uniform(0.1, 1, 200)
-    given = source, target, weight, np.array([0, 1]), 40
-    of_arrays, of_database = ARRAYS.trust(*given), stored(tables).trust(*given)
+    arguments = source, target, weight, np.array([0, 1]), 40
+    of_arrays, of_database = ARRAYS.trust(*arguments), stored(tables).trust(*arguments)
     assert of_database.trust_ == pytest.approx(of_arrays.trust_, abs=1e-12)
     assert of_database.reached_.tolist() == of_arrays.reached_.tolist()
     assert of_database.iterations_ == of_arrays.iterations_

@@ -20,10 +20,10 @@ def paid(market, count=10):
         market.feedback(f"client{number}", 99, 90 + number % 5, 30010.0 + 500 * number)
 
 
-def scored(context, found):
+def scored(context, findings):
     """The score and the status of agent 99."""
     place = context.ledger.agent_ids.tolist().index(99)
-    told = scores(context, found)
+    told = scores(context, findings)
     return told.score[place], told.status[place]
 
 
@@ -80,9 +80,9 @@ def test_many_odd_raters_do_not_lift_an_odd_owner(market, share, status):
     engine = Engine().fit(market.tables())
     raters = odd(engine, [f"client{number}" for number in range(30)], 1.0)
     owner = odd(engine, ["honest"], share)
-    found = replace(raters, odd=np.maximum(raters.odd, owner.odd))
+    altered = replace(raters, odd=np.maximum(raters.odd, owner.odd))
     assert scored(engine.context_, raters)[1] == "ok"
-    assert scored(engine.context_, found)[1] == status
+    assert scored(engine.context_, altered)[1] == status
 
 
 def test_odd_empty_accounts_do_not_let_other_odd_raters_look_usual(market, monkeypatch):

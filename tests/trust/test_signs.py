@@ -28,9 +28,9 @@ SMALL = Settings(clients=250, owners=120, platforms=1, communities=2)
 
 def test_the_models_know_every_feature_in_its_order(market):
     engine = Engine().fit(market.tables())
-    context, said = engine.context_, Judgements.of(engine.context_)
-    names = [name for name, _ in features(context, said)]
-    names += [name for name, _ in around(context, said, np.zeros(context.ledger.accounts))]
+    context, judgements = engine.context_, Judgements.of(engine.context_)
+    names = [name for name, _ in features(context, judgements)]
+    names += [name for name, _ in around(context, judgements, np.zeros(context.ledger.accounts))]
     assert names == list(model().edges)
     assert max(model().among.feature.max(), model().alone.feature.max()) < len(names)
 
@@ -59,9 +59,9 @@ def test_an_opinion_is_traced_by_a_payment_or_an_answer_of_the_same_two(scene):
     scene.payment("payer", "owner", 1)
     scene.rating("answered", 1, 80)
     context = scene.context()
-    said = Judgements.of(context)
-    names = context.ledger.addresses.take(said.rater[said.kind == 0]).to_pylist()
-    assert dict(zip(names, said.traced[said.kind == 0].tolist(), strict=True)) == {
+    judgements = Judgements.of(context)
+    names = context.ledger.addresses.take(judgements.rater[judgements.kind == 0]).to_pylist()
+    assert dict(zip(names, judgements.traced[judgements.kind == 0].tolist(), strict=True)) == {
         "payer": True,
         "answered": True,
         "untraced": False,
@@ -95,7 +95,7 @@ def test_trained_models_rank_attackers_first():
 def test_a_drawn_attack_has_members(seed):
     made = honest_world(seed, SMALL)
     drawn(made, made.begin(FAMILY, 6))
-    members = [one for one in (*made.accounts, *made.agents) if one.attack == 0]
+    members = [account for account in (*made.accounts, *made.agents) if account.attack == 0]
     assert len(members) >= 6
 
 
@@ -122,8 +122,10 @@ def test_look_alikes_are_honest_and_named_by_their_groups(monkeypatch):
     before = len(made.accounts)
     lookalikes.add_look_alikes(made)
     added = made.accounts[before:]
-    assert {one.role for one in added} <= {"honest", "exchange"}
-    assert {"launch crowd", "airdrop", "club", "staff", "reviewer", "free service"} <= {one.group for one in added}
+    assert {account.role for account in added} <= {"honest", "exchange"}
+    assert {"launch crowd", "airdrop", "club", "staff", "reviewer", "free service"} <= {
+        account.group for account in added
+    }
     assert all(row[6] < 0 for row in made.feedback)
 
 
@@ -133,12 +135,12 @@ def test_the_parts_of_an_account_that_is_held_back_make_its_suspicion_and_others
     doubtful = Finding("links", "none", 10.0**-1.8, places[::2], "They are told.", basis=Basis.CONTROL)
     certain = Finding("wash payments", "none", 1e-9, places[::3], "They are told.", basis=Basis.MONEY)
     for learned in (True, False):
-        found = suspicion(context, [doubtful, certain], {}, learned=learned)
-        every = np.sum(list(found.parts.values()), axis=0)
-        assert np.flatnonzero(found.flagged).tolist() == places[::6].tolist()
-        assert found.total[found.flagged] == pytest.approx(every[found.flagged])
-        assert found.total[~found.flagged].max() <= MOST
-        assert every[~found.flagged].max() > MOST
+        result = suspicion(context, [doubtful, certain], {}, learned=learned)
+        every = np.sum(list(result.parts.values()), axis=0)
+        assert np.flatnonzero(result.flagged).tolist() == places[::6].tolist()
+        assert result.total[result.flagged] == pytest.approx(every[result.flagged])
+        assert result.total[~result.flagged].max() <= MOST
+        assert every[~result.flagged].max() > MOST
 
 
 CONTROL, MONEY, OPINIONS = Basis.CONTROL, Basis.MONEY, Basis.OPINIONS
@@ -172,8 +174,8 @@ def test_an_owners_other_agents_are_held_back_by_strong_evidence_only(scene, dig
         scene.feedback("client", agent, 90)
     context = scene.context()
     owner = context.ledger.owner[:1].astype(np.int64)
-    found = Finding(
+    result = Finding(
         "links", "", 10.0**-digits, owner, "They are told.", opinions=np.array([0]), basis=CONTROL, is_fact=True
     )
-    withheld = suspicion(context, [found], {}, learned=False).withheld
+    withheld = suspicion(context, [result], {}, learned=False).withheld
     assert (np.flatnonzero(withheld[:2]) + 1).tolist() == agents

@@ -28,7 +28,7 @@ def test_tables_are_read_as_they_were_written(market, tmp_path):
 def test_chunks_with_dictionaries_of_their_own_are_read_together(tmp_path):
     texts = [[f"0x{chunk:020x}{number:020x}" for number in range(200)] for chunk in range(2)]
     codes = pa.array(np.arange(200, dtype=np.uint8))
-    uri = pa.chunked_array([pa.DictionaryArray.from_arrays(codes, pa.array(one)) for one in texts])
+    uri = pa.chunked_array([pa.DictionaryArray.from_arrays(codes, pa.array(text)) for text in texts])
     numbers = np.arange(400)
     agents = {"agent_id": numbers, "owner": uri, "wallet": uri, "uri": uri, "ts": numbers, "is_validator": numbers < 0}
     table = pa.table(agents)
@@ -129,14 +129,14 @@ def test_a_transfer_that_is_not_the_first_funds_nobody(scene):
         **{name: getattr(tables, name) for name in COLUMNS if name != "transfers"},
         transfers=tables.transfers.append_column("funds", pa.array([False, None])),
     )
-    for given, funder in ((tables, "stranger"), (marked, "exchange")):
-        ledger = coded(given)
+    for variant, funder in ((tables, "stranger"), (marked, "exchange")):
+        ledger = coded(variant)
         names = ledger.addresses.to_pylist()
         assert names[ledger.funder[names.index("client")]] == funder
         connection = ibis.duckdb.connect()
         for table in COLUMNS:
-            connection.create_table(table, getattr(given, table))
-        assert np.array_equal(coded(given, Relational(connection)).funder, ledger.funder)
+            connection.create_table(table, getattr(variant, table))
+        assert np.array_equal(coded(variant, Relational(connection)).funder, ledger.funder)
 
 
 def test_a_proof_that_names_no_payment_is_told_apart(scene):
@@ -158,9 +158,9 @@ def test_an_empty_text_names_no_payment(scene):
 @pytest.mark.parametrize(("table", "column"), [("agents", "agent_id"), ("feedback", "id"), ("feedback", "value")])
 def test_numbers_that_are_coded_texts_are_taken(market, table, column):
     tables = market.tables()
-    given = getattr(tables, table)
-    codes = given[column].cast(pa.string()).dictionary_encode()
-    dictionary = given.set_column(given.column_names.index(column), column, codes)
+    table_before = getattr(tables, table)
+    codes = table_before[column].cast(pa.string()).dictionary_encode()
+    dictionary = table_before.set_column(table_before.column_names.index(column), column, codes)
     others = {name: getattr(tables, name) for name in COLUMNS if name != table}
     again = Tables.of(**{table: dictionary}, **others)
     assert np.array_equal(coded(again).opinions.raw, coded(tables).opinions.raw)
@@ -170,11 +170,11 @@ def test_numbers_that_are_coded_texts_are_taken(market, table, column):
 def test_amounts_beyond_the_largest_value_are_cut_on_both_paths(scene):
     scene.agent(1, "owner")
     scene.transfer("source", "client", 1e300, 10.0)
-    given = scene.tables()
+    tables = scene.tables()
     connection = ibis.duckdb.connect()
     for table in COLUMNS:
-        connection.create_table(table, getattr(given, table))
-    for ledger in (coded(given), coded(given, Relational(connection))):
+        connection.create_table(table, getattr(tables, table))
+    for ledger in (coded(tables), coded(tables, Relational(connection))):
         client = ledger.addresses.index("client").as_py()
         assert (ledger.funded_with[client], ledger.funding[client]) == (1e38, 0)
 
@@ -190,7 +190,7 @@ def test_a_proof_by_a_transaction_of_several_payments_names_the_right_one(scene)
     scene.feedback("thief", 2, 50, payment_tx=paid)
     opinions = scene.ledger().opinions
     assert dict(zip(opinions.row.tolist(), opinions.payment.tolist(), strict=True)) == {0: 2, 1: 0, 2: -2}
-    assert not any("not theirs" in one.sentence for one in Values().fit(scene.context()).findings_)
+    assert not any("not theirs" in finding.sentence for finding in Values().fit(scene.context()).findings_)
 
 
 def test_appended_tables_hold_the_rows_of_both(market):

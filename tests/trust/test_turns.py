@@ -15,9 +15,9 @@ def kept(values, weight=1.0):
 
 
 def test_opinions_before_a_turn_count_little_and_those_since_then_count():
-    found = kept([90, 84, 88, 95, 79, 91, 20, 14, 25, 18])
-    assert found[:6].max() < 0.15
-    assert found[6:].min() > 0.95
+    turns = kept([90, 84, 88, 95, 79, 91, 20, 14, 25, 18])
+    assert turns[:6].max() < 0.15
+    assert turns[6:].min() > 0.95
 
 
 @pytest.mark.parametrize("values", [[90, 84, 88, 95, 79, 91, 88, 12], [90, 84, 5, 95, 79, 91, 88, 85], [80] * 300])
@@ -26,8 +26,8 @@ def test_steady_opinions_last_beside_a_failed_job(values):
 
 
 def test_a_turn_is_seen_between_praise_of_those_who_call_everything_excellent():
-    found = kept([90, 84, 88, 95, 79, 91, 20, 100, 14, 25, 96, 18])
-    assert found[:6].max() < 0.15
+    turns = kept([90, 84, 88, 95, 79, 91, 20, 100, 14, 25, 96, 18])
+    assert turns[:6].max() < 0.15
 
 
 def test_praise_at_the_end_does_not_make_a_bad_agent_good():
@@ -36,8 +36,8 @@ def test_praise_at_the_end_does_not_make_a_bad_agent_good():
 
 @pytest.mark.parametrize(("weight", "lasts"), [(0.3, True), (0.9, False)])
 def test_opinions_since_a_turn_need_some_weight(weight, lasts):
-    found = kept([90, 84, 88, 95, 79, 91, 3, 0], [1.0] * 6 + [weight] * 2)
-    assert (found[:6].min() > 0.99) == lasts
+    turns = kept([90, 84, 88, 95, 79, 91, 3, 0], [1.0] * 6 + [weight] * 2)
+    assert (turns[:6].min() > 0.99) == lasts
 
 
 def test_subjects_do_not_see_each_other():
@@ -47,7 +47,7 @@ def test_subjects_do_not_see_each_other():
     values = np.where(late & (subject % 2 == 0), 20, 85) + draw.normal(0, 9, 3000)
     weight = draw.uniform(0.2, 1, 3000)
     together = lasting(subject, values, weight, weight, 1.5)
-    alone = [lasting(*(it[subject == n] for it in (subject, values, weight, weight)), 1.5) for n in range(400)]
+    alone = [lasting(*(entry[subject == n] for entry in (subject, values, weight, weight)), 1.5) for n in range(400)]
     assert together == pytest.approx(np.concatenate(alone), abs=1e-5)
     many = np.bincount(subject)[subject] > 7
     turned = subject % 2 == 0

@@ -76,7 +76,7 @@ def test_equal_payments_in_both_directions_are_found(market):
         market.payment("crook", f"partner{number}", 90 + number, 1.5 + number, 1000.0 + number)
     detector = fit(market)[1]
     assert detector.returned_.sum() == 6
-    assert [one.payments.tolist() for one in detector.findings_] == [[0, 1, 2, 3, 4, 5]]
+    assert [finding.payments.tolist() for finding in detector.findings_] == [[0, 1, 2, 3, 4, 5]]
     assert detector.findings_[0].sentence.endswith(
         "3 payments of 3 accounts, the money of which comes back to the payer."
     )
@@ -99,12 +99,12 @@ def test_money_returns_within_thirty_days(market, pause, count):
     assert fit(market)[1].returned_.sum() == count
 
 
-@pytest.mark.parametrize(("said", "also", "count"), [(49, None, 0), (50, None, 1), (49, 90, 1)])
-def test_a_refund_after_low_feedback_alone_blames_nobody(market, said, also, count):
+@pytest.mark.parametrize(("score", "also", "count"), [(49, None, 0), (50, None, 1), (49, 90, 1)])
+def test_a_refund_after_low_feedback_alone_blames_nobody(market, score, also, count):
     market.agent(99, "shop")
     for number in range(4):
         market.payment(f"buyer{number}", "shop", 99, 1.0, 900.0)
-        market.feedback(f"buyer{number}", 99, said, 960.0)
+        market.feedback(f"buyer{number}", 99, score, 960.0)
         if also is not None:
             market.feedback(f"buyer{number}", 99, also, 990.0)
         market.transfer("shop", f"buyer{number}", 1.0, 1000.0 + number)
@@ -125,7 +125,7 @@ def test_each_complaint_explains_one_refund_to_a_client_whom_the_owner_does_not_
         if rated is not None:
             market.rating(f"buyer{number}", 99, rated, 1200.0)
     findings = WashPayments(level=1.1).fit(market.context()).findings_
-    assert [len(one.payments) for one in findings] == ([left] if left else [])
+    assert [len(finding.payments) for finding in findings] == ([left] if left else [])
 
 
 @pytest.mark.parametrize("ways", [("shop",), ("shop", "pocket"), ("shop", "pocket", "mule")])
@@ -188,7 +188,7 @@ def test_a_shop_is_compared_with_the_refunds_that_are_usual_in_its_market(market
         market.payment(f"buyer{client}", "shop", 99, 1.0, 900.0)
         market.feedback(f"buyer{client}", 99, 90, 960.0)
         market.transfer("shop", f"buyer{client}", 1.0, 1000.0)
-    named = [one for one in fit(market)[1].findings_ if "agent 99" in one.sentence]
+    named = [finding for finding in fit(market)[1].findings_ if "agent 99" in finding.sentence]
     assert len(named) == count
 
 

@@ -90,8 +90,8 @@ def test_request_with_a_high_number_is_found_beside_the_first(
     neighbour = request_validation(LOW_ID + 1, "neighbour")
     for request_hash, response in [(first, 1), (high, 2), (neighbour, 3)]:
         registry.validationResponse(request_hash, response, "", bytes(32), "", sender=validator)
-    statuses = [registry.getValidationStatus(each) for each in (first, high, neighbour)]
-    assert [(each.agentId, each.response) for each in statuses] == [(LOW_ID, 1), (LOW_ID, 2), (LOW_ID + 1, 3)]
+    statuses = [registry.getValidationStatus(request) for request in (first, high, neighbour)]
+    assert [(status.agentId, status.response) for status in statuses] == [(LOW_ID, 1), (LOW_ID, 2), (LOW_ID + 1, 3)]
     assert registry.getValidatorRequests(validator) == [first, high, neighbour]
 
 
@@ -109,7 +109,7 @@ def test_validator_with_more_than_256_requests_has_them_all(registry, validator,
     batcher = deployer.deploy(project.MockBatcher)
     hashes = [keccak(text=f"{number}") for number in range(260)]
     for batch in (hashes[:130], hashes[130:]):
-        calls = [registry.validationRequest.encode_input(validator, LOW_ID, "", each) for each in batch]
+        calls = [registry.validationRequest.encode_input(validator, LOW_ID, "", entry) for entry in batch]
         batcher.executeAll(registry, calls, sender=deployer)
     assert registry.getValidatorRequests(validator) == hashes
     assert registry.getAgentValidations(LOW_ID) == hashes

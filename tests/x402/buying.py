@@ -31,8 +31,8 @@ def signed_anew(paid, key=SIGNING_KEY, **changes):
     """Return a paid request whose statement has other fields, and a signature that fits them."""
     settlement = copy.deepcopy(paid.settlement)
     statement = settlement["extensions"]["8004-reputation"] | changes
-    found = InteractionData.of(statement)
-    digest = interaction_hash(found.task_ref, paid.request, paid.response)
+    interaction = InteractionData.of(statement)
+    digest = interaction_hash(interaction.task_ref, paid.request, paid.response)
     statement |= {"interactionHash": digest.hex(), "agentSignature": key.sign(digest).hex()}
     settlement["extensions"]["8004-reputation"] = statement | changes
     return replace(paid, settlement=settlement)
@@ -48,7 +48,7 @@ def with_payment(paid, *path, value):
 
 def assert_only(verification, *failed, outcome=Outcome.FAILED, problem=""):
     """Check that exactly these checks have this outcome, and the others passed."""
-    found = {it.name: it.outcome for it in verification.checks if it.outcome is not Outcome.PASSED}
-    assert found == dict.fromkeys(failed, outcome), verification.problems
+    outcomes = {check.name: check.outcome for check in verification.checks if check.outcome is not Outcome.PASSED}
+    assert outcomes == dict.fromkeys(failed, outcome), verification.problems
     assert problem in verification.problems[0]
     assert not verification.is_verified

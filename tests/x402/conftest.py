@@ -58,7 +58,7 @@ def token(web3, project):
     """A token with transfers by signature."""
     address = deploy(web3, project.MockPaymentToken)
     return web3.eth.contract(
-        address=address, abi=[it.model_dump(by_alias=True) for it in project.MockPaymentToken.contract_type.abi]
+        address=address, abi=[entry.model_dump(by_alias=True) for entry in project.MockPaymentToken.contract_type.abi]
     )
 
 

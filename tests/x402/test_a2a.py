@@ -72,7 +72,7 @@ def test_paid_message_is_verified_with_its_payment(verifier, talked, seller):
     verification = verifier.verify(paid_message(payment, REQUEST, answer))
     assert verification.is_verified, verification.problems
     assert (verification.payment.payee, verification.payment.amount) == (seller.address, PRICE)
-    assert [it.get("success") for it in answer["metadata"][RECEIPTS]] == [False, True]
+    assert [entry.get("success") for entry in answer["metadata"][RECEIPTS]] == [False, True]
     assert verifier.verify(paid_message(payment, REQUEST, answer), historical=True).is_verified
 
 

@@ -153,14 +153,14 @@ def shops(facilitator, token, seller, declared):
 
     def make(key=SIGNING_KEY, middleware=(), routes=None, around=(), **settings):
         shop = Shop(token.address, seller.address, declared, key)
-        for each in middleware:
-            shop.app.add_middleware(each)
+        for layer in middleware:
+            shop.app.add_middleware(layer)
         server = resource_server(x402ResourceServer, facilitator, shop.extension)
         shop.app.add_middleware(
             ReputationMiddleware, routes=routes(shop) if routes else shop.routes, server=server, limit=LIMIT, **settings
         )
-        for each in around:
-            shop.app.add_middleware(each)
+        for layer in around:
+            shop.app.add_middleware(layer)
         context = serving(shop.app)
         shop.url = context.__enter__()
         running.append(context)
@@ -213,9 +213,9 @@ def test_paid_answer_carries_a_proof_of_its_bytes(shop, buyer, agent, deployment
     before = token.functions.balanceOf(seller.address).call()
     response = pay(shop, "/weather?city=Bergen", buyer)
     assert response.status_code == 200
-    found = assert_proves(response, '{"city":"Bergen","weather":"snø"}'.encode())
-    assert (str(found.network), found.agent_id) == (NETWORK, str(agent))
-    assert found.agent_registry == deployment.agent_registry
+    interaction = assert_proves(response, '{"city":"Bergen","weather":"snø"}'.encode())
+    assert (str(interaction.network), interaction.agent_id) == (NETWORK, str(agent))
+    assert interaction.agent_registry == deployment.agent_registry
     assert settled(response)["payer"] == buyer.address
     assert token.functions.balanceOf(seller.address).call() - before == PRICE
     assert (shop.extension.signed_responses, shop.extension.unsigned_responses) == (1, 0)
@@ -381,9 +381,9 @@ def test_one_authorization_sent_five_times_at_once_runs_the_application_once(sho
         for _ in zip(range(4), as_completed(pending), strict=False):
             pass
         shop.hold.set()
-        responses = [it.result() for it in pending]
-    assert sorted(it.status_code for it in responses) == [200, 402, 402, 402, 402]
-    assert {refusal(it) for it in responses if it.status_code == 402} == {"payment_in_progress"}
+        responses = [entry.result() for entry in pending]
+    assert sorted(response.status_code for response in responses) == [200, 402, 402, 402, 402]
+    assert {refusal(response) for response in responses if response.status_code == 402} == {"payment_in_progress"}
     assert shop.runs == ["Oslo"]
 
 
@@ -423,14 +423,14 @@ def test_payment_of_another_request_fetches_nothing(shop, buyer):
 
 
 def test_answer_settled_before_the_application_runs_is_signed(open_shop, buyer):
-    shop = open_shop(routes=lambda it: {"* /*": it.upfront})
+    shop = open_shop(routes=lambda routes: {"* /*": routes.upfront})
     response = pay(shop, "/weather", buyer)
     assert response.status_code == 200
     assert_proves(response, response.content)
 
 
 def test_error_after_a_settlement_is_signed_too(open_shop, buyer):
-    shop = open_shop(routes=lambda it: {"* /*": it.upfront})
+    shop = open_shop(routes=lambda routes: {"* /*": routes.upfront})
     for path, status in (("/missing", 404), ("/crash", 500)):
         response = pay(shop, path, buyer)
         assert response.status_code == status
@@ -496,7 +496,9 @@ def test_payment_header_over_the_limit_is_refused(shop, length, status):
 
 @pytest.mark.parametrize("header", MALFORMED_HEADERS)
 def test_payment_header_that_cannot_be_read_strictly_is_refused(shop, header):
-    response = httpx.get(shop.url + "/weather", headers=[("PAYMENT-SIGNATURE", it) for it in MALFORMED_HEADERS[header]])
+    response = httpx.get(
+        shop.url + "/weather", headers=[("PAYMENT-SIGNATURE", entry) for entry in MALFORMED_HEADERS[header]]
+    )
     assert (response.status_code, response.json()) == (400, {"error": "payment_header_malformed"})
 
 
@@ -521,7 +523,7 @@ def test_slow_work_after_an_answer_holds_back_no_proof(facilitator, token, selle
         done.wait(120)
 
     with shops(facilitator, token, seller, declared) as make:
-        shop = make(routes=lambda it: {"* /*": it.upfront}, middleware=[OneThread])
+        shop = make(routes=lambda routes: {"* /*": routes.upfront}, middleware=[OneThread])
         shop.afterwards = [wait]
         try:
             assert pay(shop, "/rated", buyer).status_code == 200
@@ -536,7 +538,7 @@ def test_slow_work_after_an_answer_holds_back_no_proof(facilitator, token, selle
 @pytest.mark.parametrize("flow", ["after", "before"])
 def test_background_task_does_not_delay_the_settlement(open_shop, buyer, token, flow):
     """A task that takes longer than the authorization is valid would let the settlement fail."""
-    shop = open_shop(routes=lambda it: {"* /*": it.upfront} if flow == "before" else it.routes)
+    shop = open_shop(routes=lambda routes: {"* /*": routes.upfront} if flow == "before" else routes.routes)
     answered, done = Event(), Event()
     shop.tasks = [lambda: done.set() if answered.wait(120) else None]
     response = pay(shop, "/working", buyer)

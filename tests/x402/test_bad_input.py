@@ -121,11 +121,11 @@ def fields_of(value, path=""):
 
 def at(message, path):
     """Return a copy of a message, the object or list that holds a field, and the field's name there."""
-    found = holder = copy.deepcopy(message)
-    *parents, name = (int(it[1:-1]) if it[0] == "[" else it for it in re.findall(r"[^.\[]+|\[\d+\]", path))
+    altered = holder = copy.deepcopy(message)
+    *parents, name = (int(match[1:-1]) if match[0] == "[" else match for match in re.findall(r"[^.\[]+|\[\d+\]", path))
     for parent in parents:
         holder = holder[parent]
-    return found, holder, name
+    return altered, holder, name
 
 
 ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}(?![0-9a-fA-F])")
@@ -137,18 +137,18 @@ def other_case(text):
     """Return an identifier in a case that it must not have, or need not have; None for any other text."""
     if ADDRESS.search(text):
         digits = ADDRESS.search(text)[0][2:].lower()
-        return ADDRESS.sub("0x" + "".join(it.upper() if at % 2 else it for at, it in enumerate(digits)), text)
+        return ADDRESS.sub("0x" + "".join(digit.upper() if at % 2 else digit for at, digit in enumerate(digits)), text)
     if DIGITS.fullmatch(text):
-        return DIGITS.sub(lambda found: found[1] + found[2].upper(), text)
+        return DIGITS.sub(lambda match: match[1] + match[2].upper(), text)
     if text in {"secp256k1", "ed25519", "owner", "delegate"}:
         return text.upper()
-    is_on_solana = any(it in text for it in (examples.MINT, examples.PROGRAM, examples.SOLANA_TRANSACTION))
+    is_on_solana = any(entry in text for entry in (examples.MINT, examples.PROGRAM, examples.SOLANA_TRANSACTION))
     return text.swapcase() if is_on_solana else None
 
 
 def with_fault(value, fault):
     """Return a value with a fault; None if it cannot have it."""
-    kind = next(it for it in (bool, str, int, list, dict) if isinstance(value, it))
+    kind = next(entry for entry in (bool, str, int, list, dict) if isinstance(value, entry))
     if fault in {"chain", "case"}:
         if kind is not str:
             return None
@@ -207,27 +207,27 @@ class Reader:
         if message not in self.documents:
             return "ok" if decode_header(encoded(content)) else "unreadable", ""
         try:
-            found = self.documents[message](content)
+            parsed = self.documents[message](content)
         except FeedbackRefusedError as error:
             return error.code.value, error.details["field"]
-        return found if isinstance(found, str) else "ok", ""
+        return parsed if isinstance(parsed, str) else "ok", ""
 
     def registration_file(self, content):
         self.ledger.uris = {examples.MINT: encode_data_uri(content)}
         checks = self.verifier.verify(paid_answer()).checks
-        return next((it.code for it in checks if it.outcome is not Outcome.PASSED), None)
+        return next((check.code for check in checks if check.outcome is not Outcome.PASSED), None)
 
     def feedback_file(self, content):
-        said = replace(
+        altered = replace(
             self.submission.feedback, feedback_uri=encode_data_uri(content), feedback_hash=document_hash(content)
         )
-        submission = replace(self.submission, feedback=said)
+        submission = replace(self.submission, feedback=altered)
         try:
-            found = StepRunner(None).run(evidence._feedback_file(Loader(), submission))
+            file = StepRunner(None).run(evidence._feedback_file(Loader(), submission))
         except FeedbackRefusedError as error:
             assert (error.code.value, error.details["field"]) == ("INVALID_PAYLOAD", "sponsored.feedbackURI")
             return "refused"
-        return None if found else "unchecked"
+        return None if file else "unchecked"
 
 
 @pytest.fixture(scope="module")
@@ -243,7 +243,7 @@ def test_table_has_every_field_of_a_message(message, reader):
 
 @pytest.mark.parametrize(("message", "path", "codes"), [(message, path, codes) for message, path, *codes in LINES])
 def test_each_fault_of_a_field_has_its_code(reader, message, path, codes):
-    found = []
+    accepted = []
     for fault in FAULTS:
         changed, holder, name = at(EXAMPLES[message], path)
         value = None if fault == "missing" else with_fault(holder[name], fault)
@@ -252,13 +252,13 @@ def test_each_fault_of_a_field_has_its_code(reader, message, path, codes):
         elif value is not None:
             holder[name] = value
         code, field = reader.read(message, changed) if fault == "missing" or value is not None else ("-", "")
-        found.append(code if field in {"", path} else f"{code}@{field.rpartition('.')[2]}")
-    assert found == codes
+        accepted.append(code if field in {"", path} else f"{code}@{field.rpartition('.')[2]}")
+    assert accepted == codes
 
 
 @pytest.mark.parametrize("message", TABLES)
 def test_unknown_field_is_ignored_in_every_object(reader, message):
-    for path in ("all", *(f"all.{it}" for it in fields_of(EXAMPLES[message]))):
+    for path in ("all", *(f"all.{field}" for field in fields_of(EXAMPLES[message]))):
         changed, holder, name = at({"all": EXAMPLES[message]}, path)
         place = holder[name]
         if isinstance(place, dict):

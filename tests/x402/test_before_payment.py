@@ -50,7 +50,9 @@ def assert_refused(code, message, function, *arguments):
     assert (refused.value.code, message in str(refused.value)) == (code, True), str(refused.value)
 
 
-@pytest.mark.parametrize("case", [str, str.lower, lambda it: "0x" + it[2:].upper()], ids=["checksum", "lower", "upper"])
+@pytest.mark.parametrize(
+    "case", [str, str.lower, lambda value: "0x" + value[2:].upper()], ids=["checksum", "lower", "upper"]
+)
 def test_agent_whose_wallet_is_paid_passes(check, declared, agent, deployment, seller, case):
     registration = check(declared, NETWORK, case(seller.address))
     assert (registration.agent.agent, registration.agent.registry) == (str(agent), deployment.agent_registry)
@@ -168,10 +170,10 @@ THEFTS = {
 }
 
 
-@pytest.mark.parametrize("what", THEFTS)
+@pytest.mark.parametrize("theft", THEFTS)
 @pytest.mark.parametrize("face", ["httpx", "httpx without an event loop", "requests"])
-def test_nothing_is_signed_for_a_compromised_server(sell, declared, rpc, deployment, buyer, stranger, what, face):
-    change, reason = THEFTS[what]
+def test_nothing_is_signed_for_a_compromised_server(sell, declared, rpc, deployment, buyer, stranger, theft, face):
+    change, reason = THEFTS[theft]
     payer = Payer(buyer)
     with sell(change(declared), pay_to=stranger.address) as url:
         if face != "httpx":

@@ -61,7 +61,9 @@ def test_more_than_three_encodings_are_refused():
 
 @pytest.mark.parametrize("encoding", ENCODERS)
 @pytest.mark.parametrize(
-    "damage", [lambda it: it[:-3], lambda it: it + b"more", lambda it: b"?" + it], ids=["cut", "longer", "other"]
+    "damage",
+    [lambda value: value[:-3], lambda value: value + b"more", lambda value: b"?" + value],
+    ids=["cut", "longer", "other"],
 )
 def test_damaged_body_is_refused(encoding, damage):
     with pytest.raises(UnsupportedBodyError):

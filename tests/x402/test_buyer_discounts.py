@@ -87,9 +87,9 @@ def test_buyer_climbs_and_an_impostor_does_not_get_its_price(market, token, buye
             response = httpx.get(audit_url(url), headers=payment_for(audit_url(url), buyer))
             assert response.status_code == 200
     index()
-    found = httpx.get(f"{service}/api/buyer/{buyer.address}").json()
-    assert (found["metrics"]["paymentCount"], found["metrics"]["totalVolumeUsdc"]) == (3, 18)
-    assert found["reputation"]["tier"] == "verified"
+    answer = httpx.get(f"{service}/api/buyer/{buyer.address}").json()
+    assert (answer["metrics"]["paymentCount"], answer["metrics"]["totalVolumeUsdc"]) == (3, 18)
+    assert answer["reputation"]["tier"] == "verified"
     with serving(make_app()) as url:
         own = audit_url(url, buyer)
         assert price_in(httpx.get(own)) == PRICE * 95 // 100
@@ -142,11 +142,11 @@ def test_failed_look_up_keeps_the_full_price_for_half_a_minute_and_no_longer(mon
     now, answers = [1_000.0], iter([None, Decimal(10)])
     monkeypatch.setattr("bilateral.x402.discounts.time.monotonic", lambda: now[0])
     pricing = BuyerPricing(lambda _: next(answers), "0x", 1000, EXTRA)
-    found = []
+    amounts = []
     for seconds in (0, 29, 1):  # both requests of a payment have the same price
         now[0] += seconds
-        found.append(asyncio.run(pricing.price(Request(BUYER))).amount)
-    assert found == ["1000", "1000", "900"]
+        amounts.append(asyncio.run(pricing.price(Request(BUYER))).amount)
+    assert amounts == ["1000", "1000", "900"]
 
 
 def test_held_prices_are_bounded(monkeypatch):

@@ -22,9 +22,9 @@ def test_simultaneous_requests_lose_and_mix_no_proofs(bench_shop):
 
 
 def test_overhead_is_measured_on_answered_requests():
-    found = measure(SMALL, 2)
-    assert found.bare > 0
-    assert found.signed > 0
+    figures = measure(SMALL, 2)
+    assert figures.bare > 0
+    assert figures.signed > 0
 
 
 def test_overhead_is_measured_with_payments_on_a_chain(rpc):

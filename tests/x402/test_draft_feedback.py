@@ -76,10 +76,10 @@ def test_file_of_the_draft_is_canonical(more):
 
 
 def test_feedback_goes_on_chain_with_proof_of_the_interaction(client, verified, agent, deployment, buyer):
-    given = give_paid_feedback(client, verified, 95, buyer, comment="Excellent service").wait()
-    entry = client.get_feedback(given.id)
+    feedback = give_paid_feedback(client, verified, 95, buyer, comment="Excellent service").wait()
+    entry = client.get_feedback(feedback.id)
     assert (entry.value, entry.tag1, entry.tag2) == (95, "starred", "x402")
-    file, found = entry.file.to_object(), verified.interaction
+    file, interaction = entry.file.to_object(), verified.interaction
     reviewer_signature = file["proofOfInteraction"].pop("reviewerSignature")
     assert file == file | {
         "agentRegistry": str(deployment.agent_registry),
@@ -88,10 +88,10 @@ def test_feedback_goes_on_chain_with_proof_of_the_interaction(client, verified, 
         "value": 95,
         "valueDecimals": 0,
         "proofOfInteraction": {
-            "taskRef": found.task_ref,
-            "dataHash": "0x" + found.data_hash.hex(),
+            "taskRef": interaction.task_ref,
+            "dataHash": "0x" + interaction.data_hash.hex(),
             "agentSignerPublicKey": "0x" + SIGNING_KEY.public_key,
-            "agentSignature": "0x" + found.signature.hex(),
+            "agentSignature": "0x" + interaction.signature.hex(),
             "agentSignatureAlgorithm": "secp256k1",
             "reviewerAddress": f"eip155:31337:{buyer.address}",
             "reviewerSignatureAlgorithm": "secp256k1",

@@ -31,8 +31,8 @@ from tests.x402.vectors import DRAFT_FILE, SECRET, draft_vectors
 VECTORS = json.loads(DRAFT_FILE.read_text(encoding="utf-8"))
 STATEMENT = VECTORS["statement"]
 REGISTRATIONS = [
-    {"agentRegistry": it["agentRegistry"], "agentId": it["agentId"]}
-    for it in examples.MULTI_CHAIN_INFO["registrations"]
+    {"agentRegistry": registration["agentRegistry"], "agentId": registration["agentId"]}
+    for registration in examples.MULTI_CHAIN_INFO["registrations"]
 ]
 INFO = {"version": "1.0.0", "registrations": REGISTRATIONS}
 
@@ -41,7 +41,7 @@ def test_vectors_are_those_of_the_script():
     assert draft_vectors() == VECTORS
 
 
-@pytest.mark.parametrize("vector", VECTORS["interactions"], ids=lambda it: it["name"])
+@pytest.mark.parametrize("vector", VECTORS["interactions"], ids=lambda value: value["name"])
 def test_hashes_are_the_vectors(vector):
     request, response = (bytes.fromhex(vector[name]) for name in ("requestBody", "responseBody"))
     hashes = PROFILE_DRAFT.hashes(vector["taskRef"], request, vector["requestTarget"], response)
@@ -52,13 +52,13 @@ def test_hashes_are_the_vectors(vector):
 
 
 @pytest.mark.parametrize("algorithm", ["secp256k1", "ed25519"])
-@pytest.mark.parametrize("vector", VECTORS["interactions"], ids=lambda it: it["name"])
+@pytest.mark.parametrize("vector", VECTORS["interactions"], ids=lambda value: value["name"])
 def test_signature_is_the_vectors(vector, algorithm):
     digest = bytes.fromhex(vector["interactionHash"][2:])
     assert "0x" + key_from_secret(SECRET, algorithm).sign(digest).hex() == vector[algorithm]
 
 
-@pytest.mark.parametrize("vector", VECTORS["reviews"], ids=lambda it: it["value"])
+@pytest.mark.parametrize("vector", VECTORS["reviews"], ids=lambda value: value["value"])
 def test_review_is_the_vectors(vector):
     agent = GlobalAgentId(AccountId.parse(vector["agentRegistry"]), vector["agentId"])
     value = FeedbackValue(vector["value"], vector["valueDecimals"])
@@ -95,7 +95,7 @@ def test_statement_is_read_and_written_back():
 
 def test_declaration_names_no_reputation_registry():
     info = PROFILE_DRAFT.info_of({"info": INFO, "schema": {"$ref": "https://hostile.example/"}})
-    assert {it.reputation_registry for it in info.registrations} == {None}
+    assert {registration.reputation_registry for registration in info.registrations} == {None}
     written = PROFILE_DRAFT.declaration(ReputationInfo.of(examples.MULTI_CHAIN_INFO))[REPUTATION_DRAFT]
     assert json.loads(json.dumps(written["info"]).lower()) == json.loads(json.dumps(INFO).lower())
     assert written["schema"] == reputation_draft_schema

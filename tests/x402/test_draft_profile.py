@@ -77,8 +77,8 @@ def open_draft(facilitator, token, seller):
             return Response(await request.body())
 
         server = resource_server(x402ResourceServer, facilitator, extensions[0])
-        for each in extensions[1:]:
-            server.register_extension(each)
+        for extension in extensions[1:]:
+            server.register_extension(extension)
         routes = {"* /*": route(token.address, seller.address, declared, **extra)}
         app.add_middleware(ReputationMiddleware, routes=routes, server=server)
         context = serving(app)
@@ -115,8 +115,8 @@ def statement_of(paid):
 
 def signed_anew(paid, key=SIGNING_KEY, **changes):
     """Return a paid request whose statement another key signed, with some fields changed afterwards."""
-    found = statement_of(paid)
-    written = PROFILE_DRAFT.statement_object(replace(found, signature=key.sign(found.interaction_hash)))
+    statement = statement_of(paid)
+    written = PROFILE_DRAFT.statement_object(replace(statement, signature=key.sign(statement.interaction_hash)))
     return replace(paid, settlement={**paid.settlement, "extensions": {"reputation": written | changes}})
 
 
@@ -189,7 +189,7 @@ def test_server_may_sign_in_both_profiles(open_draft, declared, verifier, buyer,
     verification = verifier.verify(alone)
     assert verification.is_verified, verification.problems
     assert verification.profile == "reputation"
-    assert [it.signed_responses for it in extensions] == [1, 1]
+    assert [extension.signed_responses for extension in extensions] == [1, 1]
 
 
 @pytest.mark.parametrize("is_stored", [False, True], ids=["in memory", "in a database"])
@@ -211,7 +211,7 @@ def test_headers_of_both_profiles_stay_below_six_kilobytes(open_draft, agent, de
     """They name agents on two chains."""
     solana = ReputationInfo.of(examples.MULTI_CHAIN_INFO).registrations[1]
     declare = (declare_8004_reputation, declare_reputation_draft)
-    declared = {key: it for each in declare for key, it in each(agent, deployment, solana).items()}
+    declared = {key: value for entry in declare for key, value in entry(agent, deployment, solana).items()}
     url = open_draft(declared, [kind(SIGNING_KEY) for kind in EXTENSIONS]) + "/weather"
     unpaid = httpx.get(url)
     paid = httpx.get(url, headers=payment_for(url, buyer))

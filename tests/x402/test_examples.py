@@ -28,7 +28,7 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init
 DOMAIN = {"name": "Test Dollar", "version": "2"}
 
 
-def said(name):
+def output(name):
     """Return the commands of an example's text: what to install, which variables to set, and what to run."""
     text = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text()))
     return [shlex.split(line) for line in text.splitlines() if line.startswith("    ")]
@@ -36,7 +36,7 @@ def said(name):
 
 def variables(name):
     """Return the variables that an example's text sets."""
-    return {word.partition("=")[0] for words in said(name) if words[0] == "export" for word in words[1:]}
+    return {word.partition("=")[0] for words in output(name) if words[0] == "export" for word in words[1:]}
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def copied(installed, tmp_path):
     """Installs what an example asks for, and copies it alone into an empty folder. Returns folder and programs."""
 
     def copy(name):
-        pip, install, package, *others = said(name)[0]
+        pip, install, package, *others = output(name)[0]
         assert (pip, install) == ("pip", "install")
         folder = tmp_path / name
         folder.mkdir()
@@ -76,7 +76,7 @@ def served(copied, name, **values):
     folder, programs = copied(name)
     assert variables(name) <= values.keys()
     port = free_port()
-    command = [programs / said(name)[-1][0], *said(name)[-1][1:], "--port", str(port)]
+    command = [programs / output(name)[-1][0], *output(name)[-1][1:], "--port", str(port)]
     process = subprocess.Popen(  # noqa: S603  # the example's own command
         command, cwd=folder, env=environment(programs, **values), stderr=subprocess.PIPE, text=True
     )
@@ -101,7 +101,7 @@ def test_paid_weather_agent_and_its_client_trade(
     of_agent = {"BILATERAL_X402_KEY": SIGNING_KEY.secret.hex(), "AGENT_ID": agent, "PAY_TO": seller.address}
     of_client = {"BILATERAL_PRIVATE_KEY": buyer.key.hex(), "TOKEN": token.address}
     folder, programs = copied("paid_weather_client")
-    command = said("paid_weather_client")[-1]
+    command = output("paid_weather_client")[-1]
     assert variables("paid_weather_client") <= (of_both | of_client).keys()
     with served(copied, "paid_weather_agent", **of_both, **of_agent, FACILITATOR_URL=facilitator, PRICE=price) as url:
         words = [programs / command[0], command[1], command[2].replace("https://agent.example", url)]

@@ -134,15 +134,15 @@ def test_hooks_before_the_payment_refuse_or_pass_whatever_the_client_sends(decla
         extensions=st.none() | st.dictionaries(st.sampled_from(["8004-reputation", "reputation"]), JSON), payload=JSON
     )
     def check(extensions, payload):
-        found = parts()
-        found["payment_payload"] = SimpleNamespace(
+        answers = parts()
+        answers["payment_payload"] = SimpleNamespace(
             x402_version=2, extensions=extensions, payload=payload if isinstance(payload, dict) else {}
         )
         token = CURRENT.set(Exchange())
         try:
-            refused = extension.on_before_verify(declared[extension.key], VerifyContext(**found))
+            refused = extension.on_before_verify(declared[extension.key], VerifyContext(**answers))
             result = VerifyResponse(is_valid=True)
-            extension.on_after_verify(declared[extension.key], VerifyResultContext(**found, result=result))
+            extension.on_after_verify(declared[extension.key], VerifyResultContext(**answers, result=result))
         finally:
             CURRENT.reset(token)
         assert refused is None or refused.reason.startswith(("invalid_client_agent", "no_agent", "ambiguous_payment"))
@@ -196,8 +196,10 @@ def test_payment_of_version_1_is_answered_with_402(shop, buyer, token):
 
 def test_scheme_without_transactions_takes_no_money(declared):
     extension = KINDS[0](SIGNING_KEY)
-    found = extension.on_before_verify(declared[extension.key], VerifyContext(**parts(scheme="batch-settlement")))
-    assert found.reason == "scheme_without_transaction"
+    abort_result = extension.on_before_verify(
+        declared[extension.key], VerifyContext(**parts(scheme="batch-settlement"))
+    )
+    assert abort_result.reason == "scheme_without_transaction"
 
 
 @pytest.fixture(scope="module")
@@ -259,14 +261,14 @@ def test_client_never_fails_at_a_server_that_sends_anything():
     @settings(max_examples=200, deadline=None, derandomize=True)
     @given(settlement=damaged(paid.settlement) | st.just(paid.settlement), payment=damaged(paid.payment))
     def check(settlement, payment):
-        found = replace(
+        altered = replace(
             paid,
             settlement=settlement if isinstance(settlement, dict) else None,
             payment=payment if isinstance(payment, dict) else {},
         )
-        verification = verifier.verify(found)
+        verification = verifier.verify(altered)
         assert len(verification.checks) == len(CheckName)
-        assert all(it.isprintable() for it in verification.problems)
+        assert all(problem.isprintable() for problem in verification.problems)
 
     check()
 
@@ -304,7 +306,7 @@ def test_client_never_fails_at_any_registration_file():
             file["signers"],
             file["registrations"],
         )
-        assert all(it.isprintable() for it in verification.problems)
+        assert all(problem.isprintable() for problem in verification.problems)
 
     check()
 

@@ -63,12 +63,12 @@ def test_feedback_file_of_the_specification_is_read_and_written_back():
     assert FeedbackFile.of(EXAMPLE).to_object() == EXAMPLE
 
 
-@pytest.mark.parametrize("wallet", [lambda it: it, Prefixing], ids=["bare hash", "EIP-191"])
+@pytest.mark.parametrize("wallet", [lambda value: value, Prefixing], ids=["bare hash", "EIP-191"])
 def test_feedback_goes_on_chain_with_its_payment_and_both_signatures(
     client, verified, buyer, agent, deployment, wallet
 ):
-    given = give_paid_feedback(client, verified, 95, wallet(buyer), comment="Excellent service").wait()
-    entry = client.get_feedback(given.id)
+    handle = give_paid_feedback(client, verified, 95, wallet(buyer), comment="Excellent service").wait()
+    entry = client.get_feedback(handle.id)
     assert (entry.value, entry.tag1, entry.tag2) == (95, *RESOURCE_DELIVERED)
     assert entry.file.to_object() == entry.file.to_object() | {
         "agentRegistry": str(deployment.agent_registry),
@@ -103,11 +103,11 @@ def test_tags_of_the_convention_go_on_chain(client, verified, buyer, tags, texts
 
 
 def test_second_feedback_for_a_payment_is_refused(client, verified, buyer):
-    given = give_paid_feedback(client, verified, 95, buyer).wait()
-    client.revoke_feedback(given.id).wait()
+    handle = give_paid_feedback(client, verified, 95, buyer).wait()
+    client.revoke_feedback(handle.id).wait()
     with pytest.raises(DuplicateFeedbackError, match="one feedback a payment") as refused:
         give_paid_feedback(client, verified, 10, buyer, RESOURCE_MISSING)
-    assert (refused.value.feedback, refused.value.task_ref) == (str(given.id), verified.interaction.task_ref)
+    assert (refused.value.feedback, refused.value.task_ref) == (str(handle.id), verified.interaction.task_ref)
 
 
 @pytest.fixture
@@ -121,8 +121,8 @@ def unread(client, verifier, shop, buyer, agent):
         )
         server.routes["/feedback.json"] = complete.to_bytes()
         uri = server.url + "/feedback.json"
-        given = client.give_feedback(agent, 95, feedback_uri=uri, feedback_hash=keccak(complete.to_bytes())).wait()
-        yield verification, given, server
+        feedback = client.give_feedback(agent, 95, feedback_uri=uri, feedback_hash=keccak(complete.to_bytes())).wait()
+        yield verification, feedback, server
 
 
 def give(face, client, *arguments, rpc, deployment, loader, **options):
@@ -143,14 +143,14 @@ def give(face, client, *arguments, rpc, deployment, loader, **options):
 def test_second_feedback_is_refused_while_the_first_cannot_be_read(
     client, unread, buyer, rpc, deployment, loader, face
 ):
-    verification, given, server = unread
+    verification, feedback, server = unread
     world = {"rpc": rpc, "deployment": deployment, "loader": loader}
     with pytest.raises(DuplicateFeedbackError):
         give(face, client, verification, 10, buyer, **world)
     server.routes.clear()
     with pytest.raises(UnreadFeedbackError, match=r"feedback\.json.* cannot be loaded") as refused:
         give(face, client, verification, 10, buyer, **world)
-    assert (refused.value.feedback, refused.value.task_ref) == (str(given.id), verification.interaction.task_ref)
+    assert (refused.value.feedback, refused.value.task_ref) == (str(feedback.id), verification.interaction.task_ref)
     assert refused.value.uri == server.url + "/feedback.json"
     assert give(face, client, verification, 10, buyer, accept_unread=True, **world) is not None
 
@@ -249,7 +249,7 @@ def signing_wallet(web3, project):
     return lambda account: deploy(web3, project.MockWallet, account.address)
 
 
-@pytest.mark.parametrize("wallet", [lambda it: it, Prefixing], ids=["bare hash", "EIP-191"])
+@pytest.mark.parametrize("wallet", [lambda value: value, Prefixing], ids=["bare hash", "EIP-191"])
 def test_contract_wallet_signs_as_a_client(client, rpc, deployment, verified, buyer, stranger, signing_wallet, wallet):
     made = paid_feedback(verified, 95, wallet(buyer))["feedback_file"]
     file = {
@@ -272,6 +272,6 @@ def test_contract_wallet_signs_as_a_client(client, rpc, deployment, verified, bu
 
     async def ask(*files):
         async with AsyncClient(rpc, deployment=deployment) as asking:
-            return [await is_signed_by_client_async(it, asking) for it in files]
+            return [await is_signed_by_client_async(file, asking) for file in files]
 
     assert asyncio.run(ask(signed, strangers, elsewhere, by(buyer.address))) == [True, False, False, True]

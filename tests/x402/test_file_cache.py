@@ -158,7 +158,7 @@ def test_hostile_server_of_a_registration_file_verifies_nothing(
     with HttpServer() as plain, Verifier({rpc: deployment}, loader=trusting) as verifier:
         plain.routes["/agent.json"] = web.routes["/agent.json"]
         web.routes["/agent.json"] = answer or redirect(plain.url + "/agent.json")
-        found = verifier.verify(paid).check(CheckName.REGISTRATION_FILE)
-    assert (found.outcome, found.code) == (Outcome.UNCHECKED, "file_not_loaded")
-    assert found.problem.startswith("the registration file cannot be loaded: ")
-    assert found.problem.endswith(problem)
+        check = verifier.verify(paid).check(CheckName.REGISTRATION_FILE)
+    assert (check.outcome, check.code) == (Outcome.UNCHECKED, "file_not_loaded")
+    assert check.problem.startswith("the registration file cannot be loaded: ")
+    assert check.problem.endswith(problem)

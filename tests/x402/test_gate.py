@@ -115,7 +115,9 @@ def test_client_is_rated_once_its_payment_is_settled(server, selling_client, web
     agent_id, _, _ = server
     response = pay(server, "/rated", buyer, claim_of(client_agent))
     assert response.json() == {"weather": "snow"}
-    rating = until(lambda: selling_client.get_client_rating(client_agent, agent_id).rating, lambda it: it is not None)
+    rating = until(
+        lambda: selling_client.get_client_rating(client_agent, agent_id).rating, lambda value: value is not None
+    )
     assert rating == 93
     paid = web3.eth.get_transaction_receipt(settled(response)["transaction"])["blockNumber"]
     assert web3.eth.block_number > paid
@@ -242,9 +244,9 @@ def index_now(rpc, deployment, tmp_path_factory):
             follow_chains(engine, settings, stop=threading.Event(), until_head=True)
         finally:
             engine.dispose()
-        found = f"sqlite:///{shutil.copyfile(folder / 'index.sqlite', folder / 'copy.sqlite')}" if copied else url
-        opened.append(Reader(found, seconds=30))
-        return opened[-1], found
+        database = f"sqlite:///{shutil.copyfile(folder / 'index.sqlite', folder / 'copy.sqlite')}" if copied else url
+        opened.append(Reader(database, seconds=30))
+        return opened[-1], database
 
     yield make
     for reader in opened:

@@ -25,14 +25,14 @@ def test_vectors_are_those_of_the_script():
     assert vectors() == VECTORS
 
 
-@pytest.mark.parametrize("vector", VECTORS["interactions"], ids=lambda it: it["name"])
+@pytest.mark.parametrize("vector", VECTORS["interactions"], ids=lambda value: value["name"])
 def test_interaction_hash_is_the_vectors(vector):
     bodies = (bytes.fromhex(vector[name]) for name in ("requestBody", "responseBody"))
     assert "0x" + interaction_hash(vector["taskRef"], *bodies).hex() == vector["interactionHash"]
 
 
 @pytest.mark.parametrize("algorithm", ["secp256k1", "ed25519"])
-@pytest.mark.parametrize("vector", VECTORS["interactions"], ids=lambda it: it["name"])
+@pytest.mark.parametrize("vector", VECTORS["interactions"], ids=lambda value: value["name"])
 def test_signature_is_the_vectors(vector, algorithm):
     digest, key = bytes.fromhex(vector["interactionHash"][2:]), key_from_secret(SECRET, algorithm)
     assert key.sign(digest).hex() == vector[algorithm]
@@ -40,7 +40,7 @@ def test_signature_is_the_vectors(vector, algorithm):
     assert is_signature_of(digest, bytes.fromhex(vector[algorithm]), VECTORS["publicKeys"][algorithm], algorithm)
 
 
-@pytest.mark.parametrize("vector", VECTORS["clientMessages"], ids=lambda it: str(it["value"]))
+@pytest.mark.parametrize("vector", VECTORS["clientMessages"], ids=lambda value: str(value["value"]))
 def test_client_message_is_the_vectors(vector):
     assert vector["agentRegistry"] == f"{examples.BASE}:{to_checksum_address(examples.IDENTITY)}"
     digest = client_message_hash(AGENT, vector["taskRef"], vector["value"])
@@ -69,7 +69,11 @@ def test_tool_call_without_canonical_form_is_refused(value):
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
-@given(task=st.text(max_size=80).filter(lambda it: it.isascii()), request=st.binary(max_size=200), response=st.binary())
+@given(
+    task=st.text(max_size=80).filter(lambda character: character.isascii()),
+    request=st.binary(max_size=200),
+    response=st.binary(),
+)
 def test_hash_is_that_of_the_concatenation(task, request, response):
     assert interaction_hash(task, request, response) == digest_of(task.encode(), request, response)
 

@@ -44,7 +44,7 @@ def signer(public_key, algorithm, comment=None):
 
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(
-    secret=st.integers(1, SECPK1_N - 1).map(lambda it: it.to_bytes(32)),
+    secret=st.integers(1, SECPK1_N - 1).map(lambda value: value.to_bytes(32)),
     digest=st.binary(min_size=32, max_size=32),
     algorithm=st.sampled_from(ALGORITHMS),
     position=st.integers(0, 63),

@@ -97,7 +97,7 @@ def test_lost_answer_is_fetched_and_verified_without_another_payment(buy, face):
 def test_proof_of_a_large_lost_answer_is_fetched_without_its_body(buy, face, client, buyer):
     status, content, verification = buy(face, os.urandom(MAX_KEPT_BODY + 1))
     assert (status, content) == (410, b'{"error": "answer_not_kept"}')
-    undone = {it.name: it.code for it in verification.checks if it.outcome is not Outcome.PASSED}
+    undone = {check.name: check.code for check in verification.checks if check.outcome is not Outcome.PASSED}
     assert undone == {CheckName.INTERACTION_HASH: "body_not_kept"}
     assert verification.outcome(CheckName.INTERACTION_HASH) is Outcome.UNCHECKED
     assert not verification.is_verified
@@ -120,10 +120,10 @@ def test_client_sends_an_identifier_if_the_server_declares_it(lossy_shop, with_i
     for _ in range(2):
         with httpx.Client(transport=verifying_sync_transport(client, verifier)) as http:
             paid = verification_of(http.post(lossy_shop.url + "/echo", content=b"snow")).paid
-        found = paid.payment["extensions"].get("payment-identifier")
-        identifiers.append(found and found["info"]["id"])
+        extension = paid.payment["extensions"].get("payment-identifier")
+        identifiers.append(extension and extension["info"]["id"])
     if with_identifier:
-        assert all(len(it) >= 16 for it in identifiers)
+        assert all(len(identifier) >= 16 for identifier in identifiers)
         assert len(set(identifiers)) == 2
     else:
         assert identifiers == [None, None]

@@ -172,7 +172,9 @@ def test_invalid_field_of_a_payment_response_is_named(message, field, fault):
     assert (error.value.field, error.value.fault) == (field, fault)
 
 
-@pytest.mark.parametrize("wrap", [lambda it: it, lambda it: {"info": it}, lambda it: {"info": {"interaction": it}}])
+@pytest.mark.parametrize(
+    "wrap", [lambda value: value, lambda value: {"info": value}, lambda value: {"info": {"interaction": value}}]
+)
 def test_interaction_is_read_bare_or_wrapped(wrap):
     assert InteractionData.of(wrap(EVM_INTERACTION)).agent_id == "42"
 
@@ -270,7 +272,7 @@ def damaged(draw, message):
     while isinstance(here, (dict, list)) and here and (not path or draw(st.booleans())):
         path.append(draw(st.sampled_from(list(here) if isinstance(here, dict) else list(range(len(here))))))
         here = here[path[-1]]
-    value = draw(JSON.filter(lambda it: it is not None))
+    value = draw(JSON.filter(lambda value: value is not None))
     return changed(message, path, value) if path else value
 
 

@@ -54,8 +54,8 @@ def paid(rpc, emitter):
     def find(receipt, nonce, amount):
         transaction = "0x" + bytes(receipt["transactionHash"]).hex()
         expected = ExpectedPayment(transaction, emitter.address, PAYER, PAYEE, amount, nonce)
-        found = StepRunner(transport).run(find_payment(expected, 1))
-        return found.amount, found.log_index - receipt["logs"][0]["logIndex"]
+        payment = StepRunner(transport).run(find_payment(expected, 1))
+        return payment.amount, payment.log_index - receipt["logs"][0]["logIndex"]
 
     yield find
     transport.close()
@@ -125,18 +125,20 @@ PAIRS = {
 @pytest.mark.parametrize("case", PAIRS)
 def test_transfers_are_paired_with_their_neighbours(case):
     transfers, used_at, expected = PAIRS[case]
-    found = paired_nonces([("", it) for it in transfers], {("", at): nonce.encode() for at, nonce in used_at.items()})
-    assert found == {("", at): nonce.encode() for at, nonce in expected.items()}
+    paired = paired_nonces(
+        [("", entry) for entry in transfers], {("", at): nonce.encode() for at, nonce in used_at.items()}
+    )
+    assert paired == {("", at): nonce.encode() for at, nonce in expected.items()}
 
 
 def test_known_transfers_of_a_sure_group_are_paired_as_among_all():
     """Try every row of up to seven logs, and every choice of the transfers that are known."""
     sure = 0
-    for kinds in (it for length in range(1, 8) for it in product(("use", "transfer", "other"), repeat=length)):
+    for kinds in (entry for length in range(1, 8) for entry in product(("use", "transfer", "other"), repeat=length)):
         uses = {("", at): b"%d" % at for at, kind in enumerate(kinds) if kind == "use"}
         places = [("", at) for at, kind in enumerate(kinds) if kind == "transfer"]
         all_pairs = paired_nonces(places, uses)
-        for known in (it for size in range(len(places)) for it in combinations(places, size)):
+        for known in (member for size in range(len(places)) for member in combinations(places, size)):
             if not unsure_groups(known, uses):
                 sure += 1
                 assert paired_nonces(known, uses) == {place: all_pairs[place] for place in known if place in all_pairs}
@@ -152,8 +154,8 @@ def test_index_pairs_them_alike(case):
     places, used_at, expected = PAIRS[case]
     transfers = [TokenTransfer(1, at, b"", 0, b"tx", "token", PAYER, PAYEE, 10) for at in places]
     uses = {(1, at): (b"tx", "token", PAYER, nonce.encode()) for at, nonce in used_at.items()}
-    found = {it.log_index: it.nonce for it in with_nonces(transfers, uses)}
-    assert found == {at: expected[at].encode() if at in expected else None for at in places}
+    nonces = {nonce.log_index: nonce.nonce for nonce in with_nonces(transfers, uses)}
+    assert nonces == {at: expected[at].encode() if at in expected else None for at in places}
 
 
 @pytest.mark.parametrize("other", [(b"other", "token", PAYER), (b"tx", "other", PAYER), (b"tx", "token", OTHER)])

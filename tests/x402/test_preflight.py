@@ -115,28 +115,28 @@ def test_server_with_wrong_settings_starts_with_a_warning_if_it_shall(start, cas
     codes = case[3]
     with caplog.at_level(logging.ERROR, "bilateral.x402"), start(Preflight(verifier, "warn")) as url:
         assert httpx.get(url + "/weather").status_code == 402
-    assert sum("GET /weather" in it.getMessage() for it in caplog.records) == sum(map(bool, codes))
+    assert sum("GET /weather" in record.getMessage() for record in caplog.records) == sum(map(bool, codes))
 
 
 def test_server_without_a_preflight_says_that_nothing_is_checked(start, caplog):
     with caplog.at_level(logging.WARNING, "bilateral.x402"), start(None) as url:
         assert httpx.get(url + "/weather").status_code == 402
-    assert any("nothing checks the agent" in it.getMessage() for it in caplog.records)
+    assert any("nothing checks the agent" in record.getMessage() for record in caplog.records)
 
 
 def test_server_is_checked_from_outside(start, case, verifier):
     """Which key signs is not known outside, so an unlisted one is not noticed."""
     with start(None) as url:
         findings = check_url(verifier, url + "/weather")
-    assert [it.check for it in findings] == ["wallet", "keys"]
+    assert [finding.check for finding in findings] == ["wallet", "keys"]
     expected = ["" if code == "key_not_listed" else code for code in case[3]]
-    assert [it.code for it in findings] == expected
+    assert [finding.code for finding in findings] == expected
 
 
 def test_wallet_that_is_computed_for_each_request_is_not_checked(verifier, token, agent, deployment):
     routes = {"GET /": route(token.address, lambda _: "0x", declare_8004_reputation(agent, deployment))}
     findings = Preflight(verifier).run(routes, {"8004-reputation": SIGNING_KEY.public_key})
-    assert [(it.check, it.code) for it in findings] == [("keys", "")]
+    assert [(finding.check, finding.code) for finding in findings] == [("keys", "")]
 
 
 def test_setting_is_known(verifier):
@@ -152,7 +152,7 @@ def test_url_that_asks_for_no_payment_is_named(verifier):
         for path, status in (("/free", 200), ("/moved", 302)):
             with pytest.raises(InvalidArgumentError, match=f"answers {status}, not 402"):
                 check_url(verifier, server.url + path)
-        assert [it.code for it in check_url(verifier, server.url + "/bare")] == ["invalid_declaration"]
-        assert [it.code for it in check_url(verifier, server.url + "/other")] == ["not_declared"]
+        assert [finding.code for finding in check_url(verifier, server.url + "/bare")] == ["invalid_declaration"]
+        assert [finding.code for finding in check_url(verifier, server.url + "/other")] == ["not_declared"]
     with pytest.raises(UnreachableDocumentError, match="cannot be reached"):
         check_url(verifier, "http://127.0.0.1:9/")

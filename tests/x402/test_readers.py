@@ -63,9 +63,9 @@ class Ledger:
         self.is_down = False
 
     def known_registration(self, info):
-        for each in info.registrations:
-            if str(each.agent.registry) == REGISTRY:
-                return each
+        for registration in info.registrations:
+            if str(registration.agent.registry) == REGISTRY:
+                return registration
         raise PaymentRefusedError("agent_not_registered", "the agent is not on this ledger")
 
     def check_registries(self, registration):  # noqa: ARG002  # a reader's arguments
@@ -226,9 +226,9 @@ def test_exception_of_a_plug_in_leaves_its_check_undone(verifying, ledger, monke
         raise ZeroDivisionError
 
     monkeypatch.setattr(ledger, method, later if method != "known_registration" else lambda _: 1 / 0)
-    found = verifying("verify", paid_answer(), face=face).check(failed)
-    assert (found.outcome, found.code) == (Outcome.UNCHECKED, "cannot_check")
-    assert "ZeroDivisionError" in found.problem
+    check = verifying("verify", paid_answer(), face=face).check(failed)
+    assert (check.outcome, check.code) == (Outcome.UNCHECKED, "cannot_check")
+    assert "ZeroDivisionError" in check.problem
 
 
 def test_answer_of_a_plug_in_with_another_type_leaves_its_check_undone(verifying, ledger, monkeypatch):
@@ -238,8 +238,8 @@ def test_answer_of_a_plug_in_with_another_type_leaves_its_check_undone(verifying
     monkeypatch.setattr(ledger, "wallet", nothing)
     with pytest.raises(PaymentRefusedError, match="returned NoneType instead of str"):
         verifying("check_before_payment", INFO, SOLANA, WALLET)
-    found = verifying("verify", paid_answer()).check(CheckName.PAY_TO)
-    assert (found.outcome, found.code) == (Outcome.UNCHECKED, "cannot_check")
+    check = verifying("verify", paid_answer()).check(CheckName.PAY_TO)
+    assert (check.outcome, check.code) == (Outcome.UNCHECKED, "cannot_check")
 
 
 def test_agent_that_the_plug_in_does_not_know_is_refused(verifying):
@@ -262,7 +262,7 @@ def test_without_a_plug_in_the_chain_is_never_checked():
             verifier.check_before_payment(INFO, SOLANA, WALLET)
         assert refused.value.code == "unsupported_network"
         verification = verifier.verify(paid_answer())
-    assert {it.outcome for it in verification.checks} == {Outcome.UNCHECKED}
+    assert {check.outcome for check in verification.checks} == {Outcome.UNCHECKED}
 
 
 def test_two_readers_of_one_chain_are_refused(ledger):

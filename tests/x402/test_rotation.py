@@ -52,7 +52,7 @@ def test_new_key_counts_for_clients_whose_clocks_lag(own, selling_client):
     file = selling_client.load_agent(own).file
     for seconds, is_valid in ((0, True), (45, True), (120, False)):
         valid = file.valid_signers(datetime.now(UTC) - timedelta(seconds=seconds))
-        assert (NEW.public_key in {it.public_key for it in valid}) is is_valid
+        assert (NEW.public_key in {signer.public_key for signer in valid}) is is_valid
 
 
 def test_stolen_key_stops_counting_at_once_and_its_past_stays_provable(

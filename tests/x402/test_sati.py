@@ -12,10 +12,10 @@ from tests.x402.test_feedback import EXAMPLE
 
 
 def test_arguments_are_those_of_the_specifications_example():
-    found = sati_feedback(FeedbackFile.of(EXAMPLE), "ipfs://QmX")
+    feedback = sati_feedback(FeedbackFile.of(EXAMPLE), "ipfs://QmX")
     named = ("agentId", "taskRef", "value", "valueDecimals", "tags")
     signed = ("agentSignature", "clientSignature", "interactionHash")
-    assert found == {
+    assert feedback == {
         **{name: EXAMPLE[name] for name in (*named, *signed)},
         "clientAddress": examples.MINT,
         "feedbackURI": "ipfs://QmX",

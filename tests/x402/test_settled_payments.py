@@ -89,7 +89,7 @@ def test_payment_over_the_limit_is_refused_by_an_error_of_its_own_and_can_be_use
         shop.hold.set()
         busy.join(SECONDS)
         assert (response.status_code, refusal(response)) == (402, "too_many_payments")
-        assert [it.status_code for it in answers] == [200]
+        assert [answer.status_code for answer in answers] == [200]
         assert shop.ask(second).status_code == 200
 
 

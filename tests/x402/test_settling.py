@@ -89,15 +89,15 @@ def paid(buyer, requirements):
 
 def terms(payload):
     """Return the arguments of the token's `transferWithAuthorization`, with the signature in parts."""
-    given = payload.payload["authorization"]
+    authorization = payload.payload["authorization"]
     signature = bytes.fromhex(payload.payload["signature"].removeprefix("0x"))
     return (
-        given["from"],
-        given["to"],
-        int(given["value"]),
-        int(given["validAfter"]),
-        int(given["validBefore"]),
-        bytes.fromhex(given["nonce"].removeprefix("0x")),
+        authorization["from"],
+        authorization["to"],
+        int(authorization["value"]),
+        int(authorization["validAfter"]),
+        int(authorization["validBefore"]),
+        bytes.fromhex(authorization["nonce"].removeprefix("0x")),
         signature[64],
         signature[:32],
         signature[32:64],
@@ -216,7 +216,7 @@ def test_token_that_is_not_listed_is_paid_without_a_record(
 ):
     address = deploy(web3, project.MockPaymentToken)
     other = web3.eth.contract(
-        address=address, abi=[it.model_dump(by_alias=True) for it in project.MockPaymentToken.contract_type.abi]
+        address=address, abi=[entry.model_dump(by_alias=True) for entry in project.MockPaymentToken.contract_type.abi]
     )
     sent = other.functions.mint(buyer.address, 10**9).transact({"from": web3.eth.accounts[0]})
     web3.eth.wait_for_transaction_receipt(sent, poll_latency=0.02)

@@ -41,9 +41,9 @@ def url(request, tmp_path):
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'answers.sqlite'}"
         return
-    found = request.getfixturevalue("postgres")
-    yield found
-    engine = create_engine(found.replace("postgresql://", "postgresql+psycopg://"))
+    server_url = request.getfixturevalue("postgres")
+    yield server_url
+    engine = create_engine(server_url.replace("postgresql://", "postgresql+psycopg://"))
     with engine.begin() as connection:
         connection.execute(text("DROP TABLE IF EXISTS x402_kept_answer, x402_reserved_payment"))
     engine.dispose()
@@ -184,7 +184,7 @@ def workers(url, facilitator, token, seller, agent, deployment):
     app, flask = FastAPI(), Flask("shop")
     app.get("/weather")(forecast)
     flask.get("/weather")(forecast)
-    extensions = [Reputation8004ResourceServerExtension(SIGNING_KEY, reservations=it) for it in stores[1::2]]
+    extensions = [Reputation8004ResourceServerExtension(SIGNING_KEY, reservations=store) for store in stores[1::2]]
     server = resource_server(x402ResourceServer, facilitator, extensions[0])
     app.add_middleware(ReputationMiddleware, routes=routes, server=server, answers=stores[0])
     protect_flask(flask, routes, resource_server(x402ResourceServerSync, facilitator, extensions[1]), answers=stores[2])

@@ -178,8 +178,8 @@ def test_streaming_route_whose_parameter_takes_no_slash_starts(protect, pattern)
 
 def test_application_without_streams_starts(protect):
     app, sub, router = FastAPI(), FastAPI(), APIRouter()
-    for each in (app, sub, router):
-        each.get("/whole")(whole)
+    for app_ in (app, sub, router):
+        app_.get("/whole")(whole)
     app.include_router(router, prefix="/router")
     app.mount("/sub", GZipMiddleware(sub))
     with TestClient(protect(app, "GET /*")) as client:

@@ -69,13 +69,13 @@ def test_paid_tool_call_carries_a_proof_of_its_canonical_form(paid, buyer, struc
     arguments = {"city": "Ålesund", "days": 3}
     result = call(paid(forecast), arguments, buyer)
     receipt = SettlementReceipt.of(result.meta["x402/payment-response"])
-    found = InteractionData.of(receipt.interaction)
+    interaction = InteractionData.of(receipt.interaction)
     assert not result.is_error
-    assert found.task_ref == f"{NETWORK}:{receipt.transaction}"
-    assert found.interaction_hash == interaction_hash(
-        found.task_ref, tool_request("forecast", arguments), tool_response(CONTENT, structured)
+    assert interaction.task_ref == f"{NETWORK}:{receipt.transaction}"
+    assert interaction.interaction_hash == interaction_hash(
+        interaction.task_ref, tool_request("forecast", arguments), tool_response(CONTENT, structured)
     )
-    assert is_signature_of(found.interaction_hash, found.signature, SIGNING_KEY.public_key, "secp256k1")
+    assert is_signature_of(interaction.interaction_hash, interaction.signature, SIGNING_KEY.public_key, "secp256k1")
 
 
 def test_unpaid_tool_call_gets_the_declaration(paid, agent):

@@ -29,34 +29,39 @@ STATEMENT = ("extensions", "8004-reputation")
 @pytest.mark.parametrize(
     ("change", "check", "code", "field"),
     [
-        (lambda it: replace(it, settlement=None), "settlement", "missing", "PAYMENT-RESPONSE"),
-        (lambda it: without(it, "transaction"), "settlement", "missing", "transaction"),
-        (lambda it: with_settlement(it, success=False), "settlement", "settlement_failed", ""),
-        (lambda it: without(it, "extensions"), "interaction", "missing", "8004-reputation"),
-        (lambda it: without(it, *STATEMENT, "taskRef"), "interaction", "missing", "taskRef"),
-        (lambda it: without(it, *STATEMENT, "agentSignature"), "interaction", "missing", "agentSignature"),
-        (lambda it: signed_anew(it, agentId="999"), "agent", "agent_mismatch", ""),
-        (lambda it: with_settlement(it, network="eip155:1"), "network", "network_mismatch", ""),
-        (lambda it: with_settlement(it, transaction="0x" + "ab" * 32), "task_ref", "task_ref_mismatch", ""),
-        (lambda it: replace(it, response=BODY + b"!"), "interaction_hash", "hash_mismatch", ""),
-        (lambda it: replace(it, response=None), "interaction_hash", "unsupported_body", ""),
-        (lambda it: replace(it, is_body_lost=True), "interaction_hash", "body_not_kept", ""),
-        (lambda it: with_payment(it, "accepted", "amount", value="9999999"), "payment", "payment_mismatch", ""),
-        (lambda it: with_payment(it, "accepted", "network", value="eip155:1"), "payment", "unsupported_network", ""),
-        (lambda it: signed_anew(it, OTHER_KEY), "signature", "signature_failed", ""),
+        (lambda value: replace(value, settlement=None), "settlement", "missing", "PAYMENT-RESPONSE"),
+        (lambda value: without(value, "transaction"), "settlement", "missing", "transaction"),
+        (lambda value: with_settlement(value, success=False), "settlement", "settlement_failed", ""),
+        (lambda value: without(value, "extensions"), "interaction", "missing", "8004-reputation"),
+        (lambda value: without(value, *STATEMENT, "taskRef"), "interaction", "missing", "taskRef"),
+        (lambda value: without(value, *STATEMENT, "agentSignature"), "interaction", "missing", "agentSignature"),
+        (lambda value: signed_anew(value, agentId="999"), "agent", "agent_mismatch", ""),
+        (lambda value: with_settlement(value, network="eip155:1"), "network", "network_mismatch", ""),
+        (lambda value: with_settlement(value, transaction="0x" + "ab" * 32), "task_ref", "task_ref_mismatch", ""),
+        (lambda value: replace(value, response=BODY + b"!"), "interaction_hash", "hash_mismatch", ""),
+        (lambda value: replace(value, response=None), "interaction_hash", "unsupported_body", ""),
+        (lambda value: replace(value, is_body_lost=True), "interaction_hash", "body_not_kept", ""),
+        (lambda value: with_payment(value, "accepted", "amount", value="9999999"), "payment", "payment_mismatch", ""),
+        (
+            lambda value: with_payment(value, "accepted", "network", value="eip155:1"),
+            "payment",
+            "unsupported_network",
+            "",
+        ),
+        (lambda value: signed_anew(value, OTHER_KEY), "signature", "signature_failed", ""),
     ],
-    ids=lambda it: it if isinstance(it, str) else "",
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_check_that_does_not_pass_has_a_code_and_names_its_field(verifier, bought, change, check, code, field):
-    found = verifier.verify(change(bought)).check(CheckName(check))
-    assert (found.code, found.field) == (code, field)
-    assert found.problem
-    assert found.outcome is not Outcome.PASSED
+    verdict = verifier.verify(change(bought)).check(CheckName(check))
+    assert (verdict.code, verdict.field) == (code, field)
+    assert verdict.problem
+    assert verdict.outcome is not Outcome.PASSED
 
 
 def test_checks_that_pass_have_no_code(verifier, bought):
     verification = verifier.verify(bought)
-    assert {(it.code, it.field, it.problem) for it in verification.checks} == {("", "", "")}
+    assert {(check.code, check.field, check.problem) for check in verification.checks} == {("", "", "")}
 
 
 def test_payment_that_is_unknown_or_too_recent_has_its_own_code(verifier, rpc, deployment, bought, web3):
@@ -89,8 +94,8 @@ def test_registration_file_that_verifies_nothing_has_a_code(
         selling_client.set_agent_uri(agent_id, uri).wait()
     else:
         publish(agent_id, *uri)
-    found = verifier.verify(paid).check(CheckName(check))
-    assert (found.code, found.field) == (code, field)
+    verdict = verifier.verify(paid).check(CheckName(check))
+    assert (verdict.code, verdict.field) == (code, field)
 
 
 def test_payee_that_is_not_the_wallet_fails_alone(sell, agent, deployment, verifier, buyer, stranger):
@@ -128,8 +133,10 @@ def test_verification_for_now_has_no_second_one(verifier, bought):
 
 def test_historical_verification_on_an_unknown_network_is_unchecked_both_times(verifier, bought):
     verification = verifier.verify(with_payment(bought, "accepted", "network", value="eip155:1"), historical=True)
-    for each in (verification, verification.now):
-        assert {(it.outcome, it.code) for it in each.checks} == {(Outcome.UNCHECKED, "unsupported_network")}
+    for verified in (verification, verification.now):
+        assert {(check.outcome, check.code) for check in verified.checks} == {
+            (Outcome.UNCHECKED, "unsupported_network")
+        }
 
 
 def test_result_has_the_paid_request(verifier, bought):
@@ -140,7 +147,7 @@ def test_result_has_the_paid_request(verifier, bought):
 def batcher(web3, project):
     """Makes many calls in one transaction."""
     address = deploy(web3, project.MockBatcher)
-    abi = [it.model_dump(by_alias=True) for it in project.MockBatcher.contract_type.abi]
+    abi = [entry.model_dump(by_alias=True) for entry in project.MockBatcher.contract_type.abi]
     return web3.eth.contract(address=address, abi=abi)
 
 
@@ -168,22 +175,22 @@ def test_two_payments_in_one_transaction_are_two_payments(
     ]
     receipt = transact(web3, batcher.functions.executeAll(token.address, calls), stranger)
     transaction = "0x" + receipt["transactionHash"].hex().removeprefix("0x")
-    found = []
+    transfers_of = []
     for payment in payments:
         paid = replace(bought, payment=payment.model_dump(by_alias=True, exclude_none=True))
         paid = with_settlement(paid, transaction=transaction, payer=buyer.address)
         verification = verifier.verify(signed_anew(paid, taskRef=f"{NETWORK}:{transaction}"))
         assert verification.is_verified, verification.problems
-        found.append(verification.payment)
+        transfers_of.append(verification.payment)
     transfers = [log["logIndex"] for log in receipt["logs"] if len(log["topics"]) == 3 and len(log["data"]) == 32]
-    assert [it.log_index for it in found] == transfers
+    assert [entry.log_index for entry in transfers_of] == transfers
 
 
 def test_text_of_a_stranger_is_shown_escaped(verifier, bought):
     statement = changed(bought.settlement["extensions"], ["8004-reputation", "agentId"], "9\x1b[31m")
-    found = verifier.verify(with_settlement(bought, extensions=statement)).check(CheckName.INTERACTION)
-    assert found.outcome is Outcome.FAILED
-    assert (found.problem + found.field).isprintable()
+    check = verifier.verify(with_settlement(bought, extensions=statement)).check(CheckName.INTERACTION)
+    assert check.outcome is Outcome.FAILED
+    assert (check.problem + check.field).isprintable()
 
 
 def header(text, length=0):
@@ -209,8 +216,8 @@ def test_statement_with_a_name_twice_is_not_read(verifier, bought):
         {"PAYMENT-RESPONSE": header(settlement.encode())},
         bought.response,
     )
-    found = verifier.verify(paid).check(CheckName.SETTLEMENT)
-    assert (found.outcome, found.code, found.field) == (Outcome.FAILED, "missing", "PAYMENT-RESPONSE")
+    check = verifier.verify(paid).check(CheckName.SETTLEMENT)
+    assert (check.outcome, check.code, check.field) == (Outcome.FAILED, "missing", "PAYMENT-RESPONSE")
 
 
 @pytest.mark.parametrize(("more", "expected"), [(0, {"success": True}), (4, None)])

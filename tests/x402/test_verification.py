@@ -106,8 +106,8 @@ def test_body_that_cannot_be_decoded_fails(verifier, bought):
 
 def test_replayed_proof_of_another_payment_fails(verifier, bought, bought_before):
     replayed = with_settlement(bought, extensions=bought_before.settlement["extensions"])
-    found = {it.name for it in verifier.verify(replayed).checks if it.outcome is Outcome.FAILED}
-    assert found == {CheckName.TASK_REF, CheckName.INTERACTION_HASH, CheckName.PAYMENT}
+    names = {check.name for check in verifier.verify(replayed).checks if check.outcome is Outcome.FAILED}
+    assert names == {CheckName.TASK_REF, CheckName.INTERACTION_HASH, CheckName.PAYMENT}
 
 
 def test_whole_settlement_of_another_payment_fails(verifier, bought, bought_before):
@@ -196,14 +196,14 @@ def test_statement_of_another_agent_fails(verifier, bought):
 
 def test_settlement_on_another_network_fails(verifier, bought):
     verification = verifier.verify(with_settlement(bought, network="eip155:1"))
-    failed = {it.name for it in verification.checks if it.outcome is Outcome.FAILED}
+    failed = {check.name for check in verification.checks if check.outcome is Outcome.FAILED}
     assert failed == {CheckName.NETWORK, CheckName.TASK_REF}
 
 
 @pytest.mark.parametrize("network", ["eip155:1", None])
 def test_answer_on_an_unknown_network_is_unchecked(verifier, bought, network):
     verification = verifier.verify(with_payment(bought, "accepted", "network", value=network))
-    assert {it.outcome for it in verification.checks} == {Outcome.UNCHECKED}
+    assert {check.outcome for check in verification.checks} == {Outcome.UNCHECKED}
     assert len(verification.checks) == len(CheckName)
     assert not verification.is_verified
 
@@ -212,7 +212,7 @@ def test_node_that_fails_leaves_checks_undone(deployment, bought):
     with Verifier({"http://127.0.0.1:9": deployment}, request_timeout=2) as verifier:
         verification = verifier.verify(bought)
     assert verification.check(CheckName.PAYMENT).code == "cannot_check"
-    undone = {it.name for it in verification.checks if it.outcome is Outcome.UNCHECKED}
+    undone = {check.name for check in verification.checks if check.outcome is Outcome.UNCHECKED}
     assert undone == {
         CheckName.PAYMENT,
         CheckName.PAY_TO,

@@ -54,8 +54,8 @@ def verifying(rpc, deployment, loader):
         return opened[-1]
 
     yield make
-    for each in opened:
-        each.close()
+    for connection in opened:
+        connection.close()
 
 
 class TestWalletSigner:

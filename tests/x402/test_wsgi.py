@@ -189,7 +189,9 @@ def test_payment_header_over_the_limit_is_refused(shop, length, status):
 
 @pytest.mark.parametrize("header", MALFORMED_HEADERS)
 def test_payment_header_that_cannot_be_read_strictly_is_refused(shop, header):
-    response = httpx.get(shop.url + "/chunks", headers=[("PAYMENT-SIGNATURE", it) for it in MALFORMED_HEADERS[header]])
+    response = httpx.get(
+        shop.url + "/chunks", headers=[("PAYMENT-SIGNATURE", entry) for entry in MALFORMED_HEADERS[header]]
+    )
     assert (response.status_code, response.json()) == (400, {"error": "payment_header_malformed"})
 
 

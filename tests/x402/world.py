@@ -141,8 +141,8 @@ def proof(response):
 
 def assert_proves(response, body, request=b"", key=SIGNING_KEY):
     """Check a proof by hand: that its hash is of these bodies, and its signature of the key."""
-    found = proof(response)
-    assert found.task_ref == f"{NETWORK}:{settled(response)['transaction']}"
-    assert found.interaction_hash == interaction_hash(found.task_ref, request, body)
-    assert is_signature_of(found.interaction_hash, found.signature, key.public_key, key.algorithm)
-    return found
+    receipt = proof(response)
+    assert receipt.task_ref == f"{NETWORK}:{settled(response)['transaction']}"
+    assert receipt.interaction_hash == interaction_hash(receipt.task_ref, request, body)
+    assert is_signature_of(receipt.interaction_hash, receipt.signature, key.public_key, key.algorithm)
+    return receipt

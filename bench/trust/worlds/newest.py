@@ -117,11 +117,11 @@ def copycats(world: World, attack: Attack) -> None:
     """Accounts repeat the opinions of honest raters about a few agents each, and add praise of one agent."""
     at = some_time(world)
     agent = target(world, attack, funded_owner(world, attack, at), at)
-    said = list(world.feedback)
+    feedback = list(world.feedback)
     by_number = {one.number: one for one in world.agents}
     for one in sybils(world, attack, at, 50 * DAY):
-        for place in world.random.choice(len(said), 4, replace=False):
-            row = said[place]
+        for place in world.random.choice(len(feedback), 4, replace=False):
+            row = feedback[place]
             when = max(row[4], one.born) + world.random.exponential(10 * DAY)
             if row[3] == "starred":
                 world.say(one, by_number[row[1]], row[2] + world.random.normal(0, 4), when, attack=attack.number)

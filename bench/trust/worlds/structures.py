@@ -182,12 +182,12 @@ def _anew(world: World, plan: Plan, members: list[Account]) -> None:
 
 def _copied(world: World, plan: Plan, members: list[Account]) -> None:
     """Repeat opinions of honest raters, without any use, and praise one agent."""
-    draw, said = world.random, [row for row in world.feedback if row[3] == "starred" and row[6] < 0]
+    draw, feedback = world.random, [row for row in world.feedback if row[3] == "starred" and row[6] < 0]
     numbers = {one.number: one for one in world.agents}
     agent = new_agent(world, plan, new_owner(world, plan))
     for one in members:
-        for place in draw.choice(len(said), int(draw.integers(1, 6)), replace=False):
-            row = said[place]
+        for place in draw.choice(len(feedback), int(draw.integers(1, 6)), replace=False):
+            row = feedback[place]
             when = max(row[4], one.born) + draw.exponential(plan.pause)
             world.say(one, numbers[row[1]], row[2] + draw.normal(0, 4), when, attack=plan.attack.number)
         if draw.random() < plan.share:

@@ -116,16 +116,16 @@ class LogEntry:
     accepted_at: str
 
     @classmethod
-    def of(cls, it: Sponsored) -> LogEntry:
+    def of(cls, sponsored: Sponsored) -> LogEntry:
         """Make an entry of a record."""
-        same = {name: getattr(it, name) for name in cls.__dataclass_fields__}
+        same = {name: getattr(sponsored, name) for name in cls.__dataclass_fields__}
         changed = {
-            "state": it.state.value,
-            "agent_id": str(it.agent_id),
-            "feedback_index": str(it.feedback_index),
-            "feedback_hash": "0x" + it.feedback_hash.hex(),
-            "cost": str(it.cost),
-            "accepted_at": it.accepted_at.isoformat().replace("+00:00", "Z"),
+            "state": sponsored.state.value,
+            "agent_id": str(sponsored.agent_id),
+            "feedback_index": str(sponsored.feedback_index),
+            "feedback_hash": "0x" + sponsored.feedback_hash.hex(),
+            "cost": str(sponsored.cost),
+            "accepted_at": sponsored.accepted_at.isoformat().replace("+00:00", "Z"),
         }
         return cls(**{**same, **changed})
 
@@ -233,9 +233,9 @@ def list_sponsored_feedback(  # noqa: PLR0913, PLR0917  # parameters of the quer
     chosen = _filter(agent, client, task_ref, state)
     kind = f"{_LIST} {agent} {client} {task_ref} {state}"
     before = None if cursor is None else decode_cursor(kind, cursor, int)[0]
-    found = service_of(request).read(list_feedback, chosen, before=before, limit=limit + 1)
-    entries = tuple(map(LogEntry.of, found[:limit]))
-    further = encode_cursor(kind, entries[-1].id) if len(found) > limit else None
+    page_of = service_of(request).read(list_feedback, chosen, before=before, limit=limit + 1)
+    entries = tuple(map(LogEntry.of, page_of[:limit]))
+    further = encode_cursor(kind, entries[-1].id) if len(page_of) > limit else None
     return answer_page(request, LogEntry, Page(entries, further), shown_as)
 
 
@@ -243,10 +243,10 @@ def list_sponsored_feedback(  # noqa: PLR0913, PLR0917  # parameters of the quer
 def read_sponsored_feedback(request: Request, feedback_id: int) -> Response:
     """Return one feedback of the log."""
     in_range = 0 < feedback_id < 1 << 63
-    found = service_of(request).read(read_feedback, feedback_id) if in_range else None
-    if found is None:
+    sponsored = service_of(request).read(read_feedback, feedback_id) if in_range else None
+    if sponsored is None:
         raise not_found("sponsored_feedback", feedback_id)
-    return answer(request, LogEntry, LogEntry.of(found))
+    return answer(request, LogEntry, LogEntry.of(sponsored))
 
 
 @router.get("/tally", response_class=Response, responses=one_of(tuple[Tally, ...]))
@@ -260,7 +260,7 @@ def read_tally(request: Request) -> Response:
 def read_terms(request: Request) -> Response:
     """Return the terms on which this service pays, for each chain."""
     aggregator = _aggregator(request)
-    found = tuple(
+    terms = tuple(
         SponsoredTerms(
             network=str(chain.network),
             identity_registry=str(chain.deployment.agent_registry),
@@ -275,13 +275,13 @@ def read_terms(request: Request) -> Response:
         )
         for chain in aggregator.settings.chains
     )
-    return answer(request, tuple[SponsoredTerms, ...], found)
+    return answer(request, tuple[SponsoredTerms, ...], terms)
 
 
 def _aggregator(request: Request) -> Aggregator:
     """Return the aggregator."""
-    found: Aggregator = request.app.state.aggregator
-    return found
+    aggregator: Aggregator = request.app.state.aggregator
+    return aggregator
 
 
 def _problem(refusal: FeedbackRefusedError) -> ProblemError:
@@ -292,7 +292,7 @@ def _problem(refusal: FeedbackRefusedError) -> ProblemError:
 
 def _receipt(aggregator: Aggregator, taken: Sponsored) -> Receipt:
     """Return the answer for a feedback."""
-    chain = next(it for it in aggregator.settings.chains if it.chain_id == taken.chain_id)
+    chain = next(chain for chain in aggregator.settings.chains if chain.chain_id == taken.chain_id)
     status = taken.state.value
     if taken.state is State.SENT:
         status = "queued" if taken.transaction is None else "submitted"

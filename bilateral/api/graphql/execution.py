@@ -110,12 +110,16 @@ class Checked:
         self._operation = _operation(self._document, request.operation)
         self._raw_variables = dict(request.variables)
         definitions = self._operation.variable_definitions or ()
-        found = get_variable_values(graphql_schema(), definitions, self._raw_variables, max_errors=_MAX_ERRORS)
-        if isinstance(found, list):
-            raise InvalidQueryError(found)
-        self._variables = found
+        variable_values = get_variable_values(
+            graphql_schema(), definitions, self._raw_variables, max_errors=_MAX_ERRORS
+        )
+        if isinstance(variable_values, list):
+            raise InvalidQueryError(variable_values)
+        self._variables = variable_values
         self._fragments = {
-            it.name.value: it for it in self._document.definitions if isinstance(it, FragmentDefinitionNode)
+            definition.name.value: definition
+            for definition in self._document.definitions
+            if isinstance(definition, FragmentDefinitionNode)
         }
         self._conditions = 0
         self._roots = list(self._root_fields())
@@ -166,7 +170,7 @@ class Checked:
         type_ = get_named_type(query.fields[name].type)
         assert isinstance(type_, GraphQLObjectType)  # noqa: S101  # the schema is made of entities
         if name == "_meta":
-            return Meta(key, block, self._names([it.selection_set for it in nodes if it.selection_set], type_))
+            return Meta(key, block, self._names([node.selection_set for node in nodes if node.selection_set], type_))
         selection = self._selected(nodes, type_)
         if "id" in arguments:
             refuse_nul(arguments["id"])
@@ -175,37 +179,37 @@ class Checked:
 
     def _names(self, sets: list[SelectionSetNode], type_: Any) -> dict[str, Any]:
         """Return names of fields by response keys, nested."""
-        found: dict[str, Any] = {}
+        answer: dict[str, Any] = {}
         for key, nodes in self._collected(sets, type_).items():
             name = nodes[0].name.value
             inner = [node.selection_set for node in nodes if node.selection_set]
             nested = self._names(inner, get_named_type(type_.fields[name].type)) if inner else None
-            found[key] = (name, nested)
-        return found
+            answer[key] = (name, nested)
+        return answer
 
     def _selected(self, nodes: list[FieldNode], type_: GraphQLObjectType) -> tuple[Selected, ...]:
         """Return what fields of one response key select of an entity."""
         sets = [node.selection_set for node in nodes if node.selection_set]
-        found = []
+        selected = []
         for key, same in self._collected(sets, type_).items():
             name = same[0].name.value
             if name == "__typename":
-                found.append(Selected(key, name))
+                selected.append(Selected(key, name))
                 continue
             field = type_.fields[name]
             named = get_named_type(field.type)
             if not isinstance(named, GraphQLObjectType):
-                found.append(Selected(key, name))
+                selected.append(Selected(key, name))
                 continue
             page = None
             if is_derived(entity_types()[type_.name].fields[name]):
                 page = self._page(get_argument_values(field, same[0], self._variables))
-            found.append(Selected(key, name, self._selected(same, named), page))
-        return tuple(found)
+            selected.append(Selected(key, name, self._selected(same, named), page))
+        return tuple(selected)
 
     def _collected(self, sets: Sequence[SelectionSetNode], type_: GraphQLObjectType) -> dict[str, list[FieldNode]]:
         """Return the fields of selections by response key, with those of fragments."""
-        found: dict[str, list[FieldNode]] = {}
+        collected: dict[str, list[FieldNode]] = {}
         seen: set[str] = set()
         stack = [node for selection in reversed(sets) for node in reversed(selection.selections)]
         while stack:
@@ -213,7 +217,7 @@ class Checked:
             if not self._is_included(node):
                 continue
             if isinstance(node, FieldNode):
-                found.setdefault((node.alias or node.name).value, []).append(node)
+                collected.setdefault((node.alias or node.name).value, []).append(node)
                 continue
             if isinstance(node, FragmentSpreadNode):
                 if node.name.value in seen:
@@ -225,7 +229,7 @@ class Checked:
             condition = fragment.type_condition
             if condition is None or condition.name.value == type_.name:
                 stack += reversed(fragment.selection_set.selections)
-        return found
+        return collected
 
     def _is_included(self, node: Any) -> bool:
         """Return True unless @skip or @include leaves a selection out."""
@@ -258,7 +262,7 @@ class Checked:
 
     def _introspected(self, nodes: list[FieldNode]) -> Mapping[str, Any]:
         """Return what the schema says about itself, by response key."""
-        asked = tuple(it for it in nodes if it.name.value in ("__schema", "__type"))
+        asked = tuple(node for node in nodes if node.name.value in ("__schema", "__type"))
         if not asked:
             return {}
         operation = OperationDefinitionNode(
@@ -312,9 +316,11 @@ def _operation(document: DocumentNode, name: str | None) -> OperationDefinitionN
     Raises:
         GraphQLError: There is none, there are several, or it is not a query.
     """
-    operations = [it for it in document.definitions if isinstance(it, OperationDefinitionNode)]
+    operations = [definition for definition in document.definitions if isinstance(definition, OperationDefinitionNode)]
     if name is not None:
-        operations = [it for it in operations if it.name is not None and it.name.value == name]
+        operations = [
+            operation for operation in operations if operation.name is not None and operation.name.value == name
+        ]
     if not operations:
         raise GraphQLError("the text has no operation" if name is None else f"the text has no operation {name[:80]!r}")
     if len(operations) > 1:

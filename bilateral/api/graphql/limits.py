@@ -131,7 +131,7 @@ def check_variables(variables: Mapping[str, Any]) -> None:
             raise LimitError(f"the variables are nested deeper than {_MAX_VARIABLE_DEPTH} levels")
         if isinstance(value, dict | list):
             items += len(value)
-            entries += [(it, depth + 1) for it in (value.values() if isinstance(value, dict) else value)]
+            entries += [(inner, depth + 1) for inner in (value.values() if isinstance(value, dict) else value)]
     if items > MAX_ITEMS + MAX_CONDITIONS:
         raise LimitError(f"the variables have {items} entries, and {MAX_ITEMS} are allowed")
 
@@ -148,7 +148,11 @@ class SizeOfQuery:
         """See the class."""
         self._variables = variables
         self._document = document
-        self._fragments = {it.name.value: it for it in document.definitions if isinstance(it, FragmentDefinitionNode)}
+        self._fragments = {
+            definition.name.value: definition
+            for definition in document.definitions
+            if isinstance(definition, FragmentDefinitionNode)
+        }
         self._known: dict[str, _Size] = {}
         self._open: set[str] = set()
         self._items = 0
@@ -174,16 +178,16 @@ class SizeOfQuery:
 
     def _refuse(self, size: _Size, root_fields: int) -> None:
         """Refuse a size that exceeds a limit."""
-        for what, found, allowed in (
+        for counted, count, allowed in (
             ("levels", size.depth, MAX_DEPTH),
             ("selected fields", size.selections, MAX_SELECTIONS),
             ("aliases", size.aliases, MAX_ALIASES),
             ("fields at its root", root_fields, MAX_ROOT_FIELDS),
             ("declared objects", size.objects, MAX_OBJECTS),
         ):
-            if found > allowed:
-                shown = found if found < 10**12 else "more than a billion"
-                raise LimitError(f"the query has {shown} {what}, and {allowed} are allowed: ask for less at once")
+            if count > allowed:
+                shown = count if count < 10**12 else "more than a billion"
+                raise LimitError(f"the query has {shown} {counted}, and {allowed} are allowed: ask for less at once")
 
     def _size(self, selection: SelectionSetNode, parent: Any) -> _Size:
         """Return the size of a selection."""
@@ -241,8 +245,8 @@ class SizeOfQuery:
             if argument.name.value == "first":
                 value: Any = argument.value
                 if isinstance(value, VariableNode):
-                    given = self._variables.get(value.name.value, MAX_FIRST)
-                    return given if type(given) is int and 0 <= given <= MAX_FIRST else MAX_FIRST
+                    number = self._variables.get(value.name.value, MAX_FIRST)
+                    return number if type(number) is int and 0 <= number <= MAX_FIRST else MAX_FIRST
                 if isinstance(value, IntValueNode) and len(value.value) < 6:  # noqa: PLR2004  # more is refused later
                     return min(max(int(value.value), 0), MAX_FIRST)
                 return MAX_FIRST
@@ -252,8 +256,8 @@ class SizeOfQuery:
         """Count the entries of lists in a literal."""
         if isinstance(value, ListValueNode):
             self._items += len(value.values)
-            for it in value.values:
-                self._count_items(it)
+            for inner in value.values:
+                self._count_items(inner)
         elif isinstance(value, ObjectValueNode):
             for entry in value.fields:
                 self._count_items(entry.value)
@@ -294,7 +298,7 @@ def count_conditions(where: Any, level: int = 0, linked: int = 0) -> int:
     if linked > MAX_LINKED_LEVELS:
         raise LimitError(f"a filter goes through more than {MAX_LINKED_LEVELS} levels of entities: nest them less")
     if isinstance(where, list):
-        return sum(count_conditions(it, level, linked) for it in where)
+        return sum(count_conditions(condition, level, linked) for condition in where)
     if not isinstance(where, dict):
         refuse_nul(where)
         return 1
@@ -306,8 +310,8 @@ def count_conditions(where: Any, level: int = 0, linked: int = 0) -> int:
             number += LINKED_CONDITIONS + (count_conditions(operand, level + 1, linked + 1) if operand else 0)
         else:
             entries = operand if isinstance(operand, list) else [operand]
-            for it in entries:
-                refuse_nul(it)
+            for entry in entries:
+                refuse_nul(entry)
             is_reference = name.partition("_")[0] in reference_names()
             number += LINKED_CONDITIONS if is_reference else len(entries) if "contains" in name and entries else 1
     return number

@@ -138,7 +138,7 @@ class Meta(_AtBlock):
         heads = _heads(connection, chains)
         if not heads:
             return b"null"
-        last = min(heads, key=lambda it: it.block_time)
+        last = min(heads, key=lambda head: head.block_time)
         block = {
             "hash": f"0x{last.block_hash.hex()}",
             "number": last.block_number,
@@ -146,9 +146,9 @@ class Meta(_AtBlock):
             "parentHash": None,
             "__typename": "_Block_",
         }
-        deployment = "bilateral-" + "-".join(str(it.chain_id) for it in heads)
-        found = {"block": block, "deployment": deployment, "hasIndexingErrors": False, "__typename": "_Meta_"}
-        return msgspec.json.encode(_picked(found, self.names))
+        deployment = "bilateral-" + "-".join(str(head.chain_id) for head in heads)
+        meta = {"block": block, "deployment": deployment, "hasIndexingErrors": False, "__typename": "_Meta_"}
+        return msgspec.json.encode(_picked(meta, self.names))
 
 
 def _picked(values: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,5 +160,5 @@ def _heads(connection: Connection, chains: Sequence[ChainRegistries]) -> list[Ro
     """Return the last indexed block of each chain."""
     columns = schema.chain.c
     query = select(columns.chain_id, columns.block_number, columns.block_hash, columns.block_time)
-    found = query.where(columns.chain_id.in_([it.chain_id for it in chains])).order_by(columns.chain_id)
-    return list(connection.execute(found))
+    ordered = query.where(columns.chain_id.in_([chain.chain_id for chain in chains])).order_by(columns.chain_id)
+    return list(connection.execute(ordered))

@@ -87,25 +87,25 @@ class VariablesAsIdsRule(VariablesInAllowedPositionRule):
         for usage in self.context.get_recursive_variable_usages(operation):
             node, expected = usage.node, usage.type
             definition = self.var_def_map.get(node.name.value)
-            given = None if definition is None else type_from_ast(schema, definition.type)
-            if definition is None or given is None or expected is None:
+            type_ = None if definition is None else type_from_ast(schema, definition.type)
+            if definition is None or type_ is None or expected is None:
                 continue
-            as_id = _with_ids(given) if get_named_type(expected) is GraphQLID else given
+            as_id = _with_ids(type_) if get_named_type(expected) is GraphQLID else type_
             default = definition.default_value
             if not allowed_variable_usage(schema, as_id, default, expected, usage.default_value):
                 message = (
-                    f"Variable '${node.name.value}' of type '{given}' used in position expecting type '{expected}'."
+                    f"Variable '${node.name.value}' of type '{type_}' used in position expecting type '{expected}'."
                 )
                 self.report_error(GraphQLError(message, [definition, node]))
 
 
-def _with_ids(given: GraphQLType) -> Any:
+def _with_ids(kind: GraphQLType) -> Any:
     """Return a type with `ID` for `String`."""
-    if isinstance(given, GraphQLNonNull):
-        return GraphQLNonNull(_with_ids(given.of_type))
-    if isinstance(given, GraphQLList):
-        return GraphQLList(_with_ids(given.of_type))
-    return GraphQLID if given is GraphQLString else given
+    if isinstance(kind, GraphQLNonNull):
+        return GraphQLNonNull(_with_ids(kind.of_type))
+    if isinstance(kind, GraphQLList):
+        return GraphQLList(_with_ids(kind.of_type))
+    return GraphQLID if kind is GraphQLString else kind
 
 
 _OWN: Final[dict[Any, Any]] = {

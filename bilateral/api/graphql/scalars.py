@@ -57,10 +57,10 @@ class Scalar:
         own.parse_literal = own.coerce_input_literal = parse_literal
 
     def _parsed(self, name: str, text: str) -> Any:
-        found = self.parse(text)
-        if found is None:
+        parsed = self.parse(text)
+        if parsed is None:
             raise GraphQLError(f"{name} cannot represent {self._shown(repr(text))}: it takes {self.description}")
-        return found
+        return parsed
 
     @staticmethod
     def _shown(text: str) -> str:

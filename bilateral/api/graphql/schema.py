@@ -69,21 +69,23 @@ def entity_types() -> dict[str, GraphQLObjectType]:
     """Return the types of the list of entities, by name."""
     scalars = "\n".join(f"scalar {name}" for name in SCALARS)
     listed = build_schema(scalars + "\ntype Query { none: Int }\n" + ENTITY_LIST.read_text())
-    return {name: found for name in PLURALS if isinstance(found := listed.type_map[name], GraphQLObjectType)}
+    return {name: kind for name in PLURALS if isinstance(kind := listed.type_map[name], GraphQLObjectType)}
 
 
 def is_derived(field: GraphQLField) -> bool:
     """Return True if a field lists the entities that name its own one."""
     node = field.ast_node
-    return node is not None and any(it.name.value == "derived" for it in node.directives or ())
+    return node is not None and any(directive.name.value == "derived" for directive in node.directives or ())
 
 
 @cache
 def reference_names() -> frozenset[str]:
     """Return the names of the fields that name one other entity."""
-    fields = (it for entity in entity_types().values() for it in entity.fields.items())
+    fields = (field for entity in entity_types().values() for field in entity.fields.items())
     return frozenset(
-        name for name, it in fields if isinstance(get_named_type(it.type), GraphQLObjectType) and not is_derived(it)
+        name
+        for name, field in fields
+        if isinstance(get_named_type(field.type), GraphQLObjectType) and not is_derived(field)
     )
 
 
@@ -92,9 +94,9 @@ def graphql_schema() -> GraphQLSchema:
     """Return the schema of the API."""
     schema = build_schema(schema_text())
     for name, scalar in SCALARS.items():
-        found = schema.type_map[name]
-        if isinstance(found, GraphQLScalarType):
-            scalar.adorn(found)
+        kind = schema.type_map[name]
+        if isinstance(kind, GraphQLScalarType):
+            scalar.adorn(kind)
     return schema
 
 
@@ -109,7 +111,7 @@ def schema_text() -> str:
         queries.append(f"{singular}(id: ID!, {_AT}): {name}")
         queries += [f"{plural}({_arguments(name)}, {_AT}): [{name}!]!" for plural in PLURALS[name]]
         parts += [_object(entity), _filter(entity), _orders(entity)]
-    for enum in {get_named_type(it.type) for entity in types.values() for it in entity.fields.values()}:
+    for enum in {get_named_type(field.type) for entity in types.values() for field in entity.fields.values()}:
         if isinstance(enum, GraphQLEnumType):
             parts.append(f"enum {enum.name} {{ {' '.join(enum.values)} }}")
     parts.append("type Query {\n  " + "\n  ".join(queries) + "\n}")
@@ -175,7 +177,7 @@ def _orders(entity: GraphQLObjectType) -> str:
     for name, field in entity.fields.items():
         named = get_named_type(field.type)
         if isinstance(named, GraphQLObjectType) and not is_derived(field):
-            names += [name, *(f"{name}__{it}" for it in _sortable(named))]
+            names += [name, *(f"{name}__{inner}" for inner in _sortable(named))]
     if entity.name == "Agent":
         names.append("name")  # what a published SDK sends for the name in the registration file
     return f"enum {entity.name}_orderBy {{ {' '.join(names)} }}"

@@ -65,10 +65,10 @@ def read_agent_of(reader: Reader, text: str) -> Agent:
     """
     with reader.connect() as connection:
         key = key_of(connection, text)
-        found = agent(connection, key)
-    if found is None:
+        details = agent(connection, key)
+    if details is None:
         raise NotIndexedError("agent", key.id)
-    return found
+    return details
 
 
 @contextmanager

@@ -53,8 +53,8 @@ def make_server(reader: Reader, *, buyer_policy: str = BRP.name) -> MCPServer[An
     server = StrictServer(
         "bilateral", title="Bilateral", instructions=_INSTRUCTIONS, version=version("bilateral"), log_level="WARNING"
     )
-    for it in iter_modules(tools.__path__):
-        import_module(f"{tools.__name__}.{it.name}").add_tools(server, reader, **options.get(it.name, {}))
+    for module in iter_modules(tools.__path__):
+        import_module(f"{tools.__name__}.{module.name}").add_tools(server, reader, **options.get(module.name, {}))
     _add_resources(server, reader)
     return server
 
@@ -91,10 +91,10 @@ def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
         def read(connection: Connection) -> tuple[Feedback, ...]:
             parsed = FeedbackId.parse(feedback_id)
             key = key_of(connection, str(parsed.agent))
-            found = feedback(connection, key, parsed.client, parsed.on_chain_index)
-            if not found:
+            entry = feedback(connection, key, parsed.client, parsed.on_chain_index)
+            if not entry:
                 raise NotIndexedError("feedback", parsed)
-            return found
+            return entry
 
         with _resource_errors():
             return _json(untrusted(tuple[Feedback, ...], await to_thread.run_sync(reader.read, read)))

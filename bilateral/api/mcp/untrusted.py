@@ -80,7 +80,7 @@ def _visible(value: Any) -> Any:
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, list):
-        return [_visible(it) for it in value]
+        return [_visible(part) for part in value]
     if isinstance(value, dict):
-        return {printable(name): _visible(it) for name, it in value.items()}
+        return {printable(name): _visible(part) for name, part in value.items()}
     return value

@@ -22,8 +22,8 @@ router = APIRouter(prefix="/v1/accounts/{address}", tags=["accounts"])
 def read_account(request: Request, address: AddressPath) -> Response:
     """Return the agents that an account owns, is paid for, or speaks as, on all chains."""
     service = service_of(request)
-    found = service.read(account, checksummed(address), tuple(service.registries().by_chain))
-    return answer(request, Account, found)
+    profile = service.read(account, checksummed(address), tuple(service.registries().by_chain))
+    return answer(request, Account, profile)
 
 
 @router.get("/feedback", response_class=Response, responses=list_of(Feedback, 404))

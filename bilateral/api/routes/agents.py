@@ -41,10 +41,10 @@ def read_agent(
     """Return an agent: its state on chain, its registration file, and the summaries of its ratings."""
     service = service_of(request)
     key = service.agent_key(agent_id)
-    found = service.read(agent, key, newest)
-    if found is None:
+    details = service.read(agent, key, newest)
+    if details is None:
         raise not_found("agent", key.id)
-    return answer(request, Agent, found)
+    return answer(request, Agent, details)
 
 
 async def _agent_json(service: Service, match: Match[str], query: bytes) -> bytes | None:
@@ -55,12 +55,12 @@ async def _agent_json(service: Service, match: Match[str], query: bytes) -> byte
     key = agent_key(await service.registries_briefly(), match[1])
     newest = int(asked[1] or 0)
     if service.statements is None or newest:
-        found = await service.read_briefly(agent, key, newest)
+        briefly = await service.read_briefly(agent, key, newest)
     else:
-        found = await agent_of(service.statements, key)
-    if found is None:
+        briefly = await agent_of(service.statements, key)
+    if briefly is None:
         raise not_found("agent", key.id)
-    return adapter(Agent).dump_json(found)
+    return adapter(Agent).dump_json(briefly)
 
 
 _NEWEST: Final = re.compile(rb"(?:newest=([0-9]{1,2}|100))?")
@@ -158,5 +158,5 @@ def read_neighbourhood(
 ) -> Response:
     """Return the accounts and agents that rated an agent, and those that it rated."""
     service = service_of(request)
-    found = service.read(neighbourhood, service.agent_key(agent_id), limit=limit)
-    return answer(request, Neighbourhood, found)
+    network = service.read(neighbourhood, service.agent_key(agent_id), limit=limit)
+    return answer(request, Neighbourhood, network)

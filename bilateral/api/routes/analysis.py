@@ -84,10 +84,10 @@ class ExplainedAccount:
 def read_analysis(request: Request, chain_id: ChainId) -> Response:
     """Return the last analysis of a chain: its block, and how much it read and found."""
     service = service_of(request)
-    found = service.read(analysis_run, chain_id, service.registries().identity_of(chain_id))
-    if found is None:
+    run = service.read(analysis_run, chain_id, service.registries().identity_of(chain_id))
+    if run is None:
         raise NotIndexedError("analysis of chain", chain_id)
-    return answer(request, AnalysisRun, found)
+    return answer(request, AnalysisRun, run)
 
 
 @router.get("/findings", response_class=Response, responses=list_of(Finding, 404, 422))
@@ -103,10 +103,10 @@ def read_findings(
     service = service_of(request)
     identity = service.registries().identity_of(chain_id)
     if account is None:
-        found = service.read(findings, chain_id, identity)
+        stored = service.read(findings, chain_id, identity)
     else:
-        found = tuple(it for it, _ in service.read(findings_about, chain_id, identity, [checksummed(account)]))
-    return answer_page(request, Finding, Page(found, None), shown_as)
+        stored = tuple(value for value, _ in service.read(findings_about, chain_id, identity, [checksummed(account)]))
+    return answer_page(request, Finding, Page(stored, None), shown_as)
 
 
 @router.get("/findings/{finding_id}", response_class=Response, responses=one_of(ExplainedFinding, 404))
@@ -114,11 +114,11 @@ def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60
     """Return a finding with its members and the events that it rests on."""
     service = service_of(request)
     of = (chain_id, service.registries().identity_of(chain_id))
-    found = service.read(findings, *of, require_storable(finding_id))
-    if not found:
+    matches = service.read(findings, *of, require_storable(finding_id))
+    if not matches:
         raise NotIndexedError("finding", finding_id)
     explained = ExplainedFinding(
-        found[0], service.read(members, *of, finding_id), service.read(evidence, *of, finding_id)
+        matches[0], service.read(members, *of, finding_id), service.read(evidence, *of, finding_id)
     )
     return answer(request, ExplainedFinding, explained)
 
@@ -127,8 +127,8 @@ def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60
 def read_clusters(request: Request, chain_id: ChainId, shown_as: ListFormat = Format.JSON) -> Response:
     """Return the clusters of accounts that seem to be under one control, the most suspicious first: at most 100."""
     service = service_of(request)
-    found = service.read(clusters, chain_id, service.registries().identity_of(chain_id))
-    return answer_page(request, Cluster, Page(found, None), shown_as)
+    groups = service.read(clusters, chain_id, service.registries().identity_of(chain_id))
+    return answer_page(request, Cluster, Page(groups, None), shown_as)
 
 
 @router.get("/clusters/{cluster}", response_class=Response, responses=list_of(Suspect, 404))
@@ -140,10 +140,10 @@ def read_cluster(
 ) -> Response:
     """Return the accounts of a cluster, the most suspicious first: at most 200."""
     service = service_of(request)
-    found = service.read(cluster_accounts, chain_id, service.registries().identity_of(chain_id), cluster)
-    if not found:
+    suspects = service.read(cluster_accounts, chain_id, service.registries().identity_of(chain_id), cluster)
+    if not suspects:
         raise NotIndexedError("cluster", cluster)
-    return answer_page(request, Suspect, Page(found, None), shown_as)
+    return answer_page(request, Suspect, Page(suspects, None), shown_as)
 
 
 @router.get("/accounts/{address}/trust", response_class=Response, responses=one_of(ExplainedAccount, 404))
@@ -164,7 +164,7 @@ def explain_account(connection: Connection, chain_id: int, identity: str, accoun
         account: The account, in checksum form.
     """
     of = (connection, chain_id, identity)
-    named = tuple(Involvement(*it) for it in findings_about(*of, [account]))
+    named = tuple(Involvement(*involvement) for involvement in findings_about(*of, [account]))
     return ExplainedAccount(suspect(*of, account), named, trust_scores(*of, [account]))
 
 
@@ -173,8 +173,8 @@ def read_agent_trust(request: Request, agent: AgentPath, shown_as: ListFormat = 
     """Return the scores of an agent without false ratings: as a server, and as a validator."""
     service = service_of(request)
     key = service.agent_key(agent)
-    found = service.read(trust_scores, key.chain_id, key.identity_registry, [str(key.agent_id)])
-    return answer_page(request, TrustScore, Page(found, None), shown_as)
+    scores = service.read(trust_scores, key.chain_id, key.identity_registry, [str(key.agent_id)])
+    return answer_page(request, TrustScore, Page(scores, None), shown_as)
 
 
 @router.get("/agents/{agent}/trusted-clients", response_class=Response, responses=one_of(TrustedClients, 404))
@@ -182,7 +182,7 @@ def read_trusted_clients(request: Request, agent: AgentPath) -> Response:
     """Return the clients whose feedback on an agent should count, for the registry's `getSummary` (ERC-8004)."""
     service = service_of(request)
     key = service.agent_key(agent)
-    found = service.read(trusted_clients, key)
-    if found is None:
+    clients = service.read(trusted_clients, key)
+    if clients is None:
         raise NotIndexedError("analysis of chain", key.chain_id)
-    return answer(request, TrustedClients, found)
+    return answer(request, TrustedClients, clients)

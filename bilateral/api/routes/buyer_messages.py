@@ -164,8 +164,8 @@ async def _take(request: Request, kind: str, take: Callable[[Mapping[str, Any]],
 
 
 def _messages(request: Request) -> BuyerMessages:
-    found: BuyerMessages = request.app.state.buyer_messages
-    return found
+    buyer_messages: BuyerMessages = request.app.state.buyer_messages
+    return buyer_messages
 
 
 def _taken(taken: Taken, short_id: str, text: str, uncounted: str) -> Response:

@@ -134,7 +134,7 @@ def read_anchor(
         name,
         _fields_of(proven.state),
         "0x" + leaf_of(proven.state).hex(),
-        tuple("0x" + it.hex() for it in proven.proof),
+        tuple("0x" + sibling.hex() for sibling in proven.proof),
     )
     return tagged(request, msgspec.json.encode(answer), JSON)
 
@@ -238,8 +238,8 @@ def _signed(credential: TierCredential, domain: Domain, signer: Any, policy: str
             "verifyingContract": domain.verifying_contract,
         },
         kind,
-        {kind: [{"name": name, "type": it} for name, it in credential.solidity_types.items()]},
-        {name: "0x" + it.hex() if isinstance(it, bytes) else it for name, it in values.items()},
+        {kind: [{"name": name, "type": solidity_type} for name, solidity_type in credential.solidity_types.items()]},
+        {name: "0x" + value.hex() if isinstance(value, bytes) else value for name, value in values.items()},
         signer.address,
         "0x" + signer.sign_message(credential.signable(domain)).hex(),
         policy,

@@ -115,35 +115,37 @@ def search_with_prices(  # noqa: PLR0913, PLR0917  # parameters of the query
         standing = None
         if buyerAddress is not None:
             standing = read_buyer(connection, buyerAddress, chain, policy or service.settings.buyers.policy)
-        keys = [AgentKey(it.chain_id, it.identity_registry, int(it.agent_id), ()) for it in page.items]
+        keys = [AgentKey(agent.chain_id, agent.identity_registry, int(agent.agent_id), ()) for agent in page.items]
         offers = read_offers(connection, keys)
     results = tuple(
-        _result(it, offers.get((key.chain_id, key.identity_registry, key.agent_id)), standing)
-        for it, key in zip(page.items, keys, strict=True)
+        _result(agent, offers.get((key.chain_id, key.identity_registry, key.agent_id)), standing)
+        for agent, key in zip(page.items, keys, strict=True)
     )
     context = None if standing is None else _context(standing, results)
     return tagged(request, encode(SearchAnswer(results, SearchMeta(len(results), page.next), context)), JSON)
 
 
-def _result(it: FoundAgent, offer: Offer | None, standing: Standing | None) -> SearchResult:
+def _result(found_agent: FoundAgent, offer: Offer | None, standing: Standing | None) -> SearchResult:
     """Return a result, with the buyer's price: of the cheapest service, by the policy of that service."""
     prices = {} if offer is None else offer.prices
     cheapest = min(prices, key=lambda name: (prices[name], name), default=None)
     percentage, discount = Decimal(0), None
     if standing is not None:
-        same_chain = standing.chain_id == it.chain_id
+        same_chain = standing.chain_id == found_agent.chain_id
         discounts = offer.discounts_for(standing) if offer is not None and same_chain else {}
-        found = best_discount(discounts)[0] if cheapest not in discounts else discounts[cheapest]
-        percentage = found.percentage
-        reason = found.reason
-        if found.verdict is Verdict.GRANTED:
+        best = best_discount(discounts)[0] if cheapest not in discounts else discounts[cheapest]
+        percentage = best.percentage
+        reason = best.reason
+        if best.verdict is Verdict.GRANTED:
             reason = f"Seller offers {percentage}% to {tier_of(standing.weighed.metrics).value}+ buyers"
-        discount = BuyerDiscount(found.verdict is Verdict.GRANTED, reason, found.verdict)
+        discount = BuyerDiscount(best.verdict is Verdict.GRANTED, reason, best.verdict)
     pricing = None
     if cheapest is not None:
         price = prices[cheapest]
         pricing = Pricing(price, discounted(price, percentage), percentage, "USDC")
-    return SearchResult(it.global_id, it.name, it.description, it.x402_support, pricing, discount)
+    return SearchResult(
+        found_agent.global_id, found_agent.name, found_agent.description, found_agent.x402_support, pricing, discount
+    )
 
 
 def _context(standing: Standing, results: tuple[SearchResult, ...]) -> BuyerContext:
@@ -155,5 +157,7 @@ def _context(standing: Standing, results: tuple[SearchResult, ...]) -> BuyerCont
         if most
         else f"Your {tier.value} tier has no discount yet: 3 payments and $10 of volume make a verified buyer"
     )
-    available = any(it.buyerDiscount is not None and it.buyerDiscount.eligible for it in results)
+    available = any(
+        search_result.buyerDiscount is not None and search_result.buyerDiscount.eligible for search_result in results
+    )
     return BuyerContext(standing.buyer, tier.value, score_of(standing.weighed.metrics), available, note)

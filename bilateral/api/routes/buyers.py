@@ -249,8 +249,10 @@ def read_profiles(request: Request, batch: Batch) -> Response:
     service = service_of(request)
     name = batch.policy or service.settings.buyers.policy
     with service.reader.connect() as connection:
-        found = tuple(profile_of(read_buyer(connection, it, batch.chainId, name)) for it in batch.addresses)
-    return Response(encode(Profiles(found)), media_type=JSON, headers={"Cache-Control": "no-store"})
+        profiles = tuple(
+            profile_of(read_buyer(connection, address, batch.chainId, name)) for address in batch.addresses
+        )
+    return Response(encode(Profiles(profiles)), media_type=JSON, headers={"Cache-Control": "no-store"})
 
 
 @router.get("/api/buyer/{address}/discount", response_class=Response, responses=one_of(DiscountAnswer, 404, 422))
@@ -281,24 +283,27 @@ def read_discount(  # noqa: PLR0913, PLR0917  # parameters of the query
         raise ProblemError(HTTPStatus.NOT_FOUND, "service_not_found", detail)
     end = end_of_day(now)
     discounts = offer.discounts_for(standing)
-    found, applies_to = best_discount(discounts)
+    discount, applies_to = best_discount(discounts)
     answer = DiscountAnswer(
         buyerId=f"eip155:{standing.chain_id}:{standing.buyer}",
         sellerGlobalId=seller.global_id,
         buyerTier=tier_of(standing.weighed.metrics).value,
         buyerScore=score_of(standing.weighed.metrics),
         discount=DiscountTerms(
-            found.percentage,
-            found.reason,
+            discount.percentage,
+            discount.reason,
             applies_to,
             end.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            found.verdict.value,
-            found.warnings,
+            discount.verdict.value,
+            discount.warnings,
         ),
         originalPricing=offer.prices,
-        discountedPricing={name: discounted(it, discounts[name].percentage) for name, it in offer.prices.items()},
+        discountedPricing={name: discounted(price, discounts[name].percentage) for name, price in offer.prices.items()},
         scoringPolicy=standing.policy.name,
-        services={name: ServiceDiscount(it.percentage, it.reason, it.verdict) for name, it in discounts.items()},
+        services={
+            name: ServiceDiscount(discount.percentage, discount.reason, discount.verdict)
+            for name, discount in discounts.items()
+        },
     )
     response = tagged(request, encode(answer), JSON)
     response.headers["Expires"] = format_datetime(end, usegmt=True)

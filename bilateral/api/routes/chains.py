@@ -39,8 +39,11 @@ def read_chains(request: Request, shown_as: ListFormat = Format.JSON) -> Respons
     """Return the indexed chains with their registries."""
     service = service_of(request)
     registries = service.registries().by_chain
-    found = tuple(Chain(it, tuple(registries.get(it.chain_id, ()))) for it in service.read(chains))
-    return answer_page(request, Chain, Page(found, None), shown_as)
+    listed = tuple(
+        Chain(chain_progress, tuple(registries.get(chain_progress.chain_id, ())))
+        for chain_progress in service.read(chains)
+    )
+    return answer_page(request, Chain, Page(listed, None), shown_as)
 
 
 @router.get("/statistics", response_class=Response, responses=list_of(DayStatistics, 404))
@@ -62,5 +65,5 @@ def read_statistics(
     end = last or today
     begin = first or max(date.min + timedelta(days=_DEFAULT_DAYS), end) - timedelta(days=_DEFAULT_DAYS - 1)
     wanted = tuple(known.by_chain) if chain_id is None else (chain_id,)
-    found = service.read(statistics, wanted, begin, end)
-    return answer_page(request, DayStatistics, Page(found, None), shown_as)
+    day_statisticses = service.read(statistics, wanted, begin, end)
+    return answer_page(request, DayStatistics, Page(day_statisticses, None), shown_as)

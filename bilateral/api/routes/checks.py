@@ -164,7 +164,7 @@ def read_server_check(request: Request, query: Annotated[ServerQuery, Query()]) 
     policy = query.chosen_policy()
     if query.validator:
         policy = policy_of({**policy.model_dump(), "validators": query.validator})
-    found = service_of(request).read(
+    check = service_of(request).read(
         check_server,
         query.agent,
         payment=query.payment(),
@@ -173,13 +173,13 @@ def read_server_check(request: Request, query: Annotated[ServerQuery, Query()]) 
         files=query.files,
         **query.moment(),
     )
-    return answer(request, Check, found)
+    return answer(request, Check, check)
 
 
 @router.get("/client", response_class=Response, responses=one_of(Check, 404, 409, 422))
 def read_client_check(request: Request, query: Annotated[ClientQuery, Query()]) -> Response:
     """Answer the question: should I serve this client? The answer names the block that it was made at."""
-    found = service_of(request).read(
+    client = service_of(request).read(
         check_client,
         query.client,
         for_server=query.server,
@@ -189,13 +189,13 @@ def read_client_check(request: Request, query: Annotated[ClientQuery, Query()]) 
         buyers=stored_buyers,
         **query.moment(),
     )
-    return answer(request, Check, found)
+    return answer(request, Check, client)
 
 
 @router.post("/server", response_class=Response, responses=one_of(Check, 404, 409, 422))
 def answer_server_check(request: Request, question: ServerQuestion) -> Response:
     """Answer the same question under a whole policy, which the body holds. Nothing is stored."""
-    found = service_of(request).read(
+    check = service_of(request).read(
         check_server,
         question.agent,
         payment=question.payment(),
@@ -203,13 +203,13 @@ def answer_server_check(request: Request, question: ServerQuestion) -> Response:
         files=question.files,
         **question.options(),
     )
-    return answer(request, Check, found)
+    return answer(request, Check, check)
 
 
 @router.post("/client", response_class=Response, responses=one_of(Check, 404, 409, 422))
 def answer_client_check(request: Request, question: ClientQuestion) -> Response:
     """Answer the same question under a whole policy, which the body holds. Nothing is stored."""
-    found = service_of(request).read(
+    client = service_of(request).read(
         check_client,
         question.client,
         for_server=question.server,
@@ -218,7 +218,7 @@ def answer_client_check(request: Request, question: ClientQuestion) -> Response:
         buyers=stored_buyers,
         **question.options(),
     )
-    return answer(request, Check, found)
+    return answer(request, Check, client)
 
 
 def _severity(text: str) -> tuple[str, str]:

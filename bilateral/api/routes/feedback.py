@@ -46,8 +46,8 @@ def read_one_feedback(
     if parsed.agent.chain_id is None:
         raise MalformedIdentifierError("a feedback id with its chain", feedback_id, "expected 8453:247:0x…:0")
     key = service.agent_key(str(parsed.agent))
-    found = service.read(feedback, key, parsed.client, parsed.on_chain_index)
-    if not found:
+    feedbacks = service.read(feedback, key, parsed.client, parsed.on_chain_index)
+    if not feedbacks:
         raise not_found("feedback", str(parsed))
     responses = service.read(responses_of, key, parsed.client, parsed.on_chain_index, limit=MAX_LIMIT)
-    return answer(request, FeedbackWithResponses, FeedbackWithResponses(found, responses.items))
+    return answer(request, FeedbackWithResponses, FeedbackWithResponses(feedbacks, responses.items))

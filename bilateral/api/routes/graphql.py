@@ -101,5 +101,5 @@ def _posted(body: bytes) -> _Posted:
 
 def _errors(problem: GraphQLError) -> bytes:
     """Return the answer that says what is wrong with a query."""
-    found = problem.errors if isinstance(problem, InvalidQueryError) else (problem,)
-    return msgspec.json.encode({"errors": [it.formatted for it in found]})
+    errors = problem.errors if isinstance(problem, InvalidQueryError) else (problem,)
+    return msgspec.json.encode({"errors": [error.formatted for error in errors]})

@@ -56,10 +56,10 @@ async def read_health() -> Response:
 def read_readiness(request: Request) -> Response:
     """Tell whether the database answers, each chain is close to its head, and its payments are close to its index."""
     service = service_of(request)
-    found = service.progress.get()
+    progress = service.progress.get()
     now = time.time()
-    problems = [] if found else ["no chain is indexed yet"]
-    for chain in found:
+    problems = [] if progress else ["no chain is indexed yet"]
+    for chain in progress:
         if chain.lag > service.settings.max_lag:
             problems.append(f"chain {chain.chain_id} is {chain.lag} blocks behind its head")
         if now - chain.updated_at > service.settings.max_silence:
@@ -70,7 +70,7 @@ def read_readiness(request: Request) -> Response:
         elif payments.lag > service.settings.max_lag:
             problems.append(f"payments of chain {payments.chain_id} are {payments.lag} blocks behind its index")
     status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
-    body = adapter(Readiness).dump_json(Readiness(not problems, tuple(problems), found))
+    body = adapter(Readiness).dump_json(Readiness(not problems, tuple(problems), progress))
     return Response(body, status, {"Cache-Control": "no-store"}, JSON)
 
 

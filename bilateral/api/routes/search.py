@@ -76,7 +76,7 @@ def read_agents(  # noqa: PLR0913, PLR0917  # one a filter
     The conditions on ratings make the first gate. Each `gate` adds one: of another tag or side, for example.
     """
     limits = (minimum, maximum, lower_bound, count, maximum_count, clients, reviewer, payment)
-    is_gated = tag is not None or side is not Side.SERVER or any(it is not None for it in limits)
+    is_gated = tag is not None or side is not Side.SERVER or any(limit is not None for limit in limits)
     gate = (
         Gate(
             tag=tag,
@@ -142,7 +142,7 @@ def read_feedback(  # noqa: PLR0913, PLR0917  # one a filter
     service.require_indexed((chain_id,))
     search = FeedbackSearch(
         chain_id,
-        agents=tuple(service.agent_key(it) for it in agent or ()),
+        agents=tuple(service.agent_key(agent_id) for agent_id in agent or ()),
         reviewers=tuple(reviewer or ()),
         tag1=tag1,
         tag2=tag2,
@@ -202,14 +202,14 @@ class KeywordResults(BaseModel):
 @router.post("/api/v1/search", response_class=Response, responses=one_of(KeywordResults))
 def search_keywords(request: Request, keywords: Keywords) -> Response:
     """Find agents by words, for the `keyword` of published SDKs. At most 1,000 agents are found."""
-    found: list[KeywordResult] = []
+    keyword_results: list[KeywordResult] = []
     if words := query_words(keywords.query):
         search = AgentSearch(text=keywords.query)
         page = service_of(request).read(search_agents, search, limit=min(keywords.limit, MAX_LIMIT))
         best = len(words)
         # Every agent has all words. The score of one that has none of them in its name is 0.5, which SDKs ask for.
-        scores = [(it, round(0.5 + 0.5 * it.relevance / best, 4)) for it in page.items]
-        found = [
-            KeywordResult(chainId=it.chain_id, agentId=it.id, score=s) for it, s in scores if s >= keywords.minScore
+        scores = [(hit, round(0.5 + 0.5 * hit.relevance / best, 4)) for hit in page.items]
+        keyword_results = [
+            KeywordResult(chainId=hit.chain_id, agentId=hit.id, score=s) for hit, s in scores if s >= keywords.minScore
         ]
-    return answer(request, KeywordResults, KeywordResults(results=found))
+    return answer(request, KeywordResults, KeywordResults(results=keyword_results))

@@ -141,10 +141,10 @@ def rating(request: Request, network: str, block: _Block, log_index: _Event) -> 
 
     def read() -> RatingPage:
         chain_id = indexed_chain(service, network)
-        found = service.read(rating_page, service.registries(), chain_id, block, log_index)
-        if found is None:
+        page = service.read(rating_page, service.registries(), chain_id, block, log_index)
+        if page is None:
             raise not_found("rating", f"{network} {block}-{log_index}")
-        return found
+        return page
 
     return page_answer(request, RatingPage, read, rendering.render_rating)
 
@@ -159,10 +159,10 @@ def validation(
 
     def read() -> ValidationPage:
         chain_id = indexed_chain(service, network)
-        found = service.read(validation_page, service.registries(), chain_id, bytes.fromhex(request_hash[2:]))
-        if found is None:
+        page = service.read(validation_page, service.registries(), chain_id, bytes.fromhex(request_hash[2:]))
+        if page is None:
             raise not_found("validation", request_hash)
-        return found
+        return page
 
     return page_answer(request, ValidationPage, read, rendering.render_validation)
 
@@ -188,10 +188,10 @@ def cluster(request: Request, network: str, number: _Block) -> Response:
 
     def read() -> ClusterPage:
         chain_id = indexed_chain(service, network)
-        found = service.read(cluster_page, chain_id, service.registries().identity_of(chain_id), number)
-        if found is None:
+        page = service.read(cluster_page, chain_id, service.registries().identity_of(chain_id), number)
+        if page is None:
             raise not_found("cluster", str(number))
-        return found
+        return page
 
     return page_answer(request, ClusterPage, read, rendering.render_cluster)
 
@@ -205,9 +205,9 @@ def finding(request: Request, network: str, finding_id: Annotated[str, Path(max_
     def read() -> FindingPage:
         chain_id = indexed_chain(service, network)
         identity = service.registries().identity_of(chain_id)
-        found = service.read(finding_page, chain_id, identity, require_storable(finding_id))
-        if found is None:
+        page = service.read(finding_page, chain_id, identity, require_storable(finding_id))
+        if page is None:
             raise not_found("finding", finding_id)
-        return found
+        return page
 
     return page_answer(request, FindingPage, read, rendering.render_finding)

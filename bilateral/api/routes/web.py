@@ -50,7 +50,7 @@ def latest(request: Request) -> Response:
     """Return the table of the latest ratings, with which a page renews its own."""
     service = service_of(request)
     rows = service.read(lambda connection: latest_of_all(connection, chains(connection)))
-    ids = {it for row in rows for it in (row.agent, row.by_agent)}
+    ids = {agent_id for row in rows for agent_id in (row.agent, row.by_agent)}
     names = service.read(names_of, service.registries(), ids)
     return html(request, rendering.render_latest(rows, names))
 
@@ -73,11 +73,11 @@ def docs(request: Request) -> Response:
 @router.get("/assets/{name}", response_class=Response)
 def asset(name: str) -> Response:
     """Return a file that pages load, by its name with a hash."""
-    found = assets().get(name)
-    if found is None:
+    asset = assets().get(name)
+    if asset is None:
         raise not_found("asset", name)
     headers = {"Cache-Control": _FOR_EVER, "X-Content-Type-Options": "nosniff"}
-    return Response(found.body, 200, headers, found.media_type)
+    return Response(asset.body, 200, headers, asset.media_type)
 
 
 @router.get("/picture.png", response_class=Response)
@@ -103,10 +103,10 @@ def agent_preview(request: Request, network: str, agent_id: int) -> Response:
     """Return the picture of an agent that previews of links show."""
     service = service_of(request)
     key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
-    found = service.read(agent_sides, key)
-    if found is None:
+    sides = service.read(agent_sides, key)
+    if sides is None:
         raise not_found("agent", key.id)
-    return tagged(request, agent_picture(*found), _PNG)
+    return tagged(request, agent_picture(*sides), _PNG)
 
 
 @router.get("/{network}/{agent_id:number}.json", response_class=Response)
@@ -126,10 +126,10 @@ def ratings(request: Request, network: str, agent_id: int) -> Response:
     def read() -> RatingsPage:
         key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
         path = f"/{network}/{agent_id}/ratings"
-        found = service.read(ratings_page, service.registries(), key, path, request.query_params)
-        if found is None:
+        page = service.read(ratings_page, service.registries(), key, path, request.query_params)
+        if page is None:
             raise not_found("agent", key.id)
-        return found
+        return page
 
     return page_answer(request, RatingsPage, read, rendering.render_ratings)
 
@@ -137,7 +137,7 @@ def ratings(request: Request, network: str, agent_id: int) -> Response:
 def _read_agent(service: Service, network: str, agent_id: int) -> AgentPage:
     """Return the content of an agent's page."""
     key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
-    found = service.read(agent_page, service.registries(), key)
-    if found is None:
+    page = service.read(agent_page, service.registries(), key)
+    if page is None:
         raise not_found("agent", key.id)
-    return found
+    return page

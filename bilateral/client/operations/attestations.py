@@ -50,20 +50,20 @@ def record_payments(
 ) -> Operation[Sent[tuple[AttestedPayment, ...]]]:
     """See `Client.record_payments`."""
     _require_some(records)
-    payments = tuple(it.payment for it in records)
+    payments = tuple(record.payment for record in records)
 
     def decode(events: Sequence[Event]) -> tuple[AttestedPayment, ...]:
         for payment in payments:
             transactions.require_event(events, PaymentAttested, payment=payment.word)
         return payments
 
-    packed = [(it.transaction_hash, it.payment.word) for it in records]
+    packed = [(record.transaction_hash, record.payment.word) for record in records]
     chain = checked_uint(chain_id, 256, "a chain id")
     named: dict[bytes, set[tuple[str, int]] | None] = {}
-    for it in records:
-        payment, others = it.payment, named.get(it.transaction_hash, set())
+    for record in records:
+        payment, others = record.payment, named.get(record.transaction_hash, set())
         is_whole = others is None or payment.position == WHOLE_TRANSACTION
-        named[it.transaction_hash] = None if is_whole else {*(others or ()), (payment.buyer, payment.amount)}
+        named[record.transaction_hash] = None if is_whole else {*(others or ()), (payment.buyer, payment.amount)}
     yield from _require_not_settled(state, chain, named)
     return (yield from buyers.send(state, "recordManyPayments", (chain, packed), decode))
 
@@ -119,7 +119,7 @@ def record_feedbacks(
             _require_feedback(events, feedback)
         return tuple(feedbacks)
 
-    packed = [(it.buyer, it.score, it.seller) for it in feedbacks]
+    packed = [(feedback.buyer, feedback.score, feedback.seller) for feedback in feedbacks]
     return (yield from buyers.send(state, "recordFeedbacks", (packed,), decode))
 
 
@@ -128,11 +128,11 @@ def record_reviews(state: ClientState, reviews: Sequence[BuyerReviews]) -> Opera
     _require_some(reviews)
 
     def decode(events: Sequence[Event]) -> tuple[BuyerReviews, ...]:
-        for each in reviews:
-            transactions.require_event(events, ReviewsAttested, **vars(each))
+        for review in reviews:
+            transactions.require_event(events, ReviewsAttested, **vars(review))
         return tuple(reviews)
 
-    packed = [(it.buyer, it.reviews, it.review_sum, it.disputes) for it in reviews]
+    packed = [(review.buyer, review.reviews, review.review_sum, review.disputes) for review in reviews]
     return (yield from buyers.send(state, "recordReviews", (packed,), decode))
 
 

@@ -131,21 +131,21 @@ def read(
     client = None if client_address is None else checksummed(client_address)
     checked_uint(offset, 256, "an offset")
     checked_uint(limit or 0, 256, "a limit")
-    found: list[AuthorizedFeedbackEntry] = []
+    entries: list[AuthorizedFeedbackEntry] = []
     size = _PAGE
-    while limit is None or len(found) < limit:
-        wanted = size if limit is None else min(size, limit - len(found))
+    while limit is None or len(entries) < limit:
+        wanted = size if limit is None else min(size, limit - len(entries))
         try:
-            page = yield from _page(state, agent, client, offset + len(found), wanted)
+            page = yield from _page(state, agent, client, offset + len(entries), wanted)
         except (NodeError, NodeTimeoutError, MalformedNodeAnswerError):
             if wanted == 1:
                 raise
             size = wanted // 2
             continue
-        found += page
+        entries += page
         if len(page) < wanted:
             break
-    return found
+    return entries
 
 
 def later(moment: datetime | None, name: str) -> Operation[int]:

@@ -44,7 +44,7 @@ def send_all(
             nonce = int(each.transaction["nonce"]) + position
             note(position, replace(each, transaction=each.transaction | {"nonce": nonce}))
         return
-    yield from transactions.require_balance(state, sum(fees.most(each.transaction) for each in prepared))
+    yield from transactions.require_balance(state, sum(fees.most(signing.transaction) for signing in prepared))
     yield Exclusive(_send(state, prepared, note))
 
 
@@ -65,7 +65,7 @@ def _send(state: ClientState, prepared: Sequence[Sent[Any]], note: Callable[[int
         except BilateralError as error:
             raise BatchInterruptedError(tuple(sent), len(prepared) - len(sent), str(error)) from error
         except BaseException as interruption:  # an interrupt or a cancelled task: it passes, with the hashes
-            maybe = ", ".join([*sent, *(str(each.hash) for each in part)])
+            maybe = ", ".join([*sent, *(str(signed.hash) for signed in part)])
             interruption.add_note(f"These transactions may have been sent: {maybe or 'none'}.")
             raise
         for number, (each, failure) in enumerate(zip(part, failures, strict=True), start):
@@ -80,17 +80,17 @@ def _send(state: ClientState, prepared: Sequence[Sent[Any]], note: Callable[[int
 
 def _send_part(state: ClientState, part: Sequence[Sent[Any]]) -> Operation[list[Exception | None]]:
     """Send signed transactions by one request. Return for each None if the node accepted it, else the error."""
-    requests = tuple(Rpc("eth_sendRawTransaction", ("0x" + bytes(each.raw or b"").hex(),)) for each in part)
+    requests = tuple(Rpc("eth_sendRawTransaction", ("0x" + bytes(signed.raw or b"").hex(),)) for signed in part)
     try:
         answers = yield Batch(requests)
     except NODE_FAILURES as failure:
         answers = [failure] * len(part)
-    found: list[Exception | None] = []
+    failures: list[Exception | None] = []
     for each, answer in zip(part, answers, strict=True):
-        found.append(None)
+        failures.append(None)
         if isinstance(answer, Exception):
             try:
                 yield from transactions.settle(state, each, answer)
             except (BilateralError, transactions.NonceTakenError) as error:
-                found[-1] = error
-    return found
+                failures[-1] = error
+    return failures

@@ -185,8 +185,8 @@ def open_(
         (False, True): "openRating",
     }
     function = functions[client is not None, server is not None]
-    given = [opening.arguments for opening in (client, server) if opening is not None]
-    arguments = (pair.arguments, *(value for each in given for value in each))
+    arguments_of = [opening.arguments for opening in (client, server) if opening is not None]
+    arguments = (pair.arguments, *(value for opening in arguments_of for value in opening))
     decode = partial(_opened, pair, chain_id)
     return (yield from transactions.send(state, Registry.BIDIRECTIONAL, function, arguments, decode))
 
@@ -308,7 +308,7 @@ def _opened(pair: Pair, chain_id: int, events: Sequence[Event]) -> OpenedRatings
     ids = {"client_id": pair.client_id, "server_id": pair.server_id}
     event = transactions.require_event(events, RatingsOpened, **ids, interaction=pair.interaction)
     client, server = AgentId(pair.client_id, chain_id), AgentId(pair.server_id, chain_id)
-    ratings = [each.rating for each in events if isinstance(each, ClientRated) and each.client_id == pair.client_id]
+    ratings = [event.rating for event in events if isinstance(event, ClientRated) and event.client_id == pair.client_id]
     index = event.feedback_index
-    given = FeedbackId(server, event.client, index) if index else None
-    return OpenedRatings(client, server, event.interaction, ratings[0] if ratings else None, given)
+    feedback_id = FeedbackId(server, event.client, index) if index else None
+    return OpenedRatings(client, server, event.interaction, ratings[0] if ratings else None, feedback_id)

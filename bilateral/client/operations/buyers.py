@@ -49,14 +49,14 @@ def settle(state: ClientState, payment: SignedPayment) -> Operation[Sent[Settled
     deployment = yield from registries.connect(state)
 
     def decode(events: Sequence[Event]) -> SettledPayment:
-        given: dict[str, Any] = {"buyer": payment.buyer, "amount": payment.amount, "nonce": payment.nonce}
-        refusals = [it for it in events if isinstance(it, PaymentNotCounted)]
+        fields: dict[str, Any] = {"buyer": payment.buyer, "amount": payment.amount, "nonce": payment.nonce}
+        refusals = [event for event in events if isinstance(event, PaymentNotCounted)]
         if refusals:
-            refused = transactions.require_event(refusals, PaymentNotCounted, **given)
+            refused = transactions.require_event(refusals, PaymentNotCounted, **fields)
             seller = AgentId(refused.seller_id, deployment.chain_id) if refused.seller_id else None
-            return SettledPayment(**given, seller=seller, refusal=_reason(refused.reason))
-        counted = transactions.require_event(events, PaymentSettled, **given)
-        return SettledPayment(**given, seller=AgentId(counted.seller_id, deployment.chain_id), refusal=None)
+            return SettledPayment(**fields, seller=seller, refusal=_reason(refused.reason))
+        counted = transactions.require_event(events, PaymentSettled, **fields)
+        return SettledPayment(**fields, seller=AgentId(counted.seller_id, deployment.chain_id), refusal=None)
 
     return (yield from send(state, "settle", payment.arguments, decode))
 

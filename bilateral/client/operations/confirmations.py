@@ -131,7 +131,7 @@ def _events(sent: Sent[Any], receipt: Mapping[str, Any]) -> list[Event]:
     raw = [RawLog.from_json(entry) for entry in answers.records(receipt.get("logs"))]
     registry = str(sent.transaction["to"]).lower()
     ours = [log for log in raw if log.position.address.lower() == registry]
-    return [event for it in ours if (event := registries.decode(sent.registry, it))]
+    return [event for log in ours if (event := registries.decode(sent.registry, log))]
 
 
 def _give_up(

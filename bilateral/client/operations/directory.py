@@ -108,6 +108,6 @@ def _update_decoder(agent: AgentId) -> Callable[[Sequence[Event]], DirectoryEntr
 
 def _resolve(state: ClientState, registry: Registry, function: str, argument: Any) -> Operation[DirectoryEntry]:
     """Ask the directory for an agent."""
-    (found,) = yield from registries.call(state, registry, function, argument)
+    (value,) = yield from registries.call(state, registry, function, argument)
     deployment = yield from registries.connect(state)
-    return DirectoryEntry(AgentId(found["agentId"], deployment.chain_id), found["agentDomain"], found["agentAddress"])
+    return DirectoryEntry(AgentId(value["agentId"], deployment.chain_id), value["agentDomain"], value["agentAddress"])

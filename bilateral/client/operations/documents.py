@@ -101,12 +101,12 @@ class Unstored:
 
 def are_published(state: ClientState, arguments: Sequence[Any]) -> bool:
     """Tell whether storing a call's documents would publish them even if the call fails."""
-    return not isinstance(state.store, DataUriStore) and any(isinstance(it, Unstored) for it in arguments)
+    return not isinstance(state.store, DataUriStore) and any(isinstance(argument, Unstored) for argument in arguments)
 
 
 def rehearsed(arguments: Sequence[Any]) -> tuple[Any, ...]:
     """Return a call's arguments for its simulation, with a URI of the usual length for each unknown one."""
-    return tuple(_PLACEHOLDER if isinstance(it, Unstored) else it for it in arguments)
+    return tuple(_PLACEHOLDER if isinstance(argument, Unstored) else argument for argument in arguments)
 
 
 def settled(state: ClientState, arguments: Sequence[Any]) -> Operation[tuple[Any, ...]]:
@@ -115,14 +115,14 @@ def settled(state: ClientState, arguments: Sequence[Any]) -> Operation[tuple[Any
     Raises:
         DocumentError: One could not be stored.
     """
-    found = []
+    uris = []
     for argument in arguments:
         if isinstance(argument, Unstored):
             stored: StoredDocument = yield Blocking(partial(state.store.put, argument.content))
-            found.append(stored.uri)
+            uris.append(stored.uri)
         else:
-            found.append(argument)
-    return tuple(found)
+            uris.append(argument)
+    return tuple(uris)
 
 
 def link(uri: str, hash_: bytes | str | None, name: str) -> tuple[str, bytes]:

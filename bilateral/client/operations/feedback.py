@@ -104,8 +104,8 @@ def respond(
     uri, digest = _response_link(response)
 
     def decode(events: Sequence[Event]) -> FeedbackResponse:
-        given = {"client_address": feedback.client, "feedback_index": feedback.on_chain_index}
-        event = transactions.require_event(events, ResponseAppended, agent_id=feedback.agent.token_id, **given)
+        key = {"client_address": feedback.client, "feedback_index": feedback.on_chain_index}
+        event = transactions.require_event(events, ResponseAppended, agent_id=feedback.agent.token_id, **key)
         return read_response(feedback.agent, event)
 
     function = "appendResponse"
@@ -128,8 +128,8 @@ def revoke(
         raise InvalidArgumentError(f"{feedback} is {feedback.client}'s feedback, and only that client can revoke it")
 
     def decode(events: Sequence[Event]) -> FeedbackRevocation:
-        given = {"client_address": feedback.client, "feedback_index": feedback.on_chain_index}
-        event = transactions.require_event(events, FeedbackRevoked, agent_id=feedback.agent.token_id, **given)
+        key = {"client_address": feedback.client, "feedback_index": feedback.on_chain_index}
+        event = transactions.require_event(events, FeedbackRevoked, agent_id=feedback.agent.token_id, **key)
         return FeedbackRevocation(FeedbackId(feedback.agent, event.client_address, event.feedback_index))
 
     function, arguments = "revokeFeedback", (feedback.agent.token_id, feedback.on_chain_index)
@@ -177,8 +177,8 @@ def given_decoder(agent: AgentId, client: str) -> Callable[[Sequence[Event]], Fe
     """Return a decoder that makes an entry from the event of a client's feedback."""
 
     def decode(events: Sequence[Event]) -> FeedbackEntry:
-        given = transactions.require_event(events, NewFeedback, agent_id=agent.token_id, client_address=client)
-        return read_given(agent.chain_id, given)
+        event = transactions.require_event(events, NewFeedback, agent_id=agent.token_id, client_address=client)
+        return read_given(agent.chain_id, event)
 
     return decode
 

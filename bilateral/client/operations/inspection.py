@@ -56,7 +56,7 @@ def _report(deployment: Deployment, name: str) -> Operation[RegistryReport]:
             Rpc("eth_getCode", (address, "latest")),
             Rpc("eth_getStorageAt", (address, _IMPLEMENTATION, "latest")),
             Rpc("eth_getStorageAt", (address, _ADMIN, "latest")),
-            *(Rpc("eth_call", ({"to": address, "data": it}, "latest")) for it in _QUESTIONS),
+            *(Rpc("eth_call", ({"to": address, "data": question}, "latest")) for question in _QUESTIONS),
         )
     )
     for answer in (code, implementation, admin):

@@ -27,8 +27,8 @@ def receipt(hash_: str) -> Operation[dict[str, Any] | None]:
 def knows(hash_: str) -> Operation[bool | None]:
     """Check whether the node knows a transaction, or its receipt; None if it fails to say."""
     try:
-        found = yield Rpc("eth_getTransactionByHash", (hash_,))
-        return isinstance(found, dict) or (yield from receipt(hash_)) is not None
+        answer = yield Rpc("eth_getTransactionByHash", (hash_,))
+        return isinstance(answer, dict) or (yield from receipt(hash_)) is not None
     except NODE_FAILURES:
         return None
 
@@ -94,9 +94,9 @@ def _in_block(state: ClientState, nonce: int) -> Operation[str | None]:
     sender = str(registries.address_of(state)).lower()
     return next(
         (
-            "0x" + answers.data(each.get("hash")).hex()
-            for each in answers.records(block.get("transactions"))
-            if str(each.get("from")).lower() == sender and answers.quantity(each.get("nonce")) == nonce
+            "0x" + answers.data(record.get("hash")).hex()
+            for record in answers.records(block.get("transactions"))
+            if str(record.get("from")).lower() == sender and answers.quantity(record.get("nonce")) == nonce
         ),
         None,
     )

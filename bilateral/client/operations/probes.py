@@ -26,9 +26,9 @@ def require_one_identity_registry(deployment: Deployment) -> Operation[None]:
         WrongIdentityRegistryError: One belongs to another identity registry.
     """
     several = (Registry.COMPANION, Registry.BIDIRECTIONAL, Registry.AUTHORIZED, Registry.BUYERS)
-    present = [it for it in several if getattr(deployment, attribute_of(it)) is not None]
-    found = yield Batch(tuple(Rpc("eth_call", (question(deployment, it), "latest")) for it in present))
-    for registry, answer in zip(present, found, strict=True):
+    present = [registry for registry in several if getattr(deployment, attribute_of(registry)) is not None]
+    results = yield Batch(tuple(Rpc("eth_call", (question(deployment, registry), "latest")) for registry in present))
+    for registry, answer in zip(present, results, strict=True):
         require_answer(deployment, registry, answer)
 
 
@@ -53,10 +53,10 @@ def require_answer(deployment: Deployment, registry: Registry, answer: Any) -> N
             raise answer
         raise UnexpectedAnswerError(refused)
     try:
-        (found,) = decode_result(registry, view, answers.data(answer))
+        (identity,) = decode_result(registry, view, answers.data(answer))
     except UnexpectedAnswerError:
         raise UnexpectedAnswerError(refused) from None
     is_below = registry in (Registry.IDENTITY, Registry.COMPANION)
     expected = (deployment.identity,) if is_below else (deployment.identity, deployment.directory)
-    if registry is not Registry.IDENTITY and found not in expected:
-        raise WrongIdentityRegistryError(attribute_of(registry), address, deployment.identity, found)
+    if registry is not Registry.IDENTITY and identity not in expected:
+        raise WrongIdentityRegistryError(attribute_of(registry), address, deployment.identity, identity)

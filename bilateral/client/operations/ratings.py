@@ -58,8 +58,8 @@ def rate(
     subject = registries.agent_of(deployment, subject_id)
 
     def decode(events: Sequence[Event]) -> Rating:
-        given = {f"{kind}_id": subject.token_id, "rating": rating}
-        return _read(deployment.chain_id, transactions.require_event(events, _EVENTS[kind], **given))
+        arguments = {f"{kind}_id": subject.token_id, "rating": rating}
+        return _read(deployment.chain_id, transactions.require_event(events, _EVENTS[kind], **arguments))
 
     function = f"rate{kind.capitalize()}"
     arguments = (subject.token_id, checked_uint(rating, 8, "a rating"))
@@ -163,7 +163,9 @@ def _owners(state: ClientState, subjects: Sequence[AgentId], expected: Expectati
 
 def _owners_at(state: ClientState, subjects: Sequence[AgentId], block: str) -> Operation[list[str]]:
     """Return the owners of agents at the end of a block."""
-    calls = [registries.call(state, Registry.IDENTITY, "ownerOf", it.token_id, block=block) for it in subjects]
+    calls = [
+        registries.call(state, Registry.IDENTITY, "ownerOf", subject.token_id, block=block) for subject in subjects
+    ]
     return [str(owner) for (owner,) in (yield from together(calls))]
 
 

@@ -52,10 +52,10 @@ def get(
     topics = [registries.topic(wanted.agent.token_id), registries.topic(wanted.client)]
     # The index is the first word of the event's data. Indexes count from 1, so 0 comes from a strange registry.
     indexes = (wanted.on_chain_index.to_bytes(32), bytes(32))
-    given = yield from registries.events(
+    events = yield from registries.events(
         state, Registry.REPUTATION, NewFeedback, topics, lambda raw: raw.data[:32] in indexes
     )
-    entry = with_event(entry, given)
+    entry = with_event(entry, events)
     if entry.event is not None:
         moment = yield from registries.block_time(entry.event.block)
         entry = replace(entry, event=replace(entry.event, given_at=moment))
@@ -90,7 +90,7 @@ def read_all(
     """See `Client.read_all_feedback`."""
     agent = registries.agent_of((yield from registries.connect(state)), agent_id)
     if reviewers is not None:
-        clients = distinct([checksummed(it) for it in reviewers])
+        clients = distinct([checksummed(reviewer) for reviewer in reviewers])
         return (yield from _read_from(state, agent, clients, selection)) if clients else []
     try:
         return (yield from _read_at_once(state, agent, (), selection))
@@ -108,8 +108,8 @@ def clients_of(state: ClientState, agent_id: AgentLike) -> Operation[list[str]]:
     except registries.TOO_LARGE as error:
         registries.raise_if_explained(error)
         of_agent = [registries.topic(agent.token_id)]
-        given = yield from registries.events(state, Registry.REPUTATION, NewFeedback, of_agent)
-        clients = distinct([event.client_address for event in given])
+        events = yield from registries.events(state, Registry.REPUTATION, NewFeedback, of_agent)
+        clients = distinct([event.client_address for event in events])
     return list(clients)
 
 
@@ -127,8 +127,8 @@ def summarize(  # noqa: PLR0913  # the method's own parameters
     if reviewers is None:
         clients = tuple((yield from clients_of(state, agent)))
     else:
-        clients = distinct([checksummed(it) for it in reviewers])
-    found = Summary(0, 0, 0)
+        clients = distinct([checksummed(reviewer) for reviewer in reviewers])
+    summary = Summary(0, 0, 0)
     is_computed_here = False
     tags: Counter[ChainText] = Counter()
     is_mixed = read_tags and not tag1
@@ -136,19 +136,19 @@ def summarize(  # noqa: PLR0913  # the method's own parameters
         selection = Selection(tag1, tag2)
         try:
             arguments = (agent.token_id, clients, tag1, tag2)
-            found = Summary(*(yield from registries.call(state, Registry.REPUTATION, "getSummary", *arguments)))
+            summary = Summary(*(yield from registries.call(state, Registry.REPUTATION, "getSummary", *arguments)))
             entries = (yield from _read_from(state, agent, clients, selection)) if is_mixed else []
         except registries.TOO_LARGE as error:
             registries.raise_if_explained(error)
             entries = yield from _read_from(state, agent, clients, selection)
-            found = summarize_values([entry.stored for entry in entries])
+            summary = summarize_values([entry.stored for entry in entries])
             is_computed_here = True
         tags.update(entry.tag1 for entry in entries)
     return ReputationSummary(
         agent,
-        found.count,
-        found.value,
-        found.decimals,
+        summary.count,
+        summary.value,
+        summary.decimals,
         tag1,
         tag2,
         clients,
@@ -166,14 +166,14 @@ def responses(
     wanted = feedback.named(deployment, agent_id, client_address, feedback_index)
     topics = [registries.topic(wanted.agent.token_id), registries.topic(wanted.client)]
     appended = yield from registries.events(state, Registry.REPUTATION, ResponseAppended, topics)
-    found = [feedback.read_response(wanted.agent, event) for event in appended]
-    return [response for response in found if response.feedback == wanted]
+    responses = [feedback.read_response(wanted.agent, event) for event in appended]
+    return [response for response in responses if response.feedback == wanted]
 
 
-def with_event(entry: FeedbackEntry, given: Sequence[NewFeedback]) -> FeedbackEntry:
+def with_event(entry: FeedbackEntry, events: Sequence[NewFeedback]) -> FeedbackEntry:
     """Add the fields that only the event has, if it is among those given."""
-    found = (feedback.read_given(entry.id.agent.chain_id, event) for event in given)
-    return next((replace(entry, event=it.event) for it in found if it.id == entry.id), entry)
+    entries = (feedback.read_given(entry.id.agent.chain_id, event) for event in events)
+    return next((replace(entry, event=new.event) for new in entries if new.id == entry.id), entry)
 
 
 def with_files(
@@ -182,12 +182,12 @@ def with_files(
     """Entries with their files, or with what is the matter with those. None is begun with after so many seconds."""
     links = {entry.id: (entry.event.uri, entry.event.hash) for entry in entries if entry.event and entry.event.uri}
     loaded = yield from documents.load_all(state, FeedbackFile, list(links.values()), seconds)
-    found = dict(zip(links, loaded, strict=True))
+    pairs = dict(zip(links, loaded, strict=True))
     nothing = (None, None)
     return [
         replace(entry, file=file, file_problem=problem)
         for entry in entries
-        for file, problem in [found.get(entry.id, nothing)]
+        for file, problem in [pairs.get(entry.id, nothing)]
     ]
 
 
@@ -239,9 +239,9 @@ def _read_one_by_one(
     (last,) = yield from registries.call(
         state, Registry.REPUTATION, function, agent.token_id, client, block=selection.block
     )
-    found: list[FeedbackEntry] = []
+    entries: list[FeedbackEntry] = []
     for first in range(1, last + 1, _PAGE):
         indexes = range(first, min(first + _PAGE, last + 1))
         reads = [_read_one(state, FeedbackId(agent, client, index), selection.block) for index in indexes]
-        found += [entry for entry in (yield from together(reads)) if selection.has(entry)]
-    return found
+        entries += [entry for entry in (yield from together(reads)) if selection.has(entry)]
+    return entries

@@ -108,10 +108,10 @@ def connect(state: ClientState) -> Operation[Deployment]:
         chain_id = answers.quantity((yield Rpc("eth_chainId")))
         if state.pinned_chain not in {None, chain_id}:
             raise WrongChainError(int(state.pinned_chain or 0), chain_id, is_pinned=True)
-        given = state.given
-        deployment = given if isinstance(given, Deployment) else packaged_deployment(chain_id, given)
+        wanted = state.wanted
+        deployment = wanted if isinstance(wanted, Deployment) else packaged_deployment(chain_id, wanted)
         if deployment is None:
-            raise UnknownDeploymentError(chain_id, given if isinstance(given, Origin) else None)
+            raise UnknownDeploymentError(chain_id, wanted if isinstance(wanted, Origin) else None)
         if deployment.chain_id != chain_id:
             raise WrongChainError(deployment.chain_id, chain_id)
         if deployment.directory is not None:
@@ -127,7 +127,7 @@ def connect_to_sign(state: ClientState) -> Operation[Deployment]:
         BilateralError: As `connect`.
     """
     deployment = yield from connect(state)
-    is_node_believed = state.pinned_chain is None and not isinstance(state.given, Deployment)
+    is_node_believed = state.pinned_chain is None and not isinstance(state.wanted, Deployment)
     if is_node_believed and not state.is_chain_announced:
         state.is_chain_announced = True
         _LOGGER.warning(
@@ -300,8 +300,8 @@ def block_time(block: int | None = None) -> Operation[datetime]:
     Raises:
         MalformedNodeAnswerError: The time is missing, or in the year 9999 or later, which leaves no later deadline.
     """
-    found = yield Rpc("eth_getBlockByNumber", ("latest" if block is None else hex(block), False))
-    time = moment(answers.quantity(answers.record(found).get("timestamp")))
+    answer = yield Rpc("eth_getBlockByNumber", ("latest" if block is None else hex(block), False))
+    time = moment(answers.quantity(answers.record(answer).get("timestamp")))
     if time.year == MAXYEAR:
         answers.malformed("a block with a time before the year 9999")
     return time
@@ -335,7 +335,7 @@ def events(
     wanted = LogFilter((deployment.address_of(registry),), [first, *topics])
 
     last = yield from latest_block()
-    found = yield from read_logs(
+    logs = yield from read_logs(
         wanted,
         (yield from _first_block(state, last)),
         last,
@@ -343,8 +343,8 @@ def events(
         is_last=is_wanted or (lambda _: False),
     )
     if is_wanted is not None:
-        found = [raw for raw in found if is_wanted(raw)]
-    return [event for raw in found if isinstance(event := decode(registry, raw), kind)]
+        logs = [raw for raw in logs if is_wanted(raw)]
+    return [event for raw in logs if isinstance(event := decode(registry, raw), kind)]
 
 
 def _first_block(state: ClientState, last: int) -> Operation[int]:

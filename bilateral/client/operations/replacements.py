@@ -55,12 +55,12 @@ def speed_up(state: ClientState, sent: Sent[T]) -> Operation[Sent[T]]:
     transaction = sent.transaction | fees.replacing(state, chain_id, sent.transaction, price)
     faster = replace(sent, transaction=transaction, hash=None, raw=None, earlier=(sent.hash, *sent.earlier))
     try:
-        found: Sent[T] = yield Exclusive(_send(state, faster, sent.hash))
+        sent_again: Sent[T] = yield Exclusive(_send(state, faster, sent.hash))
     except TransactionReplacedError:
         if (yield from lookups.receipt(sent.hash)) is None:
             raise
         return sent  # a block took it meanwhile
-    return found
+    return sent_again
 
 
 def cancel(state: ClientState, sent: Sent[Any]) -> Operation[Sent[bool]]:
@@ -77,8 +77,8 @@ def cancel(state: ClientState, sent: Sent[Any]) -> Operation[Sent[bool]]:
     empty = {"chainId": chain_id, "to": sender, "value": 0, "data": "0x", "gas": gas + gas // 5}
     empty |= {"nonce": sent.transaction["nonce"]} | fees.replacing(state, chain_id, sent.transaction, price)
     nothing = transactions.Sent(sent.registry, empty, gas, lambda _: True)
-    found: Sent[bool] = yield Exclusive(_send(state, nothing, sent.hash))
-    return found
+    sent_again: Sent[bool] = yield Exclusive(_send(state, nothing, sent.hash))
+    return sent_again
 
 
 def _send(state: ClientState, prepared: Sent[T], former: str) -> Operation[Sent[T]]:

@@ -90,22 +90,24 @@ def search(
     if unknown := query.capabilities - set(get_args(Capability)):
         raise InvalidArgumentError(f"capabilities are {', '.join(get_args(Capability))}, not {quoted(min(unknown))}")
     named = tuple(dict.fromkeys(registries.agent_of(deployment, agent) for agent in agents))
-    clients = None if reviewers is None else distinct([checksummed(it) for it in reviewers])
+    clients = None if reviewers is None else distinct([checksummed(reviewer) for reviewer in reviewers])
     with_files = query.load_files or query.asks_files
-    given: list[NewFeedback] = []
+    given_events: list[NewFeedback] = []
     if with_files or not named:
-        given = yield from _given(state, named, clients)
+        given_events = yield from _given(state, named, clients)
     if not named:
-        named = tuple(dict.fromkeys(AgentId(event.agent_id, deployment.chain_id) for event in given))
-    found: list[FeedbackEntry] = []
+        named = tuple(dict.fromkeys(AgentId(event.agent_id, deployment.chain_id) for event in given_events))
+    matches: list[FeedbackEntry] = []
     selection = reading.Selection(include_revoked=query.include_revoked)
     entries = yield from together([reading.read_all(state, agent, clients, selection) for agent in named])
     for of_agent in entries:
-        found += [entry for entry in of_agent if query.matches_state(entry)]
+        matches += [entry for entry in of_agent if query.matches_state(entry)]
     if not with_files:
-        return found
-    events = {entry.id: entry.event for entry in (feedback.read_given(deployment.chain_id, event) for event in given)}
-    with_events = [replace(entry, event=events.get(entry.id)) for entry in found]
+        return matches
+    events = {
+        entry.id: entry.event for entry in (feedback.read_given(deployment.chain_id, event) for event in given_events)
+    }
+    with_events = [replace(entry, event=events.get(entry.id)) for entry in matches]
     complete = yield from reading.with_files(state, with_events, query.load_seconds)
     return [entry for entry in complete if query.matches_file(entry.file)]
 

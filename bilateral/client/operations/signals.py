@@ -64,7 +64,7 @@ class _Batch:
     @property
     def hashes(self) -> tuple[str, ...]:
         """The hashes of the sent transactions."""
-        return tuple(str(each.hash) for each in self.sent.values())
+        return tuple(str(transaction.hash) for transaction in self.sent.values())
 
     def interrupted(self, why: str) -> BatchInterruptedError:
         """Return the error that says how far the publishing came."""
@@ -164,11 +164,11 @@ def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
 def _present(state: ClientState, batch: _Batch, period: str, block: str) -> Operation[set[_Key]]:
     """Return the signals of the period that the chain has of the signer by the end of a block."""
     me = [registries.require_address(state)]
-    found: set[_Key] = set()
+    present: set[_Key] = set()
     for agent in dict.fromkeys(agent for agent, _ in batch.wanted):
         entries = yield from reading.read_all(state, agent, me, reading.Selection(tag2=period, block=block))
-        found |= {(agent, str(entry.tag1)) for entry in entries}
-    return found
+        present |= {(agent, str(entry.tag1)) for entry in entries}
+    return present
 
 
 def _prepare(state: ClientState, key: _Key, signal: Signal, period: str) -> Operation[Sent[FeedbackEntry]]:

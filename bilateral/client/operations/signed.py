@@ -87,20 +87,20 @@ def _require_later_deadline(state: ClientState, client: str, deadline: int) -> O
 def submit(state: ClientState, signed: SignedFeedback) -> Operation[Sent[FeedbackEntry]]:
     """See `Client.submit_signed_feedback`."""
     deployment = yield from registries.connect(state)
-    it = signed.feedback
-    agent = AgentId(it.agent_id, deployment.chain_id)
+    content = signed.feedback
+    agent = AgentId(content.agent_id, deployment.chain_id)
     params = (
-        it.agent_id,
-        it.feedback_index,
-        it.value,
-        it.value_decimals,
-        it.tag1,
-        it.tag2,
-        it.endpoint,
-        it.feedback_uri,
-        it.feedback_hash,
+        content.agent_id,
+        content.feedback_index,
+        content.value,
+        content.value_decimals,
+        content.tag1,
+        content.tag2,
+        content.endpoint,
+        content.feedback_uri,
+        content.feedback_hash,
     )
     function = "giveFeedbackBySig"
-    arguments = (checksummed(it.client_address), params, it.deadline, signed.signature)
-    decode = feedback.given_decoder(agent, checksummed(it.client_address))
+    arguments = (checksummed(content.client_address), params, content.deadline, signed.signature)
+    decode = feedback.given_decoder(agent, checksummed(content.client_address))
     return (yield from transactions.send(state, Registry.REPUTATION, function, arguments, decode))

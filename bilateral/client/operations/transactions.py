@@ -194,7 +194,7 @@ def settle(state: ClientState, signed: Sent[Any], failure: Exception) -> Operati
         NodeError: The node does not accept it, for another reason.
     """
     hash_, nonce = str(signed.hash), int(signed.transaction["nonce"])
-    said = failure.node_message if isinstance(failure, NodeError) else ""
+    node_message = failure.node_message if isinstance(failure, NodeError) else ""
     meaning = Refusal.of(failure)
     is_priced_out = meaning is Refusal.PRICE_TOO_LOW_TO_REPLACE
     is_of_nonce = is_priced_out or meaning is Refusal.NONCE_USED
@@ -212,9 +212,9 @@ def settle(state: ClientState, signed: Sent[Any], failure: Exception) -> Operati
         raise SendUncertainError(message, hash_, signed.raw) from failure
     if is_of_nonce:
         remember_nonce(state, nonce)
-        raise NonceTakenError(said) from None
+        raise NonceTakenError(node_message) from None
     if meaning is Refusal.INSUFFICIENT_FUNDS:
-        raise InsufficientFundsError(str(registries.address_of(state)), said) from None
+        raise InsufficientFundsError(str(registries.address_of(state)), node_message) from None
     raise failure
 
 
@@ -234,11 +234,11 @@ def require_event(events: Sequence[Event], kind: type[E], **expected: Any) -> E:
     Raises:
         UnexpectedAnswerError: The transaction succeeded without such an event.
     """
-    found = [event for event in events if isinstance(event, kind)]
-    for event in found:
+    matching = [event for event in events if isinstance(event, kind)]
+    for event in matching:
         if all(getattr(event, name) == value for name, value in expected.items()):
             return event
-    if not found:
+    if not matching:
         raise UnexpectedAnswerError(f"it succeeded, but did not log {kind.abi_name}: that is another contract")
     wanted = ", ".join(f"{name}={value}" for name, value in expected.items())
     raise UnexpectedAnswerError(f"it logged {kind.abi_name}, but not of {wanted}: that is another transaction")

@@ -86,7 +86,7 @@ def summarize(
 ) -> Operation[ValidationSummary]:
     """See `Client.get_validation_summary`."""
     agent = registries.agent_of((yield from registries.connect(state)), agent_id)
-    trusted = distinct([checksummed(it) for it in validators])
+    trusted = distinct([checksummed(validator) for validator in validators])
     function = "getSummary"
     count, average = yield from registries.call(state, Registry.VALIDATION, function, agent.token_id, trusted, tag)
     return ValidationSummary(agent, count, Decimal(average) if count else None, tag, trusted)

@@ -59,4 +59,4 @@ class DeploymentReport:
     @property
     def problems(self) -> tuple[str, ...]:
         """The problems of all registries."""
-        return tuple(it.problem for it in self.registries if it.problem is not None)
+        return tuple(registry.problem for registry in self.registries if registry.problem is not None)

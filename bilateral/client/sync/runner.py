@@ -55,7 +55,7 @@ class Runner:
         if chain_id is not None and isinstance(deployment, Deployment) and deployment.chain_id != chain_id:
             raise InvalidArgumentError(f"chain_id is {chain_id}, but the deployment is on chain {deployment.chain_id}")
         self._state = ClientState(
-            given=_named(deployment) if isinstance(deployment, str) else deployment,
+            wanted=_named(deployment) if isinstance(deployment, str) else deployment,
             pinned_chain=chain_id,
             signer=signer,
             store=store or DataUriStore(),

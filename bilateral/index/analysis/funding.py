@@ -129,11 +129,13 @@ class _Search:
         begun = self._begun(accounts)
         low = {account: -1 for account, has_begun in begun.items() if has_begun}
         high = {account: accounts[account] for account in low}
-        while open_ones := {it: (low[it] + high[it]) // 2 for it in low if high[it] - low[it] > 1}:
+        while open_ones := {
+            account: (low[account] + high[account]) // 2 for account in low if high[account] - low[account] > 1
+        }:
             for account, has_begun in self._begun(open_ones).items():
                 (high if has_begun else low)[account] = open_ones[account]
-        found = [self._row(account, high[account]) for account in sorted(high, key=lambda it: high[it])]
-        return found + [
+        rows = [self._row(account, high[account]) for account in sorted(high, key=lambda account: high[account])]
+        return rows + [
             {"account": account, "state": FundingState.NONE, "block_number": acted, **_NOTHING}
             for account, acted in accounts.items()
             if account not in high

@@ -48,10 +48,12 @@ class Proofs:
             client: The client.
             agent_id: The agent.
         """
-        found = self._payments.get(self._claims.get((block, log), ""), [])
-        if not found:
+        payments = self._payments.get(self._claims.get((block, log), ""), [])
+        if not payments:
             return None
-        name, payer, payee, paid, *_ = max(found, key=lambda it: (it[1] == client) + (it[3] == agent_id))
+        name, payer, payee, paid, *_ = max(
+            payments, key=lambda payment: (payment[1] == client) + (payment[3] == agent_id)
+        )
         is_other_account = payer != client and payer in self._kin.get(client, ())
         is_shared_wallet = paid != agent_id and payee in self._accounts.get(agent_id, ())
         return None if is_other_account or is_shared_wallet else str(name)

@@ -132,17 +132,17 @@ def _analyse_once(
     """Analyse and store; return None, and store nothing, if a reorganisation replaced the analysed block meanwhile."""
     with snapshot(engine) as connection:
         state = _state(connection, key)
-        found = read_tables(connection, key.chain_id, key.identity_registry)
+        tables = read_tables(connection, key.chain_id, key.identity_registry)
         unfunded = len(accounts_without_funding(connection, key))
-    fitted = trust.renew(found.tables, reviews, trusted)
-    results = Results.of(fitted, found.places)
+    fitted = trust.renew(tables.tables, reviews, trusted)
+    results = Results.of(fitted, tables.places)
     summary = AnalysisSummary(
         chain_id=key.chain_id,
         identity_registry=key.identity_registry,
         block=state.block_number,
-        agents=found.tables.agents.num_rows,
-        opinions=sum(getattr(found.tables, name).num_rows for name in ("feedback", "ratings", "validations")),
-        left_out=found.left_out + fitted.context_.ledger.dropped,
+        agents=tables.tables.agents.num_rows,
+        opinions=sum(getattr(tables.tables, name).num_rows for name in ("feedback", "ratings", "validations")),
+        left_out=tables.left_out + fitted.context_.ledger.dropped,
         accounts_without_funding=unfunded,
         findings=results.findings.num_rows,
         flagged=int(fitted.suspicion_.flagged.sum()),
@@ -161,7 +161,9 @@ def _analyse_once(
     with engine.begin() as connection:
         if not _is_still_indexed(connection, key.chain_id, state):
             return None
-        replace_results(connection, key, head | {it: getattr(summary, it) for it in figures}, results, found.places)
+        replace_results(
+            connection, key, head | {figure: getattr(summary, figure) for figure in figures}, results, tables.places
+        )
         if not _is_still_indexed(connection, key.chain_id, state):  # a reorganisation during the inserts
             connection.rollback()
             return None

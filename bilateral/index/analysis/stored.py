@@ -118,11 +118,11 @@ def _findings(connection: Connection, key: AnalysisKey) -> pa.Table:
     members: dict[tuple[str, str], list[str]] = {}
     for row in _rows(connection, schema.finding_member, key):
         members.setdefault((row["finding_id"], row["part"]), []).append(row["account"])
-    found = [{**row, "finding": row["finding_id"]} for row in _rows(connection, schema.finding, key)]
-    found.sort(key=lambda row: (-row["strength"], row["finding"]))
-    table = _table(_FINDING, found)
+    findings = [{**row, "finding": row["finding_id"]} for row in _rows(connection, schema.finding, key)]
+    findings.sort(key=lambda row: (-row["strength"], row["finding"]))
+    table = _table(_FINDING, findings)
     for part, column in _MEMBERS.items():
-        lists = [members.get((row["finding"], part.value), []) for row in found]
+        lists = [members.get((row["finding"], part.value), []) for row in findings]
         table = table.append_column(column, pa.array(lists, pa.list_(pa.string())))
     return table
 

@@ -176,20 +176,20 @@ class _Reading:
     def _rows(self, query: str, number: int | None = None, **values: Any) -> Iterator[list[Any]]:
         """Return the rows of a query; the column `number` holds an agent's id, of up to 256 bits."""
         for row in self._connection.execute(text(query), self._values | values):
-            found = list(row)
+            fields = list(row)
             if number is not None:
-                found[number] = python_integer(found[number])
-            yield found
+                fields[number] = python_integer(fields[number])
+            yield fields
 
     def _holders(self) -> dict[int, list[dict[str, Any]]]:
         """Return the accounts that held each agent that changed hands, in order, and since when; None for nobody."""
-        found: dict[int, list[dict[str, Any]]] = {}
+        members: dict[int, list[dict[str, Any]]] = {}
         for agent_id, sender, receiver, time in self._rows(_HOLDERS, number=0):
-            held = found.setdefault(agent_id, [])
+            held = members.setdefault(agent_id, [])
             if not held and sender != NOBODY:  # a registry may hand out agents without a first transfer from nobody
                 held.append({"account": sender, "since": 0.0})
             held.append({"account": None if receiver == NOBODY else receiver, "since": float(time)})
-        return {agent_id: held for agent_id, held in found.items() if len(held) > 1}
+        return {agent_id: held for agent_id, held in members.items() if len(held) > 1}
 
     def _operators(self, owners: Mapping[int, str], judged: Iterable[tuple[str, int]]) -> dict[int, list[str]]:
         """Return the accounts that judged each agent, and that its owner approved for it or for all of its agents.
@@ -199,12 +199,12 @@ class _Reading:
         """
         for_all = {tuple(row) for row in self._rows(_OPERATORS)}
         for_one = {tuple(row) for row in self._rows(_APPROVED, number=0, nobody=NOBODY)}
-        found: dict[int, list[str]] = {}
+        subjects: dict[int, list[str]] = {}
         for account, agent_id in judged:
             owner = owners[agent_id]
             if account != NOBODY and ((owner, account) in for_all or (agent_id, owner, account) in for_one):
-                found.setdefault(agent_id, []).append(account)
-        return {agent_id: sorted(accounts) for agent_id, accounts in found.items()}
+                subjects.setdefault(agent_id, []).append(account)
+        return {agent_id: sorted(accounts) for agent_id, accounts in subjects.items()}
 
     def _known(self, agent_id: int) -> bool:
         """Check that an agent is in the table of agents, and count the row if it is not."""
@@ -261,15 +261,15 @@ class _Reading:
 
         Money of a paid wallet founds no account: the index does not know whether its receiver had money before.
         """
-        found = []
+        columns = []
         for source, account, amount, time, block, hash_ in self._rows(_FUNDING, state=FundingState.FOUND.value):
             row = (source, account, python_integer(amount) / _WEI, float(time), True)
-            found.append((row, ("funding", block, None, hash_)))
+            columns.append((row, ("funding", block, None, hash_)))
         for payee, receiver, micros, time, block, log_index, hash_ in self._rows(_RETURNS):
             row = (payee, receiver, micros / 10**MICROS, float(time), False)
-            found.append((row, ("payment_return", block, log_index, hash_)))
-        found.sort(key=lambda both: both[0][3])  # the ledger sorts by time too, and counts places in that order
-        for row, place in found:
+            columns.append((row, ("payment_return", block, log_index, hash_)))
+        columns.sort(key=lambda both: both[0][3])  # the ledger sorts by time too, and counts places in that order
+        for row, place in columns:
             self._places["transfers"].append(place)
             yield row
 
@@ -286,5 +286,5 @@ def _table(name: str, rows: Iterable[tuple[Any, ...]]) -> pa.Table:
     columns = COLUMNS[name] | OPTIONAL.get(name, {})
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
     return pa.table(
-        {column: pa.array(found, kind) for (column, kind), found in zip(columns.items(), values, strict=True)}
+        {column: pa.array(cells, kind) for (column, kind), cells in zip(columns.items(), values, strict=True)}
     )

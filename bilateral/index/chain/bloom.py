@@ -83,13 +83,13 @@ class Announcements:
         bits = int.from_bytes(bloom)
         asks_topics = is_thorough or bits.bit_count() <= _SPARSE_BITS
         addresses = logs.addresses() if logs else ()
-        given = {topic.lower() for entry in logs.entries for topic in entry.topics[:1]} if logs else set()
+        logged = {topic.lower() for entry in logs.entries for topic in entry.topics[:1]} if logs else set()
         for address, mask, topics in self._items:
             if bits & mask != mask:
                 continue
             if address not in addresses:
                 return True
-            if asks_topics and any(bits & of == of and topic not in given for topic, of in topics):
+            if asks_topics and any(bits & of == of and topic not in logged for topic, of in topics):
                 return True
         return False
 

@@ -65,7 +65,7 @@ class Extraction:
             blocks: Blocks in the order of the chain; their times are known.
         """
         chain_id = self._chain_id
-        found: dict[Table, list[Row]] = defaultdict(list)
+        rows_of: dict[Table, list[Row]] = defaultdict(list)
         plans: dict[str, _Plan] = {}
         for block in blocks:
             number, hash_, time, transaction = block.number, block.hash, block.time, ""
@@ -75,22 +75,22 @@ class Extraction:
                     transaction_hash = hash_of(transaction)
                 address, topics = entry.address, entry.topics
                 if address not in plans:
-                    plans[address] = self._plan(address, found)
+                    plans[address] = self._plan(address, rows_of)
                 registry, readers = plans[address]
                 try:
                     add, read = readers[topics[0]]
                     values = read(topics, entry.data)
                 except (KeyError, IndexError, *_DECLINED):
                     table, values = self._read_carefully(entry)
-                    add = found[table].append
+                    add = rows_of[table].append
                 add((chain_id, number, index, hash_, time, transaction_hash, registry, *values))
-        return {table: rows for table, rows in found.items() if rows}
+        return {table: rows for table, rows in rows_of.items() if rows}
 
-    def _plan(self, address: str, found: Mapping[Table, list[Row]]) -> _Plan:
+    def _plan(self, address: str, rows: Mapping[Table, list[Row]]) -> _Plan:
         """Return a registry's address in checksum form; by first topic what adds a row, and what reads its values."""
         registry = address_of(address)
         readers = _readers(self._registries[registry])
-        return registry, {topic: (found[table].append, read) for topic, (table, read) in readers.items()}
+        return registry, {topic: (rows[table].append, read) for topic, (table, read) in readers.items()}
 
     def _read_carefully(self, entry: LogEntry) -> tuple[Table, Row]:
         """Return the table of a log that is not plain, and the values of its columns."""
@@ -222,7 +222,7 @@ def _source_of_reader(entry: Mapping[str, Any]) -> str:
         f"    {', '.join(words)}, = unpack(raw)",
     ]
     if zeros:
-        lines += [f"    if {' + '.join(name for name, _ in zeros)} != {bytes(sum(it for _, it in zeros))!r}:"]
+        lines += [f"    if {' + '.join(name for name, _ in zeros)} != {bytes(sum(length for _, length in zeros))!r}:"]
         lines += ["        raise ValueError"]
     results = [values[at] for at in sorted(values)] + (["None"] if has_text else [])
     return "\n".join([*lines, *tails, f"    return ({', '.join(results)},)"])

@@ -59,5 +59,5 @@ class Finality:
         table = schema.chain
         query = select(table.c.finalized_number).where(table.c.chain_id == self._store.chain_id)
         with self._store.engine.connect() as connection:
-            found: int | None = connection.execute(query).scalar_one_or_none()
-        return None if found is None else min(found, cursor.number)
+            number: int | None = connection.execute(query).scalar_one_or_none()
+        return None if number is None else min(number, cursor.number)

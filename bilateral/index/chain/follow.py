@@ -269,8 +269,8 @@ class Follower:
         if header is None or header.block.hash != block.hash:
             return False
         if block.number > head:
-            said = f"its head moved back to {head}, and it still has block {block.number}"
-            raise EndpointLiesError(source.name, said)
+            problem = f"its head moved back to {head}, and it still has block {block.number}"
+            raise EndpointLiesError(source.name, problem)
         return True
 
     def _fork(self, source: Source, cursor: Block, head: int) -> Block:

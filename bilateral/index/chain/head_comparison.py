@@ -49,23 +49,23 @@ class HeadComparison:
             The problem of each endpoint that lags, or that does not answer.
         """
         heads: dict[Source, int] = {}
-        found: dict[Source, Exception] = {}
+        exceptions: dict[Source, Exception] = {}
         is_old = self._clock() - self.asked >= LONGEST_LAG
         for source in sources:
             try:
                 heads[source] = source.head()
             except NO_ANSWER as problem:
-                found[source] = problem
+                exceptions[source] = problem
         before = self._before if is_old else {}
         if is_old or not self._before:  # heads that others replace at once would never become old
             self._before, self.asked = heads, self._clock()
-        latest = sorted(heads, key=lambda it: heads[it], reverse=True)
+        latest = sorted(heads, key=lambda head: heads[head], reverse=True)
         for source in latest:
             for other in latest:
                 if heads[other] > heads[source] and _is_old(other, heads[source] + 1, heads[other], before.get(other)):
-                    found[source] = EndpointLagsError(source.name, heads[source], other.name, heads[other])
+                    exceptions[source] = EndpointLagsError(source.name, heads[source], other.name, heads[other])
                     break
-        return found
+        return exceptions
 
 
 def _is_old(source: Source, number: int, head: int, before: int | None) -> bool:

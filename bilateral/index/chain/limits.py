@@ -47,7 +47,7 @@ class Limits:
         with engine.connect() as connection:
             rows = connection.execute(select(table).where(table.c.chain_id == chain_id))
             known = {row.endpoint: row for row in rows}
-        hosts = Counter(it.name for it in sources)
+        hosts = Counter(source.name for source in sources)
         for source in sources:
             row = known.get(source.key) or (known.get(source.name) if hosts[source.name] == 1 else None)
             if row is None:

@@ -129,7 +129,7 @@ def _grouped(name: str, entries: list[LogEntry], wanted: Collection[str], first:
     Raises:
         _DisorderError: They are not in order.
     """
-    found: list[BlockLogs] = []
+    blocks: list[BlockLogs] = []
     known: set[str] = set()
     block, number_text, hash_text, time_text, previous = BlockLogs(-1, b"", None), "", "", None, -1
     for entry in entries:
@@ -144,7 +144,7 @@ def _grouped(name: str, entries: list[LogEntry], wanted: Collection[str], first:
                 raise EndpointLiesError(name, f"it gives a log of {entry.address} in block {block.number}")
             if block.number <= before.number:
                 raise _DisorderError(f"it writes the number of block {block.number} in two ways")
-            found.append(block)
+            blocks.append(block)
         elif entry.blockHash != hash_text:
             raise EndpointLiesError(name, f"it gives logs of two blocks with the number {block.number}")
         if entry.blockTimestamp != time_text or entry.removed:
@@ -155,7 +155,7 @@ def _grouped(name: str, entries: list[LogEntry], wanted: Collection[str], first:
         previous = index
         block.entries.append(entry)
         block.indices.append(index)
-    return found
+    return blocks
 
 
 def _block_of(entry: LogEntry) -> BlockLogs:

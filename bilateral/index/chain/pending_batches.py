@@ -56,8 +56,8 @@ class Arrivals:
             self._batches = []
             raise
         if self._writes is not None:
-            for it in self._batches:
-                self._writes.add(it.rows)
+            for pending in self._batches:
+                self._writes.add(pending.rows)
 
     def store(self) -> int:
         """Store the batches, and return the number of their logs.

@@ -84,13 +84,13 @@ class Pool:
         for place in self._places:
             if place.until <= now and self._is_of_chain(place) and self._keeps_up(place):
                 return place.source
-        problems = "; ".join(f"{it.source.name}: {it.problem}" for it in self._places)
-        raise NoEndpointError(self.chain_id, problems, is_final=all(it.is_final for it in self._places))
+        problems = "; ".join(f"{place.source.name}: {place.problem}" for place in self._places)
+        raise NoEndpointError(self.chain_id, problems, is_final=all(place.is_final for place in self._places))
 
     def usable(self) -> list[Source]:
         """Return the endpoints that are not benched and are of the right chain, the preferred one first."""
         now = time.monotonic()
-        return [it.source for it in self._places if it.until <= now and self._is_of_chain(it)]
+        return [place.source for place in self._places if place.until <= now and self._is_of_chain(place)]
 
     def second(self, source: Source, last: int = -1) -> Source:
         """Return another endpoint for a second look, one that lost no logs if possible; the same if there is none.
@@ -100,9 +100,13 @@ class Pool:
             last: A block that the other one must have: one that lags would seem to leave out its logs.
         """
         now = time.monotonic()
-        others = [it for it in self._places if it.source is not source and it.until <= now and self._is_of_chain(it)]
-        others.sort(key=lambda it: it.source.loses_logs)
-        return next((it.source for it in others if self._reaches(it, last)), source)
+        others = [
+            place
+            for place in self._places
+            if place.source is not source and place.until <= now and self._is_of_chain(place)
+        ]
+        others.sort(key=lambda place: place.source.loses_logs)
+        return next((place.source for place in others if self._reaches(place, last)), source)
 
     def bench(self, source: Source, problem: Exception) -> None:
         """Keep an endpoint from being used for a while, longer each time.
@@ -116,7 +120,7 @@ class Pool:
         seconds = _BENCH_SECONDS[min(place.failures, len(_BENCH_SECONDS) - 1)]
         if isinstance(problem, EndpointLiesError):
             place.lies += 1
-            if place.lies > 1 and any(it is not place and it.until <= now for it in self._places):
+            if place.lies > 1 and any(other is not place and other.until <= now for other in self._places):
                 seconds = _LIAR_SECONDS
         if isinstance(problem, NodeError | EndpointRefusesError):
             seconds = max(seconds, problem.wait_seconds or 0)
@@ -182,7 +186,7 @@ class Pool:
 
     def _place(self, source: Source) -> _Place:
         """Return the place of an endpoint."""
-        return next(it for it in self._places if it.source is source)
+        return next(place for place in self._places if place.source is source)
 
     def _reaches(self, place: _Place, block: int) -> bool:
         """Check that an endpoint has told a head that is not before a block; ask it anew if it has not."""

@@ -126,15 +126,19 @@ class Reader:
         """
         first, deep = cursor.number + 1, head - JOURNAL_BLOCKS
         try:
-            found = self._ahead.take((source, first))
+            prepared = self._ahead.take((source, first))
         except (MalformedNodeAnswerError, EndpointLiesError):  # or a reorganisation went on: a second read tells
-            found = None
-        if found is None or not (found.headers or (found.later is not None and found.later.number <= deep)):
-            found = self._fetch(source, first, head)
-        known = self._check_dense(source, cursor, found) if found.headers else self._check_sparse(source, cursor, found)
-        self.start(source, known[found.end], head)
+            prepared = None
+        if prepared is None or not (prepared.headers or (prepared.later is not None and prepared.later.number <= deep)):
+            prepared = self._fetch(source, first, head)
+        known = (
+            self._check_dense(source, cursor, prepared)
+            if prepared.headers
+            else self._check_sparse(source, cursor, prepared)
+        )
+        self.start(source, known[prepared.end], head)
         finalized = self._pool.finalized(source)
-        for logs, last in found.parts:  # the thread waits for the node meanwhile
+        for logs, last in prepared.parts:  # the thread waits for the node meanwhile
             kept = [block for number, block in known.items() if first <= number <= last]
             # A log with malformed bytes fails here, and no second read tells: a reorganisation is not its cause.
             rows, size = self._extraction.rows(logs), _size(logs)
@@ -154,7 +158,7 @@ class Reader:
         logs, end = source.logs(first, last)
         return _Range(logs, end, self._parts(source, logs, end), later)
 
-    def _check_sparse(self, source: Source, cursor: Block, found: _Range) -> dict[int, Block]:
+    def _check_sparse(self, source: Source, cursor: Block, range_: _Range) -> dict[int, Block]:
         """Check a range deep in the chain, and return the blocks that become checkpoints.
 
         A later block has the same hash before and after, so no block of the range was replaced while it was read. The
@@ -162,22 +166,22 @@ class Reader:
         too, and each range of an endpoint that lost logs.
         """
         first = cursor.number + 1
-        by_number = {block.number: block for block in found.logs}
-        ends = {end for _, end in found.parts}
-        sample = _sample(sorted(by_number), first, found.end) | ends
-        known = [block for block in (found.later, cursor) if block is not None and block.number >= 0]
+        by_number = {block.number: block for block in range_.logs}
+        ends = {end for _, end in range_.parts}
+        sample = _sample(sorted(by_number), first, range_.end) | ends
+        known = [block for block in (range_.later, cursor) if block is not None and block.number >= 0]
         numbers = sorted({*sample, *(block.number for block in known)})
         headers = {header.block.number: header for header in source.headers_of(numbers)}
         for block in known:
             if headers[block.number].block.hash != block.hash:
                 raise ChainChangedError(source.name, f"block {block.number} was replaced")
         for number in sample:
-            self._check_block(source, headers[number], by_number.get(number), found)
+            self._check_block(source, headers[number], by_number.get(number), range_)
         if source.loses_logs and self._pool.second(source) is source:  # nobody else tells
-            for header in source.headers_of([at for at in range(first, found.end + 1) if at not in sample]):
-                self._check_block(source, header, by_number.get(header.block.number), found)
+            for header in source.headers_of([at for at in range(first, range_.end + 1) if at not in sample]):
+                self._check_block(source, header, by_number.get(header.block.number), range_)
         if source.loses_logs or self._is_sampled(source):
-            self._look_twice(source, found.logs, first, found.end)
+            self._look_twice(source, range_.logs, first, range_.end)
         return {number: headers[number].block for number in ends}
 
     def _parts(self, source: Source, logs: Sequence[BlockLogs], end: int) -> list[tuple[list[BlockLogs], int]]:
@@ -198,24 +202,24 @@ class Reader:
             block.time = times[block.number]
         return _Range(logs, end, self._parts(source, logs, end), headers=headers)
 
-    def _check_dense(self, source: Source, cursor: Block, found: _Range) -> dict[int, Block]:
+    def _check_dense(self, source: Source, cursor: Block, range_: _Range) -> dict[int, Block]:
         """Check a range near the head, and return its blocks. The last one must be the same before and after."""
-        first, last = cursor.number + 1, found.headers[-1].block
+        first, last = cursor.number + 1, range_.headers[-1].block
         after = source.header(last.number)
         if after is None or after.block.hash != last.hash:
             raise ChainChangedError(source.name, f"block {last.number} was replaced")
-        headers = found.headers[: found.end - first + 1]
+        headers = range_.headers[: range_.end - first + 1]
         if cursor.number >= 0 and headers[0].parent_hash != cursor.hash:
             raise ChainChangedError(source.name, f"block {first} does not follow block {cursor.number}")
-        by_number = {block.number: block for block in found.logs}
+        by_number = {block.number: block for block in range_.logs}
         is_thorough = len(headers) <= _FEW_BLOCKS
         for header in headers:
             logs = by_number.get(header.block.number)
-            self._check_block(source, header, logs, found, is_thorough=is_thorough)
+            self._check_block(source, header, logs, range_, is_thorough=is_thorough)
         return {header.block.number: header.block for header in headers}
 
     def _check_block(
-        self, source: Source, header: Header, logs: BlockLogs | None, found: _Range, *, is_thorough: bool = False
+        self, source: Source, header: Header, logs: BlockLogs | None, range_: _Range, *, is_thorough: bool = False
     ) -> None:
         """Check the logs of one block against its header; look again where they seem to lack something."""
         if logs is not None:
@@ -223,9 +227,9 @@ class Reader:
         if self._announcements.are_missing(header.bloom, logs, is_thorough=is_thorough):
             self._look_twice(source, [logs] if logs else [], header.block.number, header.block.number)
             if is_sparse(header.bloom):
-                self._ask_receipts(source, header, logs, found)
+                self._ask_receipts(source, header, logs, range_)
 
-    def _ask_receipts(self, source: Source, header: Header, logs: BlockLogs | None, found: _Range) -> None:
+    def _ask_receipts(self, source: Source, header: Header, logs: BlockLogs | None, range_: _Range) -> None:
         """Take the logs of a block from its receipts, if the endpoint left out some.
 
         Raises:
@@ -241,7 +245,7 @@ class Reader:
             return
         if set(whole.contents()) != set(logs.contents() if logs else ()):
             source.lost_logs_at = int(time.time())
-            found.replace(whole)
+            range_.replace(whole)
 
     def _is_sampled(self, source: Source) -> bool:
         """Choose the ranges deep in the chain that are read twice, if there is a second endpoint."""
@@ -274,15 +278,15 @@ class Reader:
             EndpointLiesError: One of them left out logs.
             ChainChangedError: The two differ in another way.
         """
-        given, found = ({log for block in blocks for log in block.contents()} for blocks in (logs, again))
-        for liar, lost in ((source, found - given), (second, given - found)):
-            if lost and (given < found or found < given):
+        before, after = ({log for block in blocks for log in block.contents()} for blocks in (logs, again))
+        for liar, lost in ((source, after - before), (second, before - after)):
+            if lost and (before < after or after < before):
                 liar.lost_logs_at = int(time.time())
-                numbers = sorted(it[0] for it in lost)
+                numbers = sorted(entry[0] for entry in lost)
                 raise EndpointLiesError(
                     liar.name, f"it left out {len(lost)} logs of blocks {numbers[0]} to {numbers[-1]}"
                 )
-        if given != found:
+        if before != after:
             raise ChainChangedError(source.name, f"{second.name} has other logs")
 
 
@@ -326,4 +330,4 @@ def _size(logs: Sequence[BlockLogs]) -> int:
     invalid, are held until the end of the transaction.
     """
     sizes = [len(entry.data) for block in logs for entry in block.entries]
-    return sum(it if it <= _LONG_DATA else it * _TIMES_IN_MEMORY for it in sizes)
+    return sum(size if size <= _LONG_DATA else size * _TIMES_IN_MEMORY for size in sizes)

@@ -38,15 +38,15 @@ _ADVICE: Final = tuple(
 )
 
 
-def advice_on(said: str, *, is_rate: bool, is_one_block: bool) -> str:
+def advice_on(text: str, *, is_rate: bool, is_one_block: bool) -> str:
     """Return a sentence that says what to change.
 
     Args:
-        said: The endpoint's words.
+        text: The endpoint's words.
         is_rate: True if the endpoint limits the rate.
         is_one_block: True if it refuses a single block for its size.
     """
     if is_rate:
         return _TOO_OFTEN
-    known = next((advice for words, advice in _ADVICE if words.search(said)), None)
+    known = next((advice for words, advice in _ADVICE if words.search(text)), None)
     return known or (_ONE_BLOCK if is_one_block else _UNKNOWN)

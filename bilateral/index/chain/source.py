@@ -121,8 +121,8 @@ class Source:
             The header; None if the endpoint does not have the block.
         """
         name = hex(block) if isinstance(block, int) else block
-        found = self.endpoint.request("eth_getBlockByNumber", (name, False), HeaderEntry | None)  # type: ignore[arg-type]
-        header = None if found is None else _header(found)
+        response = self.endpoint.request("eth_getBlockByNumber", (name, False), HeaderEntry | None)  # type: ignore[arg-type]
+        header = None if response is None else _header(response)
         if header is not None and isinstance(block, int):
             self._require_number(block, header)
         return header
@@ -134,13 +134,13 @@ class Source:
             MalformedNodeAnswerError: A block is missing.
             EndpointLiesError: The blocks do not form a chain: a reorganisation is under way, or the endpoint lies.
         """
-        found = self.headers_of(range(first, last + 1))
-        for before, after in pairwise(found):
+        headers = self.headers_of(range(first, last + 1))
+        for before, after in pairwise(headers):
             if after.parent_hash != before.block.hash:
                 raise EndpointLiesError(
                     self.name, f"block {after.block.number} does not follow block {before.block.number}"
                 )
-        return found
+        return headers
 
     def headers_of(self, numbers: Sequence[int]) -> list[Header]:
         """Return the headers of some blocks.
@@ -149,12 +149,12 @@ class Source:
             MalformedNodeAnswerError: A block is missing.
             EndpointLiesError: A header is of another block.
         """
-        found: list[Header] = []
+        headers: list[Header] = []
         for start in range(0, len(numbers), HEADERS_AT_ONCE):
-            found += self._headers_at_once(numbers[start : start + HEADERS_AT_ONCE])
-        for number, header in zip(numbers, found, strict=True):
+            headers += self._headers_at_once(numbers[start : start + HEADERS_AT_ONCE])
+        for number, header in zip(numbers, headers, strict=True):
             self._require_number(number, header)
-        return found
+        return headers
 
     def _require_number(self, number: int, header: Header) -> None:
         """Refuse a header of a block that was not asked for."""
@@ -216,11 +216,11 @@ class Source:
         if seconds is not None and (asked_for or 0) <= _LONGEST_WAIT and self._wait(max(seconds, asked_for or 0)):
             return None
         is_rate = reaction is Reaction.WAIT or asked_for is not None
-        said = str(error).removesuffix(".")
-        advice = advice_on(said, is_rate=is_rate, is_one_block=reaction is Reaction.SPLIT)
+        words = str(error).removesuffix(".")
+        advice = advice_on(words, is_rate=is_rate, is_one_block=reaction is Reaction.SPLIT)
         is_final = not is_rate and isinstance(error, NodeError)
         raise EndpointRefusesError(
-            self.name, first, last, said, advice, wait_seconds=asked_for, is_final=is_final
+            self.name, first, last, words, advice, wait_seconds=asked_for, is_final=is_final
         ) from error
 
     def _logs_at_once(self, first: int, last: int) -> list[BlockLogs]:

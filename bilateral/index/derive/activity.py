@@ -67,10 +67,12 @@ Times: TypeAlias = tuple[int, int]
 
 _NEVER: Final[Times] = (0, 0)
 _FEEDBACK: Final = schema.EVENT_TABLES[NewFeedback]
-RAISING: Final = tuple(schema.EVENT_TABLES[it] for it in (NewFeedback, FeedbackRevoked, Approval))
+RAISING: Final = tuple(schema.EVENT_TABLES[kind] for kind in (NewFeedback, FeedbackRevoked, Approval))
 """Events that are not in the rows of agents, and still change when an agent was last updated."""
 
-_CHANGING: Final = tuple(schema.EVENT_TABLES[it] for it in IDENTITY_EVENTS if it is not PrimaryAgentSet)
+_CHANGING: Final = tuple(
+    schema.EVENT_TABLES[identity_event] for identity_event in IDENTITY_EVENTS if identity_event is not PrimaryAgentSet
+)
 _pick: Final = {table: picker(table, "registry", "agent_id", "block_time") for table in (*RAISING, *_CHANGING)}
 _pick_agent = picker(schema.agent, "registered_at", "updated_at")
 _KEY: Final = key_columns(agent_activity)
@@ -127,21 +129,21 @@ class ActivityTable:
                 continue
             registered, updated = _pick_agent(agent) if agent is not None else known[4:6]  # type: ignore[index]
             before = known[5:7] if known is not None else (0, 0)
-            found = [times.get(key[1:], _NEVER), earlier.get(key[1:], _NEVER)]
-            updated = max(updated, before[0], *(it[1] for it in found))
-            active = max(registered, before[1], *(it[0] for it in found))
+            spans = [times.get(key[1:], _NEVER), earlier.get(key[1:], _NEVER)]
+            updated = max(updated, before[0], *(span[1] for span in spans))
+            active = max(registered, before[1], *(span[0] for span in spans))
             writes.add(key, known, (*key, str(key[2]), registered, updated, active))
         writes.write()
 
     def touched_after(self, block: int) -> set[AgentPlace]:
         """Return the agents that events after a block are about. The tables of events still hold them."""
-        found: set[AgentPlace] = set()
+        touched: set[AgentPlace] = set()
         for table in (*RAISING, *_CHANGING):
             for registry, agent_id in self._rows.values_after(table, ("registry", "agent_id"), self._chain_id, block):
                 identity = self._identity(table, registry)
                 if identity is not None:
-                    found.add((identity, agent_id))
-        return found
+                    touched.add((identity, agent_id))
+        return touched
 
     def renew(self, agents: Iterable[AgentPlace]) -> None:
         """Compute the rows of some agents anew, from the tables of events and of agents."""
@@ -153,9 +155,9 @@ class ActivityTable:
     def rebuild(self) -> None:
         """Compute the rows of all agents anew."""
         self._connection.execute(delete(agent_activity).where(agent_activity.c.chain_id == self._chain_id))
-        it = schema.agent.c
-        query = select(it.identity_registry, it.agent_id, it.registered_at, it.updated_at)
-        rows = self._connection.execute(query.where(it.chain_id == self._chain_id))
+        columns = schema.agent.c
+        query = select(columns.identity_registry, columns.agent_id, columns.registered_at, columns.updated_at)
+        rows = self._connection.execute(query.where(columns.chain_id == self._chain_id))
         present = {(self._chain_id, *row[:2]): (row[2], row[3]) for row in rows}
         self._insert(present, self._times(joined.from_iterable(map(self._last_of_all, RAISING))))
 
@@ -174,12 +176,14 @@ class ActivityTable:
 
     def _feedback_registries(self) -> dict[str, str]:
         """Return the identity registry of each registry whose open feedback counts."""
-        it = schema.registry.c
-        query = select(it.identity_registry, it.kind, it.address).where(it.chain_id == self._chain_id)
-        found: dict[str, list[tuple[str, str]]] = defaultdict(list)
-        for identity, kind, address in self._connection.execute(query.order_by(it.first_block, it.address)):
-            found[identity].append((kind, address))
-        shown = ((shown_feedback(registries), identity) for identity, registries in found.items())
+        columns = schema.registry.c
+        query = select(columns.identity_registry, columns.kind, columns.address).where(
+            columns.chain_id == self._chain_id
+        )
+        columns_of: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for identity, kind, address in self._connection.execute(query.order_by(columns.first_block, columns.address)):
+            columns_of[identity].append((kind, address))
+        shown = ((shown_feedback(registries), identity) for identity, registries in columns_of.items())
         return {address: identity for address, identity in shown if address is not None}
 
     def _identity(self, table: Table, registry: str) -> str | None:
@@ -189,30 +193,30 @@ class ActivityTable:
 
     def _found(self, table: Table, rows: Iterable[Row]) -> Iterable[tuple[Table, str, int, int]]:
         """Yield registry, agent and time of events, each once: most events of an agent share a block's time."""
-        return ((table, *found) for found in set(map(_pick[table], rows)))
+        return ((table, *entry) for entry in set(map(_pick[table], rows)))
 
     def _last_of_all(self, table: Table) -> Iterable[tuple[Table, str, int, int]]:
         """Yield registry and agent, and the time of the last event of a table about it."""
         query = select(table.c.registry, table.c.agent_id, func.max(table.c.block_time))
-        found = query.where(table.c.chain_id == self._chain_id).group_by(table.c.registry, table.c.agent_id)
-        return ((table, *row) for row in self._connection.execute(found))
+        group = query.where(table.c.chain_id == self._chain_id).group_by(table.c.registry, table.c.agent_id)
+        return ((table, *row) for row in self._connection.execute(group))
 
     def _stored_times(self, agents: Iterable[Any]) -> dict[AgentPlace, Times]:
         """Return the times of stored events about some agents."""
         wanted = list(agents)
         addresses = {identity: address for address, identity in self._identities.items()}
-        found: list[Iterable[tuple[Table, str, int, int]]] = []
+        entries: list[Iterable[tuple[Table, str, int, int]]] = []
         for table in RAISING:
-            places = ((it[0] if table is RAISING[-1] else addresses.get(it[0]), it[1]) for it in wanted)
+            places = ((place[0] if table is RAISING[-1] else addresses.get(place[0]), place[1]) for place in wanted)
             keys = [(self._chain_id, *place) for place in places if place[0] is not None]
             rows = self._rows.last_times(table, ("chain_id", "registry", "agent_id"), keys)
-            found.append([(table, *row[1:]) for row in rows])
-        return self._times(joined.from_iterable(found))
+            entries.append([(table, *row[1:]) for row in rows])
+        return self._times(joined.from_iterable(entries))
 
-    def _times(self, found: Iterable[tuple[Table, str, int, int]]) -> dict[AgentPlace, Times]:
+    def _times(self, entries: Iterable[tuple[Table, str, int, int]]) -> dict[AgentPlace, Times]:
         """Return the last times of each agent among events."""
         times: dict[AgentPlace, Times] = {}
-        for table, registry, agent_id, time in found:
+        for table, registry, agent_id, time in entries:
             identity = self._identity(table, registry)
             if identity is not None:
                 feedback, last = times.get((identity, agent_id), _NEVER)

@@ -135,7 +135,9 @@ class AgentTables:
         """Apply all changes of one block."""
         registries = {change[3][_REGISTRY] for change in changes}
         for registry in registries:
-            of_registry = [it for it in changes if it[3][_REGISTRY] == registry] if len(registries) > 1 else changes
+            of_registry = (
+                [change for change in changes if change[3][_REGISTRY] == registry] if len(registries) > 1 else changes
+            )
             self._apply_to_registry(registry, of_registry)
 
     def _apply_to_registry(self, registry: str, changes: list[_Change]) -> None:

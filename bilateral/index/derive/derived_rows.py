@@ -126,13 +126,13 @@ def undo(connection: Connection, rows: Rows, chain_id: int, block: int) -> None:
     """
     table = schema.journal
     after = (table.c.chain_id == chain_id) & (table.c.block_number > block)
-    found = connection.execute(
+    stored = connection.execute(
         select(table.c.table_name, table.c.row_key, table.c.former_row)
         .where(after)
         .order_by(table.c.block_number.desc())
     )
     former: dict[str, dict[Row, Row | None]] = {name: {} for name in _TABLES}
-    for name, key, row in found:  # the oldest comes last, and counts
+    for name, key, row in stored:  # the oldest comes last, and counts
         table_of_row = _TABLES[name]
         if row is None:
             former[name][_unpacked(table_of_row, key)] = None
@@ -150,13 +150,13 @@ def _packed(row: Row) -> bytes:
     try:
         return _ENCODER.encode(row)
     except OverflowError:
-        return _ENCODER.encode([sqlite_integer(it) if type(it) is int else it for it in row])
+        return _ENCODER.encode([sqlite_integer(cell) if type(cell) is int else cell for cell in row])
 
 
 def _unpacked(table: Table, packed: bytes) -> Row:
     """Return the row, or the key, that `_packed` made bytes of."""
     values: list[Any] = msgspec.msgpack.decode(packed)
     return tuple(
-        python_integer(it) if it is not None and isinstance(column.type, WideInteger) else it
-        for it, column in zip(values, table.c, strict=False)
+        python_integer(value) if value is not None and isinstance(column.type, WideInteger) else value
+        for value, column in zip(values, table.c, strict=False)
     )

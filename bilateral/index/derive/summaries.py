@@ -133,7 +133,7 @@ class SummaryTables:
         keys = {_pick_feedback[_REVOKED](row) for row in of_batch[_REVOKED]}
         if not keys:
             return []
-        first = min(found[0][_BLOCK] for found in of_batch.values() if found)
+        first = min(rows[0][_BLOCK] for rows in of_batch.values() if rows)
         wanted = [(self._chain_id, *key) for key in keys]
         history: list[tuple[Row, Table, Row]] = []
         for table, pick in _pick_feedback.items():
@@ -142,16 +142,16 @@ class SummaryTables:
             relevant = [row for row in stored if row[_BLOCK] < first]
             relevant += [row for row in of_batch[table] if pick(row) in keys]
             history += [(row[_BLOCK : _BLOCK + 2], table, row) for row in relevant]
-        given: dict[Row, Row] = {}
+        newest: dict[Row, Row] = {}
         removed = []
         for place, table, row in sorted(history, key=itemgetter(0)):
             key = _pick_feedback[table](row)
             if table is _REVOKED:
-                former = given.pop(key, None)
+                former = newest.pop(key, None)
                 if former is not None and place[0] >= first:
                     removed.append(former)
             elif _pick_entry(row)[-1] <= DECIMALS:
-                given[key] = row
+                newest[key] = row
         return removed
 
     def _write(self) -> None:
@@ -163,7 +163,11 @@ class SummaryTables:
             for row in self._rows.select(
                 schema.counterpart,
                 key_columns(schema.counterpart),
-                [(chain_id, *subject, account) for subject, it in changes.items() for account in it.counterparts],
+                [
+                    (chain_id, *subject, account)
+                    for subject, change in changes.items()
+                    for account in change.counterparts
+                ],
             )
         }
         former_summaries: dict[Row, Row] = {

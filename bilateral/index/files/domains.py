@@ -25,13 +25,13 @@ def domain_files(outcomes: Iterable[tuple[Kind, Outcome]], now: float) -> list[d
     Returns:
         The rows for `file`, by id.
     """
-    found: dict[bytes, dict[str, Any]] = {}
+    parsed: dict[bytes, dict[str, Any]] = {}
     for kind, outcome in outcomes:
         if kind is not Kind.REGISTRATION or not isinstance(outcome, Loaded):
             continue
         for row in outcome.rows.get(schema.registration_domain, []):
             uri = well_known_uri(row["host"])
-            found[row["file_id"]] = {
+            parsed[row["file_id"]] = {
                 **dict.fromkeys(schema.file.c.keys()),
                 "file_id": row["file_id"],
                 "kind": Kind.DOMAIN,
@@ -44,4 +44,4 @@ def domain_files(outcomes: Iterable[tuple[Kind, Outcome]], now: float) -> list[d
                 "refresh_seconds": 0,
                 "next_at": now,
             }
-    return [found[file_id] for file_id in sorted(found)]
+    return [parsed[file_id] for file_id in sorted(parsed)]

@@ -50,53 +50,53 @@ class Fields:
             names: The names of the field; the first that the object has counts.
             limit: The characters to keep.
         """
-        name, found = self._find(names)
-        if isinstance(found, bool) or not isinstance(found, (str, int, float, type(None))):
+        name, value = self._find(names)
+        if isinstance(value, bool) or not isinstance(value, (str, int, float, type(None))):
             self.note(name, "a text")
             return None
-        return None if found is None else stored_text(found if isinstance(found, str) else json.dumps(found), limit)
+        return None if value is None else stored_text(value if isinstance(value, str) else json.dumps(value), limit)
 
     def flag(self, *names: str) -> bool | None:
         """Return true or false; None if it is missing."""
-        name, found = self._find(names)
-        if found is not None and not isinstance(found, bool):
+        name, value = self._find(names)
+        if value is not None and not isinstance(value, bool):
             self.note(name, "true or false")
             return None
-        return found
+        return value
 
     def number(self, *names: str) -> int | None:
         """Return an unsigned integer of up to 256 bits, from a number or from its digits; None for anything else."""
-        _, found = self._find(names)
-        if isinstance(found, str) and found.isascii() and found.isdigit() and len(found) <= 78:  # noqa: PLR2004  # of 2**256
-            found = int(found)
-        is_number = isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 2**256
-        return found if is_number else None
+        _, value = self._find(names)
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 78:  # noqa: PLR2004  # of 2**256
+            value = int(value)
+        is_number = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**256
+        return value if is_number else None
 
     def items(self, *names: str) -> list[Any]:
         """Return the first entries of a list; an empty list if it is missing."""
-        name, found = self._find(names)
-        if found is None:
+        name, value = self._find(names)
+        if value is None:
             return []
-        if not isinstance(found, list):
+        if not isinstance(value, list):
             self.note(name, "a list")
             return []
-        return found[:MAX_ITEMS]
+        return value[:MAX_ITEMS]
 
     def names(self, *names: str) -> list[str]:
         """Return the entries of a list of texts. An object in it counts by its `name` or `id`."""
-        found = []
+        texts = []
         for entry in self.items(*names):
             value = (entry.get("name") or entry.get("id")) if isinstance(entry, dict) else entry
             if isinstance(value, str) and value:
-                found.append(stored_text(value, MAX_NAME))
+                texts.append(stored_text(value, MAX_NAME))
             else:
                 self.note(names[0], "a list of texts")
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(texts))
 
     def object(self, name: str) -> Fields:
         """Return the fields of an inner object, which has none if it is missing."""
-        found = self._value.get(name)
-        return Fields({} if found is None else found, self._problems, f"{self._place}{name}.")
+        value = self._value.get(name)
+        return Fields({} if value is None else value, self._problems, f"{self._place}{name}.")
 
     def _find(self, names: tuple[str, ...]) -> tuple[str, Any]:
         """Return the first of some fields that the object has, with its name."""

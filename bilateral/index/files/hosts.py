@@ -71,8 +71,8 @@ def host_rows(key: Mapping[str, bytes], services: Iterable[Mapping[str, Any]]) -
         services: The rows of its services.
     """
     hosts = dict.fromkeys(secure_host(service["endpoint"] or "") for service in services)
-    found = [host for host in hosts if host is not None][:MOST_HOSTS]
+    named = [host for host in hosts if host is not None][:MOST_HOSTS]
     return [
         {**key, "position": position, "host": host, "file_id": file_id_of(Kind.DOMAIN, well_known_uri(host), None)}
-        for position, host in enumerate(found)
+        for position, host in enumerate(named)
     ]

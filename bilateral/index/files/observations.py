@@ -42,7 +42,7 @@ def note_sights(connection: Connection, file_ids: Collection[bytes]) -> None:
             .join(known, known.c.content_hash == named.c.content_hash)
             .where(known.c.file_id.in_(part))
         )
-        ids = {*part, *(bytes(it) for it in connection.execute(domains).scalars())}
+        ids = {*part, *(bytes(content_hash) for content_hash in connection.execute(domains).scalars())}
         changes = _changes(sorted(ids))
         if connection.execute(changes.limit(1)).first() is None:
             continue  # most refreshes find what is known: they need not wait for each other

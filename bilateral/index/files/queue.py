@@ -153,8 +153,8 @@ class FileQueue:
     def seconds_to_next(self) -> float | None:
         """Return the seconds until a host is due; None if no file waits for its time."""
         with snapshot(self._engine) as connection:
-            found = connection.execute(select(func.min(schema.file_host.c.next_at))).scalar_one_or_none()
-        return None if found is None else max(0.0, found - self._clock())
+            due = connection.execute(select(func.min(schema.file_host.c.next_at))).scalar_one_or_none()
+        return None if due is None else max(0.0, due - self._clock())
 
     def _due_host(self, connection: Connection) -> str | None:
         """Return the host whose turn it is, and lock it. Hosts that other workers look at are passed over."""

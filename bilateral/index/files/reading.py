@@ -7,9 +7,10 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from bilateral.caip import base58_bytes
 from bilateral.encoding import decode_object
 from bilateral.errors import MalformedIdentifierError
-from bilateral.identifiers import AccountId
+from bilateral.identifiers import AccountId, GlobalAgentId
 from bilateral.index.files.fields import MAX_NAME, MAX_TEXT, MAX_URI, Fields, stored_text
 from bilateral.index.files.hosts import host_rows
 from bilateral.index.search.words import words_of
@@ -144,9 +145,11 @@ def _card(services: list[dict[str, Any]], capabilities: list[dict[str, Any]]) ->
         for part, name in _CARD_SERVICES.get(service["name"].lower(), {}).items():
             columns[name] = service[part] or columns[name]
     shown = ("name", "endpoint", "version")
-    columns["services"] = listed([{part: it[part] for part in shown if it[part] is not None} for it in services])
+    columns["services"] = listed(
+        [{part: service[part] for part in shown if service[part] is not None} for service in services]
+    )
     for kind, name in _CARD_LISTS.items():
-        columns[name] = listed([it["value"] for it in capabilities if it["kind"] == kind])
+        columns[name] = listed([capability["value"] for capability in capabilities if capability["kind"] == kind])
     return columns
 
 
@@ -179,16 +182,23 @@ def _services(
             continue
         rows.append({**key, "position": position, "name": name, "endpoint": endpoint, "version": version})
         for kind, *names in _CAPABILITIES.get(name.lower(), ()):
-            capabilities += [(kind, found) for found in service.names(*names)]
+            capabilities += [(kind, name) for name in service.names(*names)]
     return rows, capabilities
 
 
 def _claim(entry: Fields) -> dict[str, Any]:
-    """Return the columns of an agent's entry in a registry. Addresses of EVM chains take their checksum form."""
-    registry = entry.text("agentRegistry") or ""
+    """Return the columns of an agent's entry in a registry. Addresses of EVM chains take their checksum form.
+
+    The address of an agent on Solana has 32 bytes, and is stored as their number.
+    """
+    registry, agent_id = entry.text("agentRegistry") or "", entry.number("agentId")
     with suppress(MalformedIdentifierError):
-        registry = str(AccountId.parse(registry, verify_checksum=False))
-    return {"agent_registry": stored_text(registry, MAX_NAME), "agent_id": entry.number("agentId")}
+        account = AccountId.parse(registry, verify_checksum=False)
+        registry = str(account)
+        if not account.chain.is_evm:
+            agent_id, agent = None, (entry.text("agentId") or "").removeprefix(f"{account.chain}:")
+            agent_id = int.from_bytes(base58_bytes(GlobalAgentId(account, agent).agent))
+    return {"agent_registry": stored_text(registry, MAX_NAME), "agent_id": agent_id}
 
 
 def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:

@@ -139,20 +139,20 @@ class ReferenceScan:
             if indexed <= scanned:
                 return None
             end = self._end(connection, scanned + 1, indexed)
-            found = self._found(connection, scanned + 1, end)
-        new, outcomes = self._decoded(found)
+            references = self._found(connection, scanned + 1, end)
+        new, outcomes = self._decoded(references)
         with self._engine.begin() as connection:
             if self._move(connection, scanned, end, generation):
-                self._store(connection, found, new, outcomes)
-        return len(found)
+                self._store(connection, references, new, outcomes)
+        return len(references)
 
     def _cursor(self) -> tuple[int, int] | None:
         """Return the last block that is scanned, and the number of rollbacks; None before the chain is indexed."""
         table = schema.file_scan
         query = select(table.c.block_number, table.c.generation).where(table.c.chain_id == self.chain_id)
         with self._engine.connect().execution_options(bilateral_reader=True) as connection:
-            found = connection.execute(query).one_or_none()
-        if found is None:
+            domain = connection.execute(query).one_or_none()
+        if domain is None:
             with self._engine.begin() as connection:
                 # The lock makes this wait for a rollback that does not know the cursor yet.
                 locked = select(chain.c.first_block).where(chain.c.chain_id == self.chain_id).with_for_update()
@@ -161,8 +161,8 @@ class ReferenceScan:
                     return None
                 row = {"chain_id": self.chain_id, "block_number": first - 1, "generation": 0}
                 insert_new(connection, table, [row])
-                found = connection.execute(query).one()
-        return found.block_number, found.generation
+                domain = connection.execute(query).one()
+        return domain.block_number, domain.generation
 
     def _end(self, connection: Connection, first: int, last: int) -> int:
         """Return the last block of the next batch."""
@@ -181,7 +181,7 @@ class ReferenceScan:
 
     def _found(self, connection: Connection, first: int, last: int) -> list[_Found]:
         """Return the references of a range of blocks."""
-        found = []
+        references = []
         for event, (kind, uri_column, hash_column) in NAMED.items():
             table = EVENT_TABLES[event]
             place = ("chain_id", "block_number", "log_index", "registry", "agent_id")
@@ -189,20 +189,20 @@ class ReferenceScan:
             columns += [] if hash_column is None else [table.c[hash_column]]
             query = select(*columns).where(table.c.chain_id == self.chain_id, table.c.block_number.between(first, last))
             for row in connection.execute(query):
-                uri, given = row[len(place)], None if hash_column is None else bytes(row[-1])
+                uri, content_hash = row[len(place)], None if hash_column is None else bytes(row[-1])
                 if kind is Kind.DOMAIN:
                     uri = domain_uri(uri)
                 if uri or kind in REPLACED:
                     at = dict(zip(place, row, strict=False))
-                    found.append(_Found(at, kind, uri or "", None if given == _NO_HASH else given))
-        return found
+                    references.append(_Found(at, kind, uri or "", None if content_hash == _NO_HASH else content_hash))
+        return references
 
-    def _decoded(self, found: Iterable[_Found]) -> tuple[dict[bytes, dict[str, Any]], dict[bytes, Outcome]]:
+    def _decoded(self, references: Iterable[_Found]) -> tuple[dict[bytes, dict[str, Any]], dict[bytes, Outcome]]:
         """Return the rows of files by id, and the outcomes of those that need no host or that no host can give."""
         now = int(self._clock())
         new: dict[bytes, dict[str, Any]] = {}
         outcomes: dict[bytes, Outcome] = {}
-        for reference in found:
+        for reference in references:
             file_id, uri = reference.file_id, reference.uri
             if file_id is None or file_id in new:
                 continue
@@ -237,13 +237,17 @@ class ReferenceScan:
     def _store(
         self,
         connection: Connection,
-        found: Iterable[_Found],
+        candidates: Iterable[_Found],
         new: Mapping[bytes, dict[str, Any]],
         outcomes: Mapping[bytes, Outcome],
     ) -> None:
         """Store references and their files, and make the files due that may have changed."""
-        now, known = self._clock(), self._known(connection, found)
-        named = {it.file_id for it in found if (it.row["block_number"], it.row["log_index"]) not in known}
+        now, known = self._clock(), self._known(connection, candidates)
+        named = {
+            reference.file_id
+            for reference in candidates
+            if (reference.row["block_number"], reference.row["log_index"]) not in known
+        }
         hosted = {file_id for file_id, row in new.items() if row["host"] is not None and file_id in named}
         domains = domain_files([(new[file_id]["kind"], outcome) for file_id, outcome in outcomes.items()], now)
         hosts = {row["host"] for row in (*new.values(), *domains)} - {None}
@@ -254,20 +258,26 @@ class ReferenceScan:
         insert_new(connection, schema.file, [rows[file_id] for file_id in sorted(rows)])
         wake_files(connection, hosted, now)
         loaded = [outcome for outcome in outcomes.values() if isinstance(outcome, Loaded)]
-        for outcome in sorted(loaded, key=lambda it: it.content_hash):
+        for outcome in sorted(loaded, key=lambda file: file.content_hash):
             store_content(connection, outcome)
-        references = [it.row | {"kind": it.kind, "file_id": it.file_id} for it in found]
+        references = [
+            reference.row | {"kind": reference.kind, "file_id": reference.file_id} for reference in candidates
+        ]
         insert_new(connection, schema.file_reference, references)  # a migration may have moved the cursor back
-        agents = {(it.row["registry"], it.row["agent_id"]) for it in found if it.kind is Kind.REGISTRATION}
+        agents = {
+            (reference.row["registry"], reference.row["agent_id"])
+            for reference in candidates
+            if reference.kind is Kind.REGISTRATION
+        }
         find_files(connection, self.chain_id, agents)
-        if any(it.kind is Kind.FEEDBACK for it in found):
-            blocks = [it.row["block_number"] for it in found]
+        if any(reference.kind is Kind.FEEDBACK for reference in candidates):
+            blocks = [reference.row["block_number"] for reference in candidates]
             find_payments_of_blocks(connection, self.chain_id, min(blocks), max(blocks))
         note_sights(connection, new.keys())
 
-    def _known(self, connection: Connection, found: Iterable[_Found]) -> set[tuple[int, int]]:
+    def _known(self, connection: Connection, references: Iterable[_Found]) -> set[tuple[int, int]]:
         """Return the places of references that are stored already: a migration may have moved the cursor back."""
-        table, blocks = schema.file_reference.c, [it.row["block_number"] for it in found]
+        table, blocks = schema.file_reference.c, [reference.row["block_number"] for reference in references]
         if not blocks:
             return set()
         of_blocks = (table.chain_id == self.chain_id) & table.block_number.between(min(blocks), max(blocks))
@@ -302,7 +312,7 @@ def forget_references(connection: Connection, chain_id: int, block: int) -> None
     files = select(table.c.file_id).where(removed, table.c.file_id.is_not(None)).distinct()
     ids = connection.execute(files).scalars().all()
     now = int(time.time())
-    insert_new(connection, schema.abandoned_file, [{"file_id": it, "abandoned_at": now} for it in ids])
+    insert_new(connection, schema.abandoned_file, [{"file_id": file_id, "abandoned_at": now} for file_id in ids])
     connection.execute(delete(table).where(removed))
     forget_payments(connection, chain_id, block)
 

@@ -106,7 +106,7 @@ def is_outdated(connection: Connection, file_id: bytes) -> bool:
         later.c.block_number > named.c.block_number,
         (later.c.block_number == named.c.block_number) & (later.c.log_index > named.c.log_index),
     )
-    same_agent = [later.c[it] == named.c[it] for it in key]
+    same_agent = [later.c[name] == named.c[name] for name in key]
     # The engines use the index of a kind only if the kind is a literal.
     replaced = [
         (named.c.kind == kind) & exists().where(later.c.kind == kind_literal(kind), *same_agent, is_later)

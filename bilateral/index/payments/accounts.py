@@ -48,7 +48,7 @@ def store_accounts(connection: Connection, rows: Rows, chain_id: int, first: int
     tables = [schema.EVENT_TABLES[event] for event in _EVENTS]
     changes = _changes({table: rows.of_blocks(table, chain_id, first, last) for table in tables})
     states: dict[str, AgentStates] = defaultdict(AgentStates)
-    for row in _latest(connection, chain_id, {(it[2], it[3]) for it in changes}):
+    for row in _latest(connection, chain_id, {(change[2], change[3]) for change in changes}):
         if row.owner:
             states[row.identity_registry].owners[int(row.agent_id)] = row.owner
         if row.wallet:
@@ -56,10 +56,10 @@ def store_accounts(connection: Connection, rows: Rows, chain_id: int, first: int
     rows.insert(agent_account, list(_after(chain_id, states, changes)))
 
 
-def _changes(found: EventRows) -> list[tuple[Any, ...]]:
+def _changes(events: EventRows) -> list[tuple[Any, ...]]:
     """Return the changes of owners and wallets in the order of the chain, each with its event's type at the end."""
-    changes = [(*_PICK[event](row), event) for event in _EVENTS for row in found.get(schema.EVENT_TABLES[event], ())]
-    changes = [it for it in changes if it[-1] is not MetadataSet or it[4] == WALLET_KEY]
+    changes = [(*_PICK[event](row), event) for event in _EVENTS for row in events.get(schema.EVENT_TABLES[event], ())]
+    changes = [change for change in changes if change[-1] is not MetadataSet or change[4] == WALLET_KEY]
     return sorted(changes, key=itemgetter(0, 1))
 
 
@@ -127,14 +127,14 @@ def first_blocks(connection: Connection, chain_id: int, accounts: Collection[str
         accounts: The accounts.
     """
     table, ordered = agent_account.c, sorted(accounts)
-    found: dict[str, int] = {}
+    owners: dict[str, int] = {}
     for start in range(0, len(ordered), _AT_ONCE):
         for column in (table.wallet, table.owner):
             is_wanted = table.chain_id == chain_id, column.in_(ordered[start : start + _AT_ONCE]), *_payable()
             query = select(column, func.min(table.block_number)).where(*is_wanted).group_by(column)
             for account, block in connection.execute(query):
-                found[account] = min(block, found.get(account, block))
-    return found
+                owners[account] = min(block, owners.get(account, block))
+    return owners
 
 
 def _payable() -> tuple[Any, ...]:
@@ -159,8 +159,8 @@ class Wallets:
         for start in range(0, len(wallets), _AT_ONCE):
             query = select(table.c.identity_registry, table.c.agent_id).distinct()
             part = wallets[start : start + _AT_ONCE]
-            found = connection.execute(query.where(table.c.chain_id == chain_id, table.c.wallet.in_(part)))
-            agents.update((row.identity_registry, int(row.agent_id)) for row in found)
+            periods = connection.execute(query.where(table.c.chain_id == chain_id, table.c.wallet.in_(part)))
+            agents.update((row.identity_registry, int(row.agent_id)) for row in periods)
         ordered = sorted(agents)
         for start in range(0, len(ordered), _AT_ONCE):
             wanted = tuple_(table.c.identity_registry, table.c.agent_id).in_(ordered[start : start + _AT_ONCE])
@@ -191,5 +191,5 @@ class Wallets:
         Returns:
             Registry, id and owner of each agent, the lowest id first.
         """
-        found = [it[2:] for it in self._periods.get(wallet, ()) if it[0] < place < it[1]]
-        return sorted(found, key=itemgetter(1, 0))
+        held = [period[2:] for period in self._periods.get(wallet, ()) if period[0] < place < period[1]]
+        return sorted(held, key=itemgetter(1, 0))

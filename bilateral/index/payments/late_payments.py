@@ -81,8 +81,8 @@ def payments_known_at(connection: Connection, chain_id: int, block: int) -> int 
 
 def _head(connection: Connection, chain_id: int) -> int:
     table = schema.chain
-    found = connection.execute(select(table.c.block_number).where(table.c.chain_id == chain_id)).scalar_one_or_none()
-    return -1 if found is None else found
+    block = connection.execute(select(table.c.block_number).where(table.c.chain_id == chain_id)).scalar_one_or_none()
+    return -1 if block is None else block
 
 
 def _note(connection: Connection, chain_id: int, first: int, seen: int) -> None:

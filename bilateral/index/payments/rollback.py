@@ -26,8 +26,10 @@ def forget_payments_after(connection: Connection, chain_id: int, block: int, has
     table, now = payment_cursor, int(time.time())
     # First: it waits for a worker that stores payments of these blocks, and makes later ones give way.
     connection.execute(update(table).where(table.c.chain_id == chain_id).values(changed_at=now))
-    for it in CHAIN_TABLES:
-        connection.execute(delete(it).where(it.c.chain_id == chain_id, it.c.block_number > block))
+    for chain_table in CHAIN_TABLES:
+        connection.execute(
+            delete(chain_table).where(chain_table.c.chain_id == chain_id, chain_table.c.block_number > block)
+        )
     forget_late_payments_after(connection, chain_id, block)
     is_later = table.c.chain_id == chain_id, table.c.block_number > block
     connection.execute(update(table).where(*is_later).values(block_number=block, block_hash=hash_))

@@ -128,51 +128,58 @@ class PaymentStore:
         """
         with self._engine.begin() as connection:
             self._lock(connection, due, (due.last, due.hash))
-            self._require_blocks(connection, due, {it.block_number: it.block_hash for it in (*paid, *returned)})
+            self._require_blocks(
+                connection, due, {transfer.block_number: transfer.block_hash for transfer in (*paid, *returned)}
+            )
             rows = rows_of(connection)
-            found = self._payments(connection, [it for it in paid if it.amount > 0])
-            rows.insert(payment, found)
+            payments = self._payments(connection, [transfer for transfer in paid if transfer.amount > 0])
+            rows.insert(payment, payments)
             # A range ends at any block, so that an account may be a seller only after its transfer.
-            sellers = first_blocks(connection, self.chain_id, {it.sender for it in returned})
+            sellers = first_blocks(connection, self.chain_id, {transfer.sender for transfer in returned})
             back = [
-                (*self._place(it), it.sender, it.receiver, self.terms.micros(it.token, it.amount))
-                for it in returned
-                if it.amount > 0 and sellers.get(it.sender, due.last + 1) <= it.block_number
+                (
+                    *self._place(transfer),
+                    transfer.sender,
+                    transfer.receiver,
+                    self.terms.micros(transfer.token, transfer.amount),
+                )
+                for transfer in returned
+                if transfer.amount > 0 and sellers.get(transfer.sender, due.last + 1) <= transfer.block_number
             ]
             rows.insert(payment_return, back)
-            note_late_payments(connection, self.chain_id, {row[1] for row in (*found, *back)})
-        return len(found)
+            note_late_payments(connection, self.chain_id, {row[1] for row in (*payments, *back)})
+        return len(payments)
 
     def _payments(self, connection: Connection, paid: Sequence[TokenTransfer]) -> list[tuple[Any, ...]]:
         """Return the rows of the transfers to accounts that were wallets of agents at their block."""
-        wallets = Wallets(connection, self.chain_id, sorted({it.receiver for it in paid}))
+        wallets = Wallets(connection, self.chain_id, sorted({transfer.receiver for transfer in paid}))
         sellers = []
-        for it in paid:
-            if it.nonce is None and not self.terms.counts_plain:
+        for transfer in paid:
+            if transfer.nonce is None and not self.terms.counts_plain:
                 continue
-            if agents := wallets.agents_at(it.receiver, it.place):
-                sellers.append((it, agents))
-        operators = _Operators(connection, self.chain_id, {it.sender for it, _ in sellers})
+            if agents := wallets.agents_at(transfer.receiver, transfer.place):
+                sellers.append((transfer, agents))
+        operators = _Operators(connection, self.chain_id, {transfer.sender for transfer, _ in sellers})
         rows, positions = [], Counter[bytes]()
-        for it, agents in sellers:
+        for transfer, agents in sellers:
             registry, agent_id, owner = agents[0]
-            kinship = _kinship(it, agents, operators)
-            micros = self.terms.micros(it.token, it.amount)
-            row = (*self._place(it), it.sender, it.receiver, it.amount, micros, it.nonce)
-            rows.append((*row, registry, agent_id, owner, kinship, positions[it.transaction_hash]))
-            positions[it.transaction_hash] += 1
+            kinship = _kinship(transfer, agents, operators)
+            micros = self.terms.micros(transfer.token, transfer.amount)
+            row = (*self._place(transfer), transfer.sender, transfer.receiver, transfer.amount, micros, transfer.nonce)
+            rows.append((*row, registry, agent_id, owner, kinship, positions[transfer.transaction_hash]))
+            positions[transfer.transaction_hash] += 1
         return rows
 
-    def _place(self, it: TokenTransfer) -> tuple[Any, ...]:
+    def _place(self, transfer: TokenTransfer) -> tuple[Any, ...]:
         """Return the columns that say where a transfer stands."""
         return (
             self.chain_id,
-            it.block_number,
-            it.log_index,
-            it.block_hash,
-            it.block_time,
-            it.transaction_hash,
-            it.token,
+            transfer.block_number,
+            transfer.log_index,
+            transfer.block_hash,
+            transfer.block_time,
+            transfer.transaction_hash,
+            transfer.token,
         )
 
     def _index_cursor(self, connection: Connection) -> Any:
@@ -198,8 +205,8 @@ class PaymentStore:
             is_former = (table.c.chain_id == self.chain_id) & (table.c.terms == row.terms)
             if not connection.execute(update(table).where(is_former).values(values)).rowcount:
                 return self._cursor(connection, before)  # another worker began anew meanwhile
-            for it in CHAIN_TABLES:
-                connection.execute(delete(it).where(it.c.chain_id == self.chain_id))
+            for chain_table in CHAIN_TABLES:
+                connection.execute(delete(chain_table).where(chain_table.c.chain_id == self.chain_id))
             note_forgotten_payments(connection, self.chain_id)
         return before, bytes(32)
 
@@ -266,15 +273,15 @@ class _Operators:
         return bool(before) and before[-1]
 
 
-def _kinship(it: TokenTransfer, agents: Sequence[tuple[str, int, str]], operators: _Operators) -> str | None:
+def _kinship(transfer: TokenTransfer, agents: Sequence[tuple[str, int, str]], operators: _Operators) -> str | None:
     """Return the reason why a payer pays himself; None if the chain shows none.
 
     Only acts of the payer count. A seller can approve any account as its operator, and would brand its buyers.
     """
-    if it.sender == it.receiver:
+    if transfer.sender == transfer.receiver:
         return "wallet"
-    if any(it.sender == owner for _, _, owner in agents):
+    if any(transfer.sender == owner for _, _, owner in agents):
         return "owner"
-    if any(operators.are(registry, it.sender, owner, it.place) for registry, _, owner in agents):
+    if any(operators.are(registry, transfer.sender, owner, transfer.place) for registry, _, owner in agents):
         return "operator"
     return None

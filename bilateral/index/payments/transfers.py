@@ -121,13 +121,13 @@ class TransferSource(Source):
         self, topics: list[Any], side: str, accounts: Collection[str], first: int, last: int
     ) -> list[TokenTransfer]:
         """Return the transfers with some accounts on one side."""
-        found: dict[tuple[int, int], TokenTransfer] = {}
+        transfers: dict[tuple[int, int], TokenTransfer] = {}
         for asked in _parts(sorted(accounts)):
-            for it in self._read_transfers([*topics, _topics(asked)], first, last):
-                if getattr(it, side) not in asked:
-                    raise EndpointLiesError(self.name, f"it gives a transfer that was not asked for: {it.place}")
-                found[it.place] = it
-        return [found[place] for place in sorted(found)]
+            for transfer in self._read_transfers([*topics, _topics(asked)], first, last):
+                if getattr(transfer, side) not in asked:
+                    raise EndpointLiesError(self.name, f"it gives a transfer that was not asked for: {transfer.place}")
+                transfers[transfer.place] = transfer
+        return [transfers[place] for place in sorted(transfers)]
 
     def authorizations(self, accounts: Collection[str], first: int, last: int) -> Authorizations:
         """Return the authorizations that some accounts' transfers used.
@@ -140,7 +140,7 @@ class TransferSource(Source):
         Returns:
             Transaction, token, account and nonce, by block and index of the log.
         """
-        found: dict[tuple[int, int], tuple[bytes, str, str, bytes]] = {}
+        uses: dict[tuple[int, int], tuple[bytes, str, str, bytes]] = {}
         for asked in _parts(sorted(accounts)):
             topics = [[USED_TOPIC], _topics(asked)]
             for block in self._read(topics, first, last):
@@ -148,8 +148,8 @@ class TransferSource(Source):
                     if len(entry.topics) == TOPICS and entry.topics[0].lower() == USED_TOPIC:
                         account, nonce = _account(entry.topics[1]), bytes_of(entry.topics[2])
                         values = hash_of(entry.transactionHash), address_of(entry.address), account, nonce
-                        found[block.number, index] = values
-        return found
+                        uses[block.number, index] = values
+        return uses
 
     def _read_transfers(self, topics: list[Any], first: int, last: int) -> Iterator[TokenTransfer]:
         blocks = self._read(topics, first, last)
@@ -182,12 +182,12 @@ class TransferSource(Source):
     def _read(self, topics: list[Any], first: int, last: int) -> list[BlockLogs]:
         """Return all logs of a range of blocks that fit topics."""
         self._filter = topics
-        found: list[BlockLogs] = []
+        blocks: list[BlockLogs] = []
         while first <= last:
             logs, end = self.logs(first, last)
-            found += logs
+            blocks += logs
             first = end + 1
-        return found
+        return blocks
 
     def _logs_at_once(self, first: int, last: int) -> list[BlockLogs]:
         query = {
@@ -248,13 +248,17 @@ def with_nonces(
     places = _places(transfers)
     nonces = paired_nonces({*places, *_places(others)}, _uses(used))
     return [
-        _replaced(it, nonces[place]) if place in nonces else it for it, place in zip(transfers, places, strict=True)
+        _replaced(transfer, nonces[place]) if place in nonces else transfer
+        for transfer, place in zip(transfers, places, strict=True)
     ]
 
 
 def _places(transfers: Iterable[TokenTransfer]) -> list[tuple[_Group, int]]:
     """Return the places of transfers, as they are paired."""
-    return [((it.block_number, it.transaction_hash, it.token, it.sender), it.log_index) for it in transfers]
+    return [
+        ((transfer.block_number, transfer.transaction_hash, transfer.token, transfer.sender), transfer.log_index)
+        for transfer in transfers
+    ]
 
 
 def _uses(used: Authorizations) -> dict[tuple[_Group, int], bytes]:
@@ -265,7 +269,13 @@ def _uses(used: Authorizations) -> dict[tuple[_Group, int], bytes]:
     }
 
 
-def _replaced(it: TokenTransfer, nonce: bytes) -> TokenTransfer:
+def _replaced(transfer: TokenTransfer, nonce: bytes) -> TokenTransfer:
     """Return a transfer with a nonce. `dataclasses.replace` takes four times as long."""
-    values = it.block_number, it.log_index, it.block_hash, it.block_time, it.transaction_hash
-    return TokenTransfer(*values, it.token, it.sender, it.receiver, it.amount, nonce)
+    values = (
+        transfer.block_number,
+        transfer.log_index,
+        transfer.block_hash,
+        transfer.block_time,
+        transfer.transaction_hash,
+    )
+    return TokenTransfer(*values, transfer.token, transfer.sender, transfer.receiver, transfer.amount, nonce)

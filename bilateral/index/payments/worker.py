@@ -74,7 +74,7 @@ class PaymentFollower:
         wallets, owners = self._store.accounts(due)
         paid = source.received(wallets, due.first, due.last)
         returned = source.sent({*wallets, *owners}, due.first, due.last)
-        payers = {it.sender for it in paid if it.amount > 0}
+        payers = {transfer.sender for transfer in paid if transfer.amount > 0}
         if payers:
             first, last = paid[0].block_number, paid[-1].block_number
             used = source.authorizations(payers, first, last)

@@ -34,9 +34,9 @@ def left_files(events: EventRows) -> set[AgentPlace]:
     Args:
         events: The rows of the events.
     """
-    found = {_pick_updated(row) for row in events.get(_UPDATED, ())}
+    updated = {_pick_updated(row) for row in events.get(_UPDATED, ())}
     burnt = (_pick_transferred(row) for row in events.get(_TRANSFERRED, ()))
-    return found | {(registry, agent_id) for registry, agent_id, to in burnt if to == _NOBODY}
+    return updated | {(registry, agent_id) for registry, agent_id, to in burnt if to == _NOBODY}
 
 
 def left_files_after(connection: Connection, chain_id: int, block: int) -> set[AgentPlace]:
@@ -47,15 +47,15 @@ def left_files_after(connection: Connection, chain_id: int, block: int) -> set[A
         chain_id: The chain.
         block: The block.
     """
-    found: set[AgentPlace] = set()
+    agents: set[AgentPlace] = set()
     for table in (_UPDATED, _TRANSFERRED):
         query = select(table.c.registry, table.c.agent_id).where(
             table.c.chain_id == chain_id, table.c.block_number > block
         )
         if table is _TRANSFERRED:
             query = query.where(table.c.to_address == _NOBODY)
-        found |= {(registry, agent_id) for registry, agent_id in connection.execute(query)}
-    return found
+        agents |= {(registry, agent_id) for registry, agent_id in connection.execute(query)}
+    return agents
 
 
 def forget_files(connection: Connection, chain_id: int, agents: Iterable[AgentPlace]) -> None:
@@ -104,7 +104,7 @@ def _found() -> Any:
         later.block_number > named.block_number,
         and_(later.block_number == named.block_number, later.log_index > named.log_index),
     )
-    replaced = exists().where(*(later[it] == named[it] for it in of_agent), is_later)
+    replaced = exists().where(*(later[name] == named[name] for name in of_agent), is_later)
     return select(agent.chain_id, agent.identity_registry, agent.agent_id, named.file_id).where(
         agent.chain_id == bindparam("of_chain"),
         named.chain_id == agent.chain_id,

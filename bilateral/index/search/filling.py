@@ -38,13 +38,15 @@ def fill(connection: Connection) -> None:
 def _fill_words(connection: Connection, hashes: Sequence[bytes]) -> None:
     """Store the words of some registration files."""
     read = (files.registration_file, files.registration_service, files.registration_capability)
-    of_content: dict[bytes, dict[Any, list[dict[str, Any]]]] = {it: {table: [] for table in read} for it in hashes}
+    of_content: dict[bytes, dict[Any, list[dict[str, Any]]]] = {
+        content_hash: {table: [] for table in read} for content_hash in hashes
+    }
     for table in read:
         # In the order of the file: the words are stored in the order in which they first appear, and only so many.
         place = (table.c[name] for name in ("content_hash", "position") if name in table.c)
         stored = select(table).where(table.c.content_hash.in_(hashes)).order_by(*place)
         for row in connection.execute(stored).mappings():
             of_content[row["content_hash"]][table].append(dict(row))
-    found = [{"content_hash": content, **search_words(rows)} for content, rows in of_content.items()]
-    connection.execute(insert(registration_words), found)
+    filled = [{"content_hash": content, **search_words(rows)} for content, rows in of_content.items()]
+    connection.execute(insert(registration_words), filled)
     learn_words(connection, (word for rows in of_content.values() for word in search_words(rows)["name_words"]))

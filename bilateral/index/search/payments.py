@@ -37,8 +37,8 @@ def find_payments(connection: Connection, which: ColumnElement[bool]) -> None:
         connection: The connection, in a transaction. The rows of the feedback are not in the table yet.
         which: The condition on `file_reference`.
     """
-    found = connection.execute(_query(which)).partitions(_AT_ONCE)
-    for rows in found:
+    parts = connection.execute(_query(which)).partitions(_AT_ONCE)
+    for rows in parts:
         claims = [claim for row in rows if (claim := _claim(row)) is not None]
         if claims:
             connection.execute(insert(payment_claim), claims)
@@ -99,22 +99,22 @@ def _query(which: ColumnElement[bool]) -> Any:
     place = ("chain_id", "block_number", "log_index")
     parts = []
     for event, (value, decimals) in _VALUES.items():
-        given = schema.EVENT_TABLES[event].c
+        columns = schema.EVENT_TABLES[event].c
         is_open = event is NewFeedback
         parts.append(
             select(
-                *(given[name] for name in (*place, "registry", "agent_id", "client_address")),
-                (given.tag1 if is_open else literal("")).label("open_tag"),
-                (null() if is_open else given.tag1).label("raw_tag"),
-                given[value].label("value"),
-                (given[decimals] if decimals else literal(0)).label("decimals"),
+                *(columns[name] for name in (*place, "registry", "agent_id", "client_address")),
+                (columns.tag1 if is_open else literal("")).label("open_tag"),
+                (null() if is_open else columns.tag1).label("raw_tag"),
+                columns[value].label("value"),
+                (columns[decimals] if decimals else literal(0)).label("decimals"),
                 *(read[name] for name in ("payment_from", "payment_to", "payment_transaction")),
                 file.file_id,
                 file.integrity,
             ).where(
                 which,
                 named.kind == Kind.FEEDBACK,
-                *(given[name] == named[name] for name in place),
+                *(columns[name] == named[name] for name in place),
                 file.file_id == named.file_id,
                 file.state == State.LOADED,
                 read.content_hash == file.content_hash,

@@ -38,8 +38,11 @@ def learn_words(connection: Connection, words: Iterable[str]) -> None:
     known = set(connection.execute(select(known_word.c.word).where(known_word.c.word.in_(wanted))).scalars())
     parts = {word: trigrams(word) for word in wanted if word not in known}
     for table, rows in (
-        (known_word, [{"word": word, "trigrams": len(found)} for word, found in parts.items()]),
-        (word_trigram, sorted(({"word": w, "trigram": t} for w, it in parts.items() for t in it), key=_by_trigram)),
+        (known_word, [{"word": word, "trigrams": len(of_word)} for word, of_word in parts.items()]),
+        (
+            word_trigram,
+            sorted(({"word": w, "trigram": t} for w, of_word in parts.items() for t in of_word), key=_by_trigram),
+        ),
     ):
         insert_new(connection, table, rows)
 
@@ -55,15 +58,15 @@ def similar_words(connection: Connection, word: str) -> list[str]:
         return []
     parts = trigrams(word)
     common = func.count().label("common")
-    found = (
+    matching = (
         select(word_trigram.c.word, common)
         .where(word_trigram.c.trigram.in_(sorted(parts)))
         .group_by(word_trigram.c.word)
         .having(common >= SIMILARITY * len(parts))
         .subquery()
     )
-    query = select(found.c.word, found.c.common, known_word.c.trigrams).join(
-        known_word, known_word.c.word == found.c.word
+    query = select(matching.c.word, matching.c.common, known_word.c.trigrams).join(
+        known_word, known_word.c.word == matching.c.word
     )
     ranked = sorted(
         (-count / (len(parts) + number - count), other) for other, count, number in connection.execute(query)

@@ -34,8 +34,8 @@ def words_of(texts: Iterable[str | None]) -> list[str]:
     Args:
         texts: The texts; None counts as empty.
     """
-    found = (word for text in texts if text for word in _words(text))
-    return list(islice(dict.fromkeys(found), MAX_WORDS))
+    every = (word for text in texts if text for word in _words(text))
+    return list(islice(dict.fromkeys(every), MAX_WORDS))
 
 
 def trigrams(word: str) -> set[str]:
@@ -47,7 +47,7 @@ def trigrams(word: str) -> set[str]:
 def _words(text: str) -> Iterator[str]:
     """Yield the words of a text."""
     if text.isascii():  # as below, in a tenth of the time
-        yield from (it[:MAX_WORD] for it in _ASCII_WORD.findall(text.lower()))
+        yield from (word[:MAX_WORD] for word in _ASCII_WORD.findall(text.lower()))
         return
     begun: list[str] = []
     for character in unicodedata.normalize("NFKD", text.casefold()).casefold():

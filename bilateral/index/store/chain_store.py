@@ -47,7 +47,9 @@ _LEARN_AT: Final = tuple(2_000 * 4**power for power in range(12))
 """Stored logs at which the engine learns the sizes of tables anew."""
 
 _READ_TABLES: Final = (
-    *dict.fromkeys((*schema.DERIVED_TABLES, *(schema.EVENT_TABLES[it] for it in SUMMARY_EVENTS), *RAISING)),
+    *dict.fromkeys(
+        (*schema.DERIVED_TABLES, *(schema.EVENT_TABLES[summary_event] for summary_event in SUMMARY_EVENTS), *RAISING)
+    ),
     agent_activity,
     schema.registry,
 )
@@ -122,7 +124,10 @@ class ChainStore:
         journal_from = max(cursor.number + 1, batch.head - JOURNAL_BLOCKS + 1)
         with writes.transaction() as connection:
             with writes.all_written(self.chain_id, _READ_TABLES) as rows:
-                rows.insert(schema.block, [(self.chain_id, it.number, it.hash) for it in batch.checkpoints])
+                rows.insert(
+                    schema.block,
+                    [(self.chain_id, checkpoint.number, checkpoint.hash) for checkpoint in batch.checkpoints],
+                )
                 agents = AgentTables(self.chain_id, journal := Journal(self.chain_id, journal_from))
                 changed = agents.derive(rows, batch.rows)
                 journal.write(rows)
@@ -141,7 +146,8 @@ class ChainStore:
             forget_files(connection, self.chain_id, left_files(batch.rows))
             if any(stored - batch.count < size <= stored for size in _LEARN_AT):
                 rows_of(connection).learn(
-                    self.chain_id, (*schema.DERIVED_TABLES, *(schema.EVENT_TABLES[it] for it in SUMMARY_EVENTS))
+                    self.chain_id,
+                    (*schema.DERIVED_TABLES, *(schema.EVENT_TABLES[summary_event] for summary_event in SUMMARY_EVENTS)),
                 )
             self._prune(connection, batch.end.number - JOURNAL_BLOCKS)
             self._thin(connection, cursor.number - JOURNAL_BLOCKS, batch.end.number - JOURNAL_BLOCKS)
@@ -219,8 +225,8 @@ class ChainStore:
             gone = stored_batches(
                 connection, self.chain_id, SUMMARY_EVENTS, target.number + 1, columns=SUMMARY_COLUMNS, latest_first=True
             )
-            for block, found in gone:
-                SummaryTables(self.chain_id, rows).derive(found, sign=-1)
+            for block, stored_rows in gone:
+                SummaryTables(self.chain_id, rows).derive(stored_rows, sign=-1)
                 progress(block)
             left = left_files_after(connection, self.chain_id, target.number)
             activity = ActivityTable(self.chain_id, connection, rows)
@@ -288,16 +294,16 @@ class ChainStore:
         """Empty the tables of agents, and fill them from the tables of events."""
         for table in (*schema.AGENT_TABLES, schema.journal):
             connection.execute(delete(table).where(table.c.chain_id == self.chain_id))
-        for block, found in stored_batches(connection, self.chain_id, tuple(IDENTITY_EVENTS)):
-            AgentTables(self.chain_id, Journal(self.chain_id, 1 << 62)).derive(rows, found)
+        for block, stored_rows in stored_batches(connection, self.chain_id, tuple(IDENTITY_EVENTS)):
+            AgentTables(self.chain_id, Journal(self.chain_id, 1 << 62)).derive(rows, stored_rows)
             progress(block)
 
     def _rebuild_summaries(self, connection: Connection, rows: Rows, progress: Callable[[int], None]) -> None:
         """Empty the tables of summaries, and fill them from the tables of events."""
         for table in schema.SUMMARY_TABLES:
             connection.execute(delete(table).where(table.c.chain_id == self.chain_id))
-        for block, found in stored_batches(connection, self.chain_id, SUMMARY_EVENTS, columns=SUMMARY_COLUMNS):
-            SummaryTables(self.chain_id, rows).derive(found)
+        for block, stored_rows in stored_batches(connection, self.chain_id, SUMMARY_EVENTS, columns=SUMMARY_COLUMNS):
+            SummaryTables(self.chain_id, rows).derive(stored_rows)
             progress(block)
 
     def _hold(self, connection: Connection, cursor: Block) -> None:
@@ -347,9 +353,9 @@ class ChainStore:
         """Forget most checkpoints among blocks that have become deep: one of each `_CHECKPOINT_BLOCKS` stays."""
         table, start = schema.block, max(first - first % _CHECKPOINT_BLOCKS, 0)
         known = (table.c.chain_id == self.chain_id) & (table.c.block_number >= start) & (table.c.block_number < before)
-        found = sorted(connection.execute(select(table.c.block_number).where(known)).scalars())
-        kept = {number // _CHECKPOINT_BLOCKS: number for number in found}  # the last one of each
-        gone = [(self.chain_id, number) for number in found if kept[number // _CHECKPOINT_BLOCKS] != number]
+        numbers = sorted(connection.execute(select(table.c.block_number).where(known)).scalars())
+        kept = {number // _CHECKPOINT_BLOCKS: number for number in numbers}  # the last one of each
+        gone = [(self.chain_id, number) for number in numbers if kept[number // _CHECKPOINT_BLOCKS] != number]
         rows_of(connection).delete(table, gone)
 
 

@@ -200,11 +200,11 @@ def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:
     Args:
         problem: The driver's error, as SQLAlchemy wraps it. Its transaction was rolled back.
     """
-    said = " ".join(str(problem.orig).split())
+    reason = " ".join(str(problem.orig).split())
     for words, sentence in _PROBLEMS.items():
-        if any(word in said for word in words):
-            return DatabaseUnavailableError(f"{sentence} (the database says: {said})")
-    return DatabaseUnavailableError(f"the database cannot be used: {said}")
+        if any(word in reason for word in words):
+            return DatabaseUnavailableError(f"{sentence} (the database says: {reason})")
+    return DatabaseUnavailableError(f"the database cannot be used: {reason}")
 
 
 def is_transient(problem: DBAPIError) -> bool:

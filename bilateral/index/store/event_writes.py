@@ -31,7 +31,7 @@ _IDLE_LIMIT: Final = "SELECT extract(epoch FROM current_setting('idle_in_transac
 
 _BY_AGENT: Final = {
     table: picker(table, "registry", "agent_id", "client_address")
-    for table in (schema.EVENT_TABLES[it] for it in (NewFeedback, ResponseAppended))
+    for table in (schema.EVENT_TABLES[kind] for kind in (NewFeedback, ResponseAppended))
 }
 """The order in which rows are stored in tables with several indexes by agent: rows of an agent change few pages."""
 

@@ -70,5 +70,5 @@ def _end_of_batch(connection: Connection, table: Table, chain_id: int, first: in
         .offset(_MOST_EVENTS)
         .limit(1)
     )
-    found = connection.execute(query).scalar_one_or_none()
-    return _LAST_BLOCK if found is None else max(first, found - 1)
+    number = connection.execute(query).scalar_one_or_none()
+    return _LAST_BLOCK if number is None else max(first, number - 1)

@@ -69,12 +69,12 @@ class Rows(ABC):
         """
         where = f"chain_id = {chain_id:d} AND block_number > {block:d}"
         query = f'SELECT {self._distinct}{_names(columns)} FROM "{self._place(table, chain_id)}" WHERE {where}'
-        found: set[Row] = set()
+        existing: set[Row] = set()
         with _sqlalchemy_errors(self.connection, query):
             cursor = self._cursor().execute(query)
             while some := cursor.fetchmany(_ROWS_AT_ONCE):
-                found.update(some)
-        return set(widened(list(found), _wide(table, tuple(columns))))
+                existing.update(some)
+        return set(widened(list(existing), _wide(table, tuple(columns))))
 
     def of_blocks(self, table: Table, chain_id: int, first: int, last: int, columns: Collection[str] = ()) -> list[Row]:
         """Return the rows of a table of events for a range of blocks, in the order of the chain.
@@ -87,7 +87,9 @@ class Rows(ABC):
             columns: The columns to read; the others are None. All if left out.
         """
         read = [not columns or name in columns for name in table.c.keys()]  # noqa: SIM118  # a collection of columns
-        names = ", ".join(f'"{name}"' if it else "NULL" for name, it in zip(table.c.keys(), read, strict=True))
+        names = ", ".join(
+            f'"{name}"' if is_stored else "NULL" for name, is_stored in zip(table.c.keys(), read, strict=True)
+        )
         where = f"chain_id = {chain_id:d} AND block_number BETWEEN {first:d} AND {last:d}"
         query = f'SELECT {names} FROM "{self._place(table, chain_id)}" WHERE {where} ORDER BY block_number, log_index'
         return widened(self._fetched(query), [at for at in _wide(table) if read[at]])
@@ -95,8 +97,8 @@ class Rows(ABC):
     def delete_after(self, table: Table, chain_id: int, block: int) -> int:
         """Delete the rows of a chain's later blocks, and return their number."""
         where = f"chain_id = {chain_id:d} AND block_number > {block:d}"
-        found = self.connection.exec_driver_sql(f'DELETE FROM "{self._place(table, chain_id)}" WHERE {where}')
-        return found.rowcount
+        deleted = self.connection.exec_driver_sql(f'DELETE FROM "{self._place(table, chain_id)}" WHERE {where}')
+        return deleted.rowcount
 
     def _place(self, table: Table, chain_id: int) -> str:  # noqa: ARG002  # one of the engines needs it
         """Return the name of the table that holds a chain's rows."""
@@ -154,8 +156,8 @@ class Rows(ABC):
         if not wanted:
             return []
         name = self._wanted(table, columns, wanted)
-        on = " AND ".join(f'found."{it}" = wanted."{it}"' for it in columns)
-        key = ", ".join(f'wanted."{it}"' for it in columns)
+        on = " AND ".join(f'found."{column}" = wanted."{column}"' for column in columns)
+        key = ", ".join(f'wanted."{column}"' for column in columns)
         query = (
             f"SELECT {key}, max(found.block_time) FROM {name} wanted "
             f'CROSS JOIN "{self._place(table, wanted[0][0])}" found WHERE {on} GROUP BY {key}'
@@ -255,7 +257,7 @@ class SqliteRows(Rows):
             return []
         name = self._wanted(table, tuple(columns), wanted)
         # CROSS JOIN makes SQLite go through the wanted keys, and look each up in the other table's index.
-        on = " AND ".join(f'found."{it}" = wanted."{it}"' for it in columns)
+        on = " AND ".join(f'found."{column}" = wanted."{column}"' for column in columns)
         query = f'SELECT found.* FROM {name} wanted CROSS JOIN "{table.name}" found ON {on}'
         return widened(self._fetched(query), _wide(table))
 
@@ -320,7 +322,7 @@ class PostgresRows(Rows):
         columns, key = tuple(table.c.keys()), key_columns(table)
         name = self._fill(table, columns, rows, "new")
         others = [column for column in columns if column not in key]
-        action = ", ".join(f'"{it}" = EXCLUDED."{it}"' for it in others)
+        action = ", ".join(f'"{column}" = EXCLUDED."{column}"' for column in others)
         self.connection.exec_driver_sql(
             f'INSERT INTO "{self._place(table, rows[0][0])}" SELECT * FROM {name} ON CONFLICT ({_names(key)}) '
             + (f"DO UPDATE SET {action}" if others else "DO NOTHING")
@@ -331,7 +333,7 @@ class PostgresRows(Rows):
         if keys:
             columns = key_columns(table)
             name = self._fill(table, columns, keys, "gone")
-            on = " AND ".join(f'kept."{it}" = gone."{it}"' for it in columns)
+            on = " AND ".join(f'kept."{column}" = gone."{column}"' for column in columns)
             self.connection.exec_driver_sql(
                 f'DELETE FROM "{self._place(table, keys[0][0])}" kept USING {name} gone WHERE {on}'
             )
@@ -342,7 +344,7 @@ class PostgresRows(Rows):
         if not wanted:
             return []
         name = self._wanted(table, tuple(columns), wanted)
-        on = " AND ".join(f'found."{it}" = wanted."{it}"' for it in columns)
+        on = " AND ".join(f'found."{column}" = wanted."{column}"' for column in columns)
         place = self._place(table, wanted[0][0])
         query = f'SELECT found.* FROM {name} wanted JOIN "{place}" found ON {on}'
         return widened(self._fetched(query), _wide(table))
@@ -350,7 +352,7 @@ class PostgresRows(Rows):
     def learn(self, chain_id: int, tables: Iterable[Table]) -> None:
         """See `Rows.learn`. A small sample suffices: the tables' indexes differ by orders of magnitude."""
         self.connection.exec_driver_sql("SET LOCAL default_statistics_target = 10")
-        self.connection.exec_driver_sql("ANALYZE " + _names(self._place(it, chain_id) for it in tables))
+        self.connection.exec_driver_sql("ANALYZE " + _names(self._place(table, chain_id) for table in tables))
 
     def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
         """See `Rows._wanted`."""

@@ -51,11 +51,11 @@ def define_check_indexes(tables: Mapping[type[Event], Table]) -> tuple[Index, ..
     Args:
         tables: The table of each event.
     """
-    found = []
+    indexes = []
     for event, name, columns, condition in _COLUMNS:
         table = tables[event]
         partial: dict[str, Any] = {}
         if condition is not None:
             partial = {"sqlite_where": text(condition), "postgresql_where": text(condition)}
-        found.append(Index(f"{table.name}_{name}", *(table.c[it] for it in ("chain_id", *columns)), **partial))
-    return tuple(found)
+        indexes.append(Index(f"{table.name}_{name}", *(table.c[name] for name in ("chain_id", *columns)), **partial))
+    return tuple(indexes)

@@ -113,7 +113,7 @@ def _event_tables() -> Mapping[type[Event], Table]:
     tables: dict[type[Event], Table] = {}
     for registry_kind, events in EVENTS.items():
         entries = {entry["name"]: entry for entry in selectors(registry_kind, "event").values()}
-        for event in (it for it in events if it not in tables):
+        for event in (event for event in events if event not in tables):
             tables[event] = _event_table(event, entries[event.abi_name])
     return tables
 

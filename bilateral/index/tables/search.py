@@ -117,7 +117,7 @@ payment_claim: Final = Table(
     Column("file_id", LargeBinary(32), nullable=False),
     PrimaryKeyConstraint("chain_id", "block_number", "log_index"),
 )
-Index("payment_claim_by_agent", *(payment_claim.c[it] for it in ("chain_id", "tag", "registry", "agent_id")))
+Index("payment_claim_by_agent", *(payment_claim.c[name] for name in ("chain_id", "tag", "registry", "agent_id")))
 Index("payment_claim_by_file", payment_claim.c.file_id)
 
 SQLITE_STATEMENTS: Final = (

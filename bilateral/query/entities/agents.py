@@ -51,9 +51,9 @@ def agent_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]], Co
     def find(ids: Sequence[str]) -> Condition:
         chains: dict[int, list[int]] = {}
         for text in ids:
-            if (found := parsed_agent(text)) is not None and scope.has_chain(found[0]):
-                chains.setdefault(found[0], []).append(found[1])
-        conditions = (and_(rows.c.chain_id == it, rows.c.agent_id.in_(of)) for it, of in chains.items())
+            if (key := parsed_agent(text)) is not None and scope.has_chain(key[0]):
+                chains.setdefault(key[0], []).append(key[1])
+        conditions = (and_(rows.c.chain_id == chain_id, rows.c.agent_id.in_(of)) for chain_id, of in chains.items())
         return or_(false(), *conditions)
 
     return find
@@ -100,17 +100,17 @@ class AgentRows(Rows):
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
         """See `Rows.fields`."""
-        it = self.agent.c
+        columns = self.agent.c
         return {
             "id": lambda: Id(agent_id_text(self.agent, self.scope), agent_finder(self.agent, self.scope)),
-            "chainId": lambda: Whole(it.chain_id),
-            "agentId": lambda: Wide(it.agent_id),
-            "agentURI": lambda: String(it.uri),
-            "agentURIType": lambda: String(uri_type(it.uri)),
-            "owner": lambda: Address(it.owner),
-            "agentWallet": lambda: Address(it.wallet, is_nullable=True),
+            "chainId": lambda: Whole(columns.chain_id),
+            "agentId": lambda: Wide(columns.agent_id),
+            "agentURI": lambda: String(columns.uri),
+            "agentURIType": lambda: String(uri_type(columns.uri)),
+            "owner": lambda: Address(columns.owner),
+            "agentWallet": lambda: Address(columns.wallet, is_nullable=True),
             "operators": self._operators,
-            "createdAt": lambda: Whole(it.registered_at),
+            "createdAt": lambda: Whole(columns.registered_at),
             "updatedAt": lambda: Whole(self._times().updated_at),
             "totalFeedback": lambda: Whole(self._total_feedback()),
             "lastActivity": lambda: Whole(self._times().last_activity),
@@ -152,10 +152,10 @@ class AgentRows(Rows):
         if self._activity is None:
             agent = self.agent
             self._activity = activity = agent_activity.alias()
-            names = (it.name for it in agent_activity.primary_key)
+            names = (column.name for column in agent_activity.primary_key)
             # The constants of the first condition hold for both: an index of either table may lead.
             known = self.scope.of("identity", activity.c.chain_id, activity.c.identity_registry)
-            same = and_(known, *(activity.c[it] == agent.c[it] for it in names))
+            same = and_(known, *(activity.c[name] == agent.c[name] for name in names))
             self.source = agent.join(activity, same)
         return self._activity.c
 
@@ -169,12 +169,12 @@ class AgentRows(Rows):
 
     def _total_feedback(self) -> ColumnElement[int]:
         table = schema.summary.alias()
-        found = (
+        names_of = (
             select(func.sum(table.c.count))
             .where(*self._events(table, "reputation"), table.c.side == "server")
             .correlate(self.agent)
         )
-        return cast(func.coalesce(found.scalar_subquery(), 0), BigInteger)
+        return cast(func.coalesce(names_of.scalar_subquery(), 0), BigInteger)
 
     def _operators(self) -> Value:
         """Return the accounts that were ever approved for the agent, as the public subgraph keeps them."""
@@ -191,14 +191,14 @@ class AgentRows(Rows):
         shown = select(self.scope.dialect.json_list(page.c.account)).scalar_subquery()
 
         def has(entries: Sequence[str], _: bool) -> Condition:  # an address has no case
-            checksums = [it for entry in entries if (it := checksum_address(entry)) is not None]
+            checksums = [checksum for entry in entries if (checksum := checksum_address(entry)) is not None]
             if len(checksums) < len(entries):
                 return false()
             return has_all(self.scope.dialect.lower, table, table.c.account, checksums, *about)
 
         def same(entries: Sequence[str]) -> Condition:
             return func.replace(cast(shown, Text), literal_column("' '"), literal_column("''")) == listed(
-                [it.lower() for it in entries]
+                [entry.lower() for entry in entries]
             ).replace(" ", "")
 
         return Entries(shown, has, same)
@@ -218,7 +218,7 @@ class MetadataRows(Rows):
             scope.of("identity", metadata.c.chain_id, metadata.c.identity_registry),
             exists().where(*agents.conditions).correlate(metadata),
         ]
-        self.key = tuple(metadata.c[it.name] for it in schema.agent_metadata.primary_key)
+        self.key = tuple(metadata.c[column.name] for column in schema.agent_metadata.primary_key)
 
     def of(self, rows: FromClause) -> MetadataRows:
         """Keep the metadata of the agent of a row."""
@@ -232,11 +232,11 @@ class MetadataRows(Rows):
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
         """See `Rows.fields`."""
-        it = self.metadata.c
+        columns = self.metadata.c
         return {
-            "id": lambda: Id(text_of(agent_id_text(self.metadata, self.scope), it.metadata_key)),
-            "key": lambda: String(it.metadata_key),
-            "value": lambda: Blob(it.metadata_value),
+            "id": lambda: Id(text_of(agent_id_text(self.metadata, self.scope), columns.metadata_key)),
+            "key": lambda: String(columns.metadata_key),
+            "value": lambda: Blob(columns.metadata_value),
             "updatedAt": lambda: Whole(self._updated_at()),
         }
 
@@ -247,11 +247,11 @@ class MetadataRows(Rows):
 
     def _updated_at(self) -> ColumnElement[int]:
         """Return the time of the event that set the entry; 0 for a key that is too long to be told."""
-        table, it = schema.EVENT_TABLES[MetadataSet].alias(), self.metadata.c
-        found = select(func.max(table.c.block_time)).where(
-            table.c.chain_id == it.chain_id,
-            table.c.registry == it.identity_registry,
-            table.c.agent_id == it.agent_id,
-            table.c.metadata_key == it.metadata_key,
+        table, columns = schema.EVENT_TABLES[MetadataSet].alias(), self.metadata.c
+        latest = select(func.max(table.c.block_time)).where(
+            table.c.chain_id == columns.chain_id,
+            table.c.registry == columns.identity_registry,
+            table.c.agent_id == columns.agent_id,
+            table.c.metadata_key == columns.metadata_key,
         )
-        return func.coalesce(found.correlate(self.metadata).scalar_subquery(), 0)
+        return func.coalesce(latest.correlate(self.metadata).scalar_subquery(), 0)

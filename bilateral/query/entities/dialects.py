@@ -58,7 +58,7 @@ class EntityDialect(ABC):
         if len(members) <= _MOST_MEMBERS:
             return self.json_object(members)
         parts = [self.json_object(members[at : at + _MOST_MEMBERS]) for at in range(0, len(members), _MOST_MEMBERS)]
-        inner = [func.substr(text := cast(it, Text), 2, func.length(text) - 2) for it in parts]
+        inner = [func.substr(text := cast(key, Text), 2, func.length(text) - 2) for key in parts]
         joined: ColumnElement[Any] = literal_column("'{'", Text)
         for at, part in enumerate(inner):
             joined = joined + (literal_column("','", Text) + part if at else part)
@@ -165,7 +165,7 @@ class SqliteDialect(EntityDialect):
 
     def flag(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
         """See `EntityDialect.flag`."""
-        true, false = (func.json(_quoted(it)) for it in ("true", "false"))
+        true, false = (func.json(_quoted(name)) for name in ("true", "false"))
         value: ColumnElement[Any] = type_coerce(expression, Numeric)
         return case({1: true, 0: false}, value=value)
 
@@ -217,11 +217,11 @@ class SqliteDialect(EntityDialect):
         self, value: ColumnElement[Any], decimals: ColumnElement[int], operands: Sequence[Decimal]
     ) -> ColumnElement[bool]:
         """See `EntityDialect.decimal_in`."""
-        return self.decimal_key(value, decimals).in_([_sort_key(it) for it in operands])
+        return self.decimal_key(value, decimals).in_([_sort_key(operand) for operand in operands])
 
     def listed_keys(self, keys: Sequence[tuple[int, str, int]]) -> Select[Any]:
         """See `EntityDialect.listed_keys`."""
-        listed = msgspec.json.encode([(sqlite_integer(it), text, sqlite_integer(of)) for it, text, of in keys])
+        listed = msgspec.json.encode([(sqlite_integer(number), text, sqlite_integer(of)) for number, text, of in keys])
         each = func.json_each(literal(listed.decode(), Text)).table_valued("value")
         return select(*(func.json_extract(each.c.value, literal_column(f"'$[{at}]'")) for at in range(3)))
 
@@ -306,7 +306,7 @@ class PostgresDialect(EntityDialect):
 
     def listed_keys(self, keys: Sequence[tuple[int, str, int]]) -> Select[Any]:
         """See `EntityDialect.listed_keys`."""
-        listed = msgspec.json.encode([(str(it), text, str(of)) for it, text, of in keys])
+        listed = msgspec.json.encode([(str(number), text, str(of)) for number, text, of in keys])
         each = func.json_array_elements(cast(literal(listed.decode(), Text), JSON)).table_valued("value")
         first, second, third = (type_coerce(each.c.value, JSON)[at].as_string() for at in range(3))
         return select(cast(first, Numeric), second, cast(third, Numeric))

@@ -48,7 +48,7 @@ def _place(rows: FromClause) -> ColumnElement[Any]:
 
 def _same(rows: FromClause, others: FromClause) -> list[Condition]:
     """Return the conditions that two events are about the same feedback."""
-    return [rows.c[it] == others.c[it] for it in _KEY]
+    return [rows.c[name] == others.c[name] for name in _KEY]
 
 
 def feedback_id_text(rows: FromClause, scope: Scope) -> ColumnElement[str]:
@@ -64,10 +64,10 @@ def feedback_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]],
     def find(ids: Sequence[str]) -> Condition:
         chains: dict[int, list[tuple[int, str, int]]] = {}
         for text in ids:
-            found = parsed_feedback(text)
-            client = None if found is None else checksum_address(found[2])
-            if found is not None and client is not None and scope.has_chain(found[0]):
-                chains.setdefault(found[0], []).append((found[1], client, found[3]))
+            parsed = parsed_feedback(text)
+            client = None if parsed is None else checksum_address(parsed[2])
+            if parsed is not None and client is not None and scope.has_chain(parsed[0]):
+                chains.setdefault(parsed[0], []).append((parsed[1], client, parsed[3]))
         # The agent alone first, so that an index serves; tuples with an integer of the wide type compare in pairs.
         return or_(
             false(),
@@ -93,15 +93,15 @@ class FeedbackRows(Rows):
     def __init__(self, scope: Scope) -> None:
         """See the class."""
         super().__init__(scope)
-        self.source = self.given = given = _GIVEN.alias()
+        self.source = self.given = feedback = _GIVEN.alias()
         self._is_of_agent = False
-        agents = AgentRows(scope).of(given)
+        agents = AgentRows(scope).of(feedback)
         self.conditions = [
-            scope.of("reputation", given.c.chain_id, given.c.registry),
-            exists().where(*agents.conditions).correlate(given),
+            scope.of("reputation", feedback.c.chain_id, feedback.c.registry),
+            exists().where(*agents.conditions).correlate(feedback),
         ]
-        self.key = tuple(given.c[it.name] for it in _GIVEN.primary_key)
-        self.block = given.c.block_number
+        self.key = tuple(feedback.c[column.name] for column in _GIVEN.primary_key)
+        self.block = feedback.c.block_number
 
     def of(self, rows: FromClause) -> FeedbackRows:
         """See `Rows.of`: the row is an agent."""
@@ -121,20 +121,20 @@ class FeedbackRows(Rows):
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
         """See `Rows.fields`."""
-        it = self.given.c
+        columns = self.given.c
         return {
             "id": lambda: Id(feedback_id_text(self.given, self.scope), feedback_finder(self.given, self.scope)),
-            "clientAddress": lambda: Address(it.client_address),
-            "feedbackIndex": lambda: Wide(it.feedback_index),
-            "value": lambda: FixedPoint(it.value, it.value_decimals),
-            "tag1": lambda: String(it.tag1),
-            "tag2": lambda: String(it.tag2),
-            "endpoint": lambda: String(it.endpoint),
-            "feedbackURI": lambda: String(it.feedback_uri),
-            "feedbackURIType": lambda: String(uri_type(it.feedback_uri)),
-            "feedbackHash": lambda: Blob(it.feedback_hash),
+            "clientAddress": lambda: Address(columns.client_address),
+            "feedbackIndex": lambda: Wide(columns.feedback_index),
+            "value": lambda: FixedPoint(columns.value, columns.value_decimals),
+            "tag1": lambda: String(columns.tag1),
+            "tag2": lambda: String(columns.tag2),
+            "endpoint": lambda: String(columns.endpoint),
+            "feedbackURI": lambda: String(columns.feedback_uri),
+            "feedbackURIType": lambda: String(uri_type(columns.feedback_uri)),
+            "feedbackHash": lambda: Blob(columns.feedback_hash),
             "isRevoked": lambda: Flag(self._is_revoked()),
-            "createdAt": lambda: Whole(it.block_time),
+            "createdAt": lambda: Whole(columns.block_time),
             "revokedAt": lambda: Whole(self._revoked_at(), is_nullable=True),
         }
 
@@ -153,23 +153,26 @@ class FeedbackRows(Rows):
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
         """See `Rows.order`."""
-        given = self.given
+        feedback = self.given
         if name == "createdAt" and self.scope.is_one_chain:
-            return [given.c.block_number, given.c.log_index]
+            return [feedback.c.block_number, feedback.c.log_index]
         if name != "id" or not self._is_of_agent:
             return None
         # The feedback of one agent: the rest of the id sorts it.
-        dialect, columns = self.scope.dialect, given.c
-        return [dialect.ordered(it) for it in (lowered(columns.client_address), dialect.whole(columns.feedback_index))]
+        dialect, columns = self.scope.dialect, feedback.c
+        return [
+            dialect.ordered(element)
+            for element in (lowered(columns.client_address), dialect.whole(columns.feedback_index))
+        ]
 
     def _revoked(self) -> tuple[FromClause, list[Condition]]:
         """Return the revocations that revoke the feedback: later ones, before other feedback with its index."""
-        given, revoked, again = self.given, _REVOKED.alias(), _GIVEN.alias()
-        between = and_(*_same(again, given), _place(again) > _place(given), _place(again) < _place(revoked))
+        feedback, revoked, again = self.given, _REVOKED.alias(), _GIVEN.alias()
+        between = and_(*_same(again, feedback), _place(again) > _place(feedback), _place(again) < _place(revoked))
         return revoked, [
-            *_same(revoked, given),
-            _place(revoked) > _place(given),
-            ~exists().where(between).correlate(given, revoked),
+            *_same(revoked, feedback),
+            _place(revoked) > _place(feedback),
+            ~exists().where(between).correlate(feedback, revoked),
         ]
 
     def _is_revoked(self) -> Condition:
@@ -178,8 +181,8 @@ class FeedbackRows(Rows):
 
     def _revoked_at(self) -> ColumnElement[int]:
         revoked, conditions = self._revoked()
-        found = select(func.min(revoked.c.block_time)).where(*conditions).correlate(self.given)
-        return found.scalar_subquery()
+        earliest = select(func.min(revoked.c.block_time)).where(*conditions).correlate(self.given)
+        return earliest.scalar_subquery()
 
 
 class ResponseRows(Rows):
@@ -196,7 +199,7 @@ class ResponseRows(Rows):
             scope.of("reputation", response.c.chain_id, response.c.registry),
             exists().where(*feedback.conditions).correlate(response),
         ]
-        self.key = tuple(response.c[it.name] for it in _RESPONSE.primary_key)
+        self.key = tuple(response.c[column.name] for column in _RESPONSE.primary_key)
         self.block = response.c.block_number
 
     def of(self, rows: FromClause) -> ResponseRows:
@@ -213,13 +216,13 @@ class ResponseRows(Rows):
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
         """See `Rows.fields`."""
-        it = self.response.c
+        columns = self.response.c
         return {
             "id": lambda: Id(self._id()),
-            "responder": lambda: Address(it.responder),
-            "responseUri": lambda: String(it.response_uri),
-            "responseHash": lambda: Blob(it.response_hash),
-            "createdAt": lambda: Whole(it.block_time),
+            "responder": lambda: Address(columns.responder),
+            "responseUri": lambda: String(columns.response_uri),
+            "responseHash": lambda: Blob(columns.response_hash),
+            "createdAt": lambda: Whole(columns.block_time),
         }
 
     @property
@@ -246,33 +249,33 @@ class FeedbackFileRows(Rows):
     def __init__(self, scope: Scope) -> None:
         """See the class."""
         super().__init__(scope)
-        self.given = given = _GIVEN.alias()
+        self.given = feedback = _GIVEN.alias()
         self.file, self.read = file, read = files.file.alias(), files.feedback_file.alias()
         named = files.file_reference.alias()
-        agents = AgentRows(scope).of(given)
+        agents = AgentRows(scope).of(feedback)
         place = ("chain_id", "block_number", "log_index")
         self.source = (
-            given.join(named, and_(*(named.c[it] == given.c[it] for it in place)))
+            feedback.join(named, and_(*(named.c[name] == feedback.c[name] for name in place)))
             .join(file, file.c.file_id == named.c.file_id)
             .join(read, read.c.content_hash == file.c.content_hash)
         )
         self.conditions = [
-            scope.of("reputation", given.c.chain_id, given.c.registry),
-            exists().where(*agents.conditions).correlate(given),
+            scope.of("reputation", feedback.c.chain_id, feedback.c.registry),
+            exists().where(*agents.conditions).correlate(feedback),
             file.c.state == "loaded",
         ]
-        self.key = tuple(given.c[it.name] for it in _GIVEN.primary_key)
-        self.block = given.c.block_number
+        self.key = tuple(feedback.c[column.name] for column in _GIVEN.primary_key)
+        self.block = feedback.c.block_number
 
     def of(self, rows: FromClause) -> FeedbackFileRows:
         """Keep the file of the feedback of a row."""
-        self.conditions += [self.given.c[it.name] == rows.c[it.name] for it in _GIVEN.primary_key]
+        self.conditions += [self.given.c[column.name] == rows.c[column.name] for column in _GIVEN.primary_key]
         return self
 
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
         """See `Rows.fields`."""
-        read, given, dialect = self.read.c, self.given.c, self.scope.dialect
+        read, feedback, dialect = self.read.c, self.given.c, self.scope.dialect
         texts = {
             "agentRegistry": read.agent_registry,
             "clientAddress": read.client_address,
@@ -291,17 +294,17 @@ class FeedbackFileRows(Rows):
             "tag2": read.tag2,
         }
         lists = {"a2aSkills": read.a2a_skills, "oasfSkills": read.oasf_skills, "oasfDomains": read.oasf_domains}
-        transaction = dialect.hexadecimal(given.transaction_hash)
+        transaction = dialect.hexadecimal(feedback.transaction_hash)
         return {
-            "id": lambda: Id(file_id(self.file.c.uri, transaction, given.log_index)),
-            "cid": lambda: String(file_cid(self.file.c.uri, transaction, given.log_index)),
+            "id": lambda: Id(file_id(self.file.c.uri, transaction, feedback.log_index)),
+            "cid": lambda: String(file_cid(self.file.c.uri, transaction, feedback.log_index)),
             "feedbackId": lambda: Id(feedback_id_text(self.given, self.scope), feedback_finder(self.given, self.scope)),
             "agentId": lambda: Whole(dialect.integer_in_text(read.agent_id), is_nullable=True),
             "valueRaw": lambda: Whole(dialect.integer_in_text(read.value), is_nullable=True),
             "valueDecimals": lambda: Whole(
                 dialect.integer_in_text(read.value_decimals), is_nullable=True, is_text=False
             ),
-            "createdAt": lambda: Whole(given.block_time),
+            "createdAt": lambda: Whole(feedback.block_time),
             **{name: text_field(column) for name, column in texts.items()},
             **{name: self._list_field(column) for name, column in lists.items()},
         }
@@ -318,4 +321,4 @@ class FeedbackFileRows(Rows):
         def has(entries: Sequence[str], folded: bool) -> Condition:  # see `Entries`
             return dialect.has_entries(text, entries, folded=folded)
 
-        return lambda: Entries(dialect.embedded(text), has, lambda it: text == listed(list(it)))
+        return lambda: Entries(dialect.embedded(text), has, lambda text_of: text == listed(list(text_of)))

@@ -136,20 +136,22 @@ class RegistrationFileRows(Rows):
         table = files.registration_capability
 
         def has(entries: Sequence[str], folded: bool) -> Condition:  # see `Entries`
-            found = table.alias()
-            is_of_file = found.c.content_hash == self.card.c.content_hash, found.c.kind == kind
-            return has_all(self.scope.dialect.lower, found, found.c.value, entries, *is_of_file, folded=folded)
+            part_rows = table.alias()
+            is_of_file = part_rows.c.content_hash == self.card.c.content_hash, part_rows.c.kind == kind
+            return has_all(self.scope.dialect.lower, part_rows, part_rows.c.value, entries, *is_of_file, folded=folded)
 
-        return lambda: Entries(self.scope.dialect.embedded(column), has, lambda it: column == listed(list(it)))
+        return lambda: Entries(
+            self.scope.dialect.embedded(column), has, lambda element: column == listed(list(element))
+        )
 
     def _event(self, name: str) -> ColumnElement[Any]:
         """Return a column of the event that named the file."""
-        found = []
+        queries = []
         for event in (Registered, URIUpdated):
             table, named = schema.EVENT_TABLES[event].alias(), self.named
-            is_event = (table.c[it] == named.c[it] for it in ("chain_id", "block_number", "log_index"))
-            found.append(select(table.c[name]).where(*is_event).correlate(named).scalar_subquery())
-        return func.coalesce(*found)
+            is_event = (table.c[name] == named.c[name] for name in ("chain_id", "block_number", "log_index"))
+            queries.append(select(table.c[name]).where(*is_event).correlate(named).scalar_subquery())
+        return func.coalesce(*queries)
 
     def _cid(self) -> Any:
         return file_cid(self.file.c.uri, self._transaction(), self.named.c.log_index)

@@ -83,13 +83,13 @@ def _key(selection: Sequence[Selected], page: Page | None) -> Hashable | None:
     """Return what tells a selection from others; None if it has an alias, or a list with an unusual part of its own."""
     shown: Hashable = None
     if page is not None:
-        if page.skip or page.first not in _FIRSTS or any(it is not None for it in page.where.values()):
+        if page.skip or page.first not in _FIRSTS or any(condition is not None for condition in page.where.values()):
             return None
         shown = (tuple(page.where), page.order_by, page.descending, page.first)
     fields = []
-    for it in selection:
-        inner = _key(it.selection, it.page) if it.selection else ()
-        if inner is None or it.key != it.name:
+    for selected in selection:
+        inner = _key(selected.selection, selected.page) if selected.selection else ()
+        if inner is None or selected.key != selected.name:
             return None
-        fields.append((it.name, inner))
+        fields.append((selected.name, inner))
     return shown, tuple(fields)

@@ -64,8 +64,8 @@ class Scope:
             chain_id: The column of the chain.
             registry: The column of the registry.
         """
-        found = [(it.chain_id, address) for it in self.chains if (address := getattr(it, kind)) is not None]
-        return or_(false(), *(and_(chain_id == chain, registry == address) for chain, address in found))
+        places = [(chain.chain_id, address) for chain in self.chains if (address := getattr(chain, kind)) is not None]
+        return or_(false(), *(and_(chain_id == chain, registry == address) for chain, address in places))
 
     def registry(self, kind: str, chain_id: ColumnElement[Any]) -> ColumnElement[str]:
         """Return the address of the registry of a row's chain, so that rows of its events are found by an index.
@@ -74,14 +74,14 @@ class Scope:
             kind: `identity`, `reputation` or `validation`.
             chain_id: The chain of the row.
         """
-        found = [(it.chain_id, address) for it in self.chains if (address := getattr(it, kind)) is not None]
-        if len(found) == 1:
-            return literal(found[0][1])
-        return case((chain_id.is_(None), null()), *((chain_id == chain, address) for chain, address in found))
+        places = [(chain.chain_id, address) for chain in self.chains if (address := getattr(chain, kind)) is not None]
+        if len(places) == 1:
+            return literal(places[0][1])
+        return case((chain_id.is_(None), null()), *((chain_id == chain, address) for chain, address in places))
 
     def has_chain(self, chain_id: int) -> bool:
         """Return True if the query is about a chain."""
-        return any(it.chain_id == chain_id for it in self.chains)
+        return any(chain.chain_id == chain_id for chain in self.chains)
 
     @property
     def is_one_chain(self) -> bool:
@@ -96,15 +96,15 @@ def chains_of(registries: Registries, chain_id: int | None = None) -> tuple[Chai
         registries: The indexed registries.
         chain_id: The only chain; all chains if left out.
     """
-    found = []
+    chain_registries = []
     for chain, known in registries.by_chain.items():
-        if chain_id not in (None, chain) or not any(it.kind == Registry.IDENTITY for it in known):
+        if chain_id not in (None, chain) or not any(registry.kind == Registry.IDENTITY for registry in known):
             continue
         identity = registries.identity_of(chain)
-        related = [(it.kind, it.address) for it in known if it.identity_registry == identity]
+        related = [(registry.kind, registry.address) for registry in known if registry.identity_registry == identity]
         validation = next((address for kind, address in related if kind == Registry.VALIDATION), None)
-        found.append(ChainRegistries(chain, identity, shown_feedback(related), validation))
-    return tuple(found)
+        chain_registries.append(ChainRegistries(chain, identity, shown_feedback(related), validation))
+    return tuple(chain_registries)
 
 
 class Rows(ABC):
@@ -194,7 +194,9 @@ def lowered(expression: ColumnElement[Any]) -> ColumnElement[str]:
 def parsed_agent(text: str) -> tuple[int, int] | None:
     """Return chain and token of an agent's id such as `8453:247`; None for another text."""
     chain, _, agent = text.partition(":")
-    return None if (it := _number(chain, _LARGEST_CHAIN)) is None or (of := _number(agent)) is None else (it, of)
+    return (
+        None if (number := _number(chain, _LARGEST_CHAIN)) is None or (of := _number(agent)) is None else (number, of)
+    )
 
 
 def parsed_feedback(text: str) -> tuple[int, int, str, int] | None:

@@ -69,19 +69,19 @@ def read_list(
 
     key = key_of(selection, page)
     prepared = None if key is None else fixed((scope, entity, key), make)
-    found: Any
+    result: Any
     if prepared is None:
-        found = connection.execute(make(), execution_options=_COMPILED)
+        result = connection.execute(make(), execution_options=_COMPILED)
     else:
-        found = prepared.all(connection, {})
-    return _listed(it for (it,) in found)
+        result = prepared.all(connection, {})
+    return _listed(text for (text,) in result)
 
 
 def _listed(entries: Iterable[str | None]) -> bytes:
     """Return a JSON list of entries. SQLite makes them one by one, so too large a list ends before it takes memory."""
     encoded, size = [], 1
-    for it in entries:
-        encoded.append((it or "null").encode())
+    for entry in entries:
+        encoded.append((entry or "null").encode())
         size += len(encoded[-1]) + 1  # with the sign behind it
         if size > MOST_BYTES:
             raise LargeAnswerError(MOST_BYTES)
@@ -108,8 +108,8 @@ def read_one(
     rows = ENTITIES[entity](scope)
     rows.conditions.append(rows.value("id").test(scope.dialect, "", entity_id))
     shown = _Assembly(scope, selection).object(rows, selection)
-    found = connection.execute(select(cast(shown, Text)), execution_options=_COMPILED).scalar_one()
-    return b"null" if found is None else str(found).encode()
+    answer = connection.execute(select(cast(shown, Text)), execution_options=_COMPILED).scalar_one()
+    return b"null" if answer is None else str(answer).encode()
 
 
 def _rows_of(rows: Rows, statement: Select[Any]) -> Select[Any]:
@@ -153,9 +153,9 @@ class _Assembly:
         keys = [column.label(f"key{at}") for at, column in enumerate(rows.key)]
         # Filters and orders come first: they may join tables to the rows.
         condition, order = _condition(rows, page.where), _order(rows, page)
-        found = _rows_of(rows, select(*keys)).where(*rows.conditions, condition)
-        found = found.order_by(*order).limit(page.first).offset(page.skip)
-        numbered: Any = found.subquery()
+        query = _rows_of(rows, select(*keys)).where(*rows.conditions, condition)
+        query = query.order_by(*order).limit(page.first).offset(page.skip)
+        numbered: Any = query.subquery()
         key = list(numbered.c)
         shared = self._shared(rows, selection, level)
         if shared is not None:
@@ -171,9 +171,9 @@ class _Assembly:
         if self._is_apart(level):
             return None  # what is written apart sees nothing around it
         shown = [
-            self.object(rows.parents[it.name](), it.selection, level + 1).label(f"shared{at}")
-            for at, it in enumerate(selection)
-            if it.name in rows.parents and it.selection
+            self.object(rows.parents[selected.name](), selected.selection, level + 1).label(f"shared{at}")
+            for at, selected in enumerate(selection)
+            if selected.name in rows.parents and selected.selection
         ]
         return select(*shown).limit(1).subquery() if shown else None
 
@@ -204,27 +204,27 @@ class _Assembly:
         # The first condition names the chains, so that PostgreSQL looks into their partitions only. The others hold.
         own.conditions = own.conditions[:1]
         if not self._is_apart(level):
-            own.conditions += [column == it for column, it in zip(own.key, key, strict=True)]
+            own.conditions += [column == value for column, value in zip(own.key, key, strict=True)]
             return self.object(own, selection, level, shared)
         self._number += 1
         keys = [column.label(f"key{at}") for at, column in enumerate(own.key)]
         shown = select(*keys, self._members(own, selection, level).label("shown")).select_from(own.source)
         apart = shown.where(*own.conditions).cte(f"level{level}_{self._number}")
-        same = [apart.c[f"key{at}"] == it for at, it in enumerate(key)]
+        same = [apart.c[f"key{at}"] == value for at, value in enumerate(key)]
         # JSON that is read from another query is a text until it is parsed.
-        found = select(self._scope.dialect.embedded(apart.c.shown)).where(*same)
-        return found.limit(1).correlate_except(apart).scalar_subquery()
+        query = select(self._scope.dialect.embedded(apart.c.shown)).where(*same)
+        return query.limit(1).correlate_except(apart).scalar_subquery()
 
     def _members(
         self, rows: Rows, selection: Sequence[Selected], level: int, shared: Subquery | None = None
     ) -> ColumnElement[Any]:
         """Return a row as a JSON object."""
         dialect = self._scope.dialect
-        known = {} if shared is None else {it.name: dialect.embedded(it) for it in shared.c}
+        known = {} if shared is None else {column.name: dialect.embedded(column) for column in shared.c}
         return dialect.members(
             [
-                (it.key, known[name] if (name := f"shared{at}") in known else self._member(rows, it, level))
-                for at, it in enumerate(selection)
+                (selected.key, known[name] if (name := f"shared{at}") in known else self._member(rows, selected, level))
+                for at, selected in enumerate(selection)
             ]
         )
 
@@ -241,7 +241,7 @@ class _Assembly:
 
 def _height(selection: Sequence[Selected]) -> int:
     """Return the levels of entities from a selection on."""
-    return 1 + max((_height(it.selection) for it in selection if it.selection), default=0)
+    return 1 + max((_height(selected.selection) for selected in selection if selected.selection), default=0)
 
 
 def _linked(rows: Rows, expression: Any) -> ScalarSelect[Any]:
@@ -266,7 +266,7 @@ def _order(rows: Rows, page: Page) -> list[ColumnElement[Any]]:
         keys = [value.sort_key(dialect)]
         if value.is_nullable:
             # As PostgreSQL does: NULL is greater than all values.
-            ordered = [(it.desc().nulls_first() if page.descending else it.asc().nulls_last()) for it in keys]
+            ordered = [(key.desc().nulls_first() if page.descending else key.asc().nulls_last()) for key in keys]
             return [*ordered, *_order(rows, Page(descending=page.descending))]
     if name != "id":
         return [*_directed(keys, page), *_order(rows, Page(descending=page.descending))]
@@ -274,7 +274,7 @@ def _order(rows: Rows, page: Page) -> list[ColumnElement[Any]]:
 
 
 def _directed(keys: Sequence[ColumnElement[Any]], page: Page) -> list[ColumnElement[Any]]:
-    return [it.desc() if page.descending else it.asc() for it in keys]
+    return [key.desc() if page.descending else key.asc() for key in keys]
 
 
 def _condition(rows: Rows, where: Mapping[str, Any]) -> Condition:
@@ -285,9 +285,9 @@ def _condition(rows: Rows, where: Mapping[str, Any]) -> Condition:
 def _test(rows: Rows, name: str, operand: Any) -> Condition:
     """Return the condition of one entry of a filter."""
     if name == "and":
-        return and_(true(), *(_condition(rows, it or {}) for it in operand or ()))
+        return and_(true(), *(_condition(rows, inner or {}) for inner in operand or ()))
     if name == "or":
-        return or_(false(), *(_condition(rows, it or {}) for it in operand)) if operand is not None else true()
+        return or_(false(), *(_condition(rows, inner or {}) for inner in operand)) if operand is not None else true()
     if name == "_change_block":
         return true() if rows.block is None or operand is None else and_(rows.block >= operand["number_gte"])
     if name.endswith("_"):
@@ -305,8 +305,8 @@ def _children(rows: Rows, name: str) -> Rows:
 
 def _has(children: Rows, where: Mapping[str, Any]) -> Condition:
     """Return true if there is a linked row that a filter lets pass."""
-    found: Select[Any] = select(literal_column("1")).where(*children.conditions, _condition(children, where))
-    return exists(_rows_of(children, found))
+    children_query: Select[Any] = select(literal_column("1")).where(*children.conditions, _condition(children, where))
+    return exists(_rows_of(children, children_query))
 
 
 def _test_reference(rows: Rows, name: str, operator: str, operand: Any) -> Condition:
@@ -314,8 +314,8 @@ def _test_reference(rows: Rows, name: str, operator: str, operand: Any) -> Condi
     linked = rows.links[name]()
     if operand is None:
         # PostgreSQL asks a query with an offset for each row. Else it finds all linked rows first, whatever the limit.
-        found: Select[Any] = _rows_of(linked, select(literal_column("1")).where(*linked.conditions))
-        is_linked = exists(found if rows.scope.dialect.name == "sqlite" else found.offset(0))
+        rows_of_link: Select[Any] = _rows_of(linked, select(literal_column("1")).where(*linked.conditions))
+        is_linked = exists(rows_of_link if rows.scope.dialect.name == "sqlite" else rows_of_link.offset(0))
         return ~is_linked if operator == "" else is_linked
     # "Not" is true of rows that name another entity, and not of those that name none.
     return _has(linked, {f"id_{operator}".rstrip("_"): operand})

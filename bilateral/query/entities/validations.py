@@ -82,20 +82,20 @@ class ValidationRows(Rows):
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
         """See `Rows.fields`."""
-        it, dialect = self.request.c, self.scope.dialect
-        status = case((it.answered_block.is_(None), "PENDING"), else_="COMPLETED")
+        columns, dialect = self.request.c, self.scope.dialect
+        status = case((columns.answered_block.is_(None), "PENDING"), else_="COMPLETED")
         return {
-            "id": lambda: Id(dialect.hexadecimal(it.request_hash), self._find),
-            "validatorAddress": lambda: Address(it.validator_address),
-            "requestUri": lambda: String(it.request_uri),
-            "requestHash": lambda: Blob(it.request_hash),
-            "response": lambda: Whole(it.response, is_nullable=True, is_text=False),
-            "responseUri": lambda: String(it.response_uri, is_nullable=True),
-            "responseHash": lambda: Blob(it.response_hash, is_nullable=True),
-            "tag": lambda: String(it.tag, is_nullable=True),
+            "id": lambda: Id(dialect.hexadecimal(columns.request_hash), self._find),
+            "validatorAddress": lambda: Address(columns.validator_address),
+            "requestUri": lambda: String(columns.request_uri),
+            "requestHash": lambda: Blob(columns.request_hash),
+            "response": lambda: Whole(columns.response, is_nullable=True, is_text=False),
+            "responseUri": lambda: String(columns.response_uri, is_nullable=True),
+            "responseHash": lambda: Blob(columns.response_hash, is_nullable=True),
+            "tag": lambda: String(columns.tag, is_nullable=True),
             "status": lambda: String(status),
-            "createdAt": lambda: Whole(it.requested_at),
-            "updatedAt": lambda: Whole(func.coalesce(it.answered_at, it.requested_at)),
+            "createdAt": lambda: Whole(columns.requested_at),
+            "updatedAt": lambda: Whole(func.coalesce(columns.answered_at, columns.requested_at)),
         }
 
     @property
@@ -125,7 +125,7 @@ class ProtocolRows(Rows):
         """See the class."""
         super().__init__(scope)
         self.source = self.chain = chain = schema.chain.alias()
-        self.conditions = [chain.c.chain_id.in_([it.chain_id for it in scope.chains])]
+        self.conditions = [chain.c.chain_id.in_([scoped.chain_id for scoped in scope.chains])]
         self.key = (chain.c.chain_id,)
         self.block = chain.c.block_number
 
@@ -137,24 +137,26 @@ class ProtocolRows(Rows):
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
         """See `Rows.fields`."""
-        it = self.chain.c
-        identifier = cast(it.chain_id, Text)
+        columns = self.chain.c
+        identifier = cast(columns.chain_id, Text)
         return {
             "id": lambda: Id(identifier),
-            "chainId": lambda: Whole(it.chain_id),
+            "chainId": lambda: Whole(columns.chain_id),
             "name": lambda: String(literal("eip155:", Text) + identifier),
             "identityRegistry": lambda: Address(self._address("identity")),
             "reputationRegistry": lambda: Address(self._address("reputation")),
             "validationRegistry": lambda: Address(self._address("validation")),
             "createdAt": lambda: Whole(self._created_at()),
-            "updatedAt": lambda: Whole(it.block_time),
+            "updatedAt": lambda: Whole(columns.block_time),
         }
 
     def _address(self, kind: str) -> ColumnElement[str]:
         """Return the address of a registry of the chain; the zero address without one."""
         zero = "0x" + "00" * 20
-        found = [(self.chain.c.chain_id == it.chain_id, getattr(it, kind) or zero) for it in self.scope.chains]
-        return case(*found, else_=zero) if found else literal(zero)
+        places = [
+            (self.chain.c.chain_id == scoped.chain_id, getattr(scoped, kind) or zero) for scoped in self.scope.chains
+        ]
+        return case(*places, else_=zero) if places else literal(zero)
 
     def _created_at(self) -> ColumnElement[int]:
         """Return the time of the chain's first registration; 0 before it."""

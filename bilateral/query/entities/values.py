@@ -74,7 +74,7 @@ class Value:
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
         """Return true if the value is one of some operands."""
-        return self.expression.in_([self.bound(it) for it in operands])
+        return self.expression.in_([self.bound(operand) for operand in operands])
 
     def compare(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
         """Return true if the value is less or greater than an operand."""
@@ -91,8 +91,8 @@ class MatchedValue(Value, ABC):
     def test(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
         """See `Value.test`."""
         if operand is not None and (place := _Place.of(operator)) is not None:
-            found = self.match(dialect, place, operand)
-            return and_(~self.is_missing(dialect), ~found if place.is_negated else found)
+            condition = self.match(dialect, place, operand)
+            return and_(~self.is_missing(dialect), ~condition if place.is_negated else condition)
         return super().test(dialect, operator, operand)
 
     @abstractmethod
@@ -148,8 +148,8 @@ class Whole(Value):
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
         """See `Value.equals`."""
-        whole = [it for it in operands if it % self.unit == 0]
-        return super().equals(dialect, [it for it in whole if abs(it) // self.unit <= _LARGEST])
+        whole = [operand for operand in operands if operand % self.unit == 0]
+        return super().equals(dialect, [number for number in whole if abs(number) // self.unit <= _LARGEST])
 
     def compare(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
         """See `Value.compare`."""
@@ -181,7 +181,7 @@ class Wide(Value):
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
         """See `Value.equals`."""
-        return super().equals(dialect, [it for it in operands if 0 <= it < _WIDEST])
+        return super().equals(dialect, [operand for operand in operands if 0 <= operand < _WIDEST])
 
     def bound(self, operand: Any) -> Any:
         """See `Value.bound`."""
@@ -206,7 +206,7 @@ class FixedPoint(Value):
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
         """See `Value.equals`."""
-        return dialect.decimal_in(self.expression, self._decimals, [Decimal(it) for it in operands])
+        return dialect.decimal_in(self.expression, self._decimals, [Decimal(operand) for operand in operands])
 
     def compare(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
         """See `Value.compare`."""
@@ -225,7 +225,9 @@ class Flag(Value):
         wanted = set(operands)
         if len(wanted) > 1:
             return ~self.is_missing(dialect)
-        return or_(false(), *(self.expression.is_(true()) if it else self.expression.is_(false()) for it in wanted))
+        return or_(
+            false(), *(self.expression.is_(true()) if operand else self.expression.is_(false()) for operand in wanted)
+        )
 
 
 class String(MatchedValue):
@@ -290,8 +292,8 @@ class Address(MatchedValue):
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
         """See `Value.equals`."""
-        found = [checksum for it in operands if (checksum := checksum_address(it)) is not None]
-        return self.expression.in_(found)
+        checksums = [checksum for operand in operands if (checksum := checksum_address(operand)) is not None]
+        return self.expression.in_(checksums)
 
     def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
         """See `MatchedValue.match`."""
@@ -340,7 +342,7 @@ class Entries(MatchedValue):
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
         """See `Value.equals`."""
-        return or_(false(), *(self._same(it) for it in operands))
+        return or_(false(), *(self._same(operand) for operand in operands))
 
     def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
         """See `MatchedValue.match`."""

@@ -128,12 +128,12 @@ def search_agents(
     rows = find(Parts(connection, search, terms, chains, matcher), place, limit + 1)
     shown = rows[:limit]
     details = _details(connection, search, shown)
-    found = tuple(_found(row, *detail) for row, detail in zip(shown, details, strict=True))
+    agents = tuple(_found(row, *detail) for row, detail in zip(shown, details, strict=True))
     if len(rows) <= limit:
-        return Page(found, None)
+        return Page(agents, None)
     last = shown[-1]
     key = (float(last.first_rank), float(last.second_rank), last.chain_id, last.identity_registry, last.agent_id)
-    return Page(found, encode_cursor(kind, *key))
+    return Page(agents, encode_cursor(kind, *key))
 
 
 def _details(connection: Connection, search: AgentSearch, rows: Sequence[Row[Any]]) -> list[tuple[Any, Any]]:
@@ -142,9 +142,9 @@ def _details(connection: Connection, search: AgentSearch, rows: Sequence[Row[Any
         return []
     wanted = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]
     values, sizes = _listed(_KEY, zip(*wanted, strict=True))
-    found = {tuple(row[:3]): row for row in _shown(*sizes).records(connection, values)}
+    by_key = {tuple(row[:3]): row for row in _shown(*sizes).records(connection, values)}
     passed = _passed(connection, search.gates[0], search.ranking, wanted) if search.gates else {}
-    return [(found[it], passed.get(it)) for it in wanted]
+    return [(by_key[key], passed.get(key)) for key in wanted]
 
 
 def _listed(names: Iterable[str], lists: Iterable[Iterable[Any]]) -> tuple[dict[str, Any], list[int]]:
@@ -200,15 +200,15 @@ def _passed(
         listed, (most_registries,) = _listed(["registry"], [addresses])
         values |= {**listed, "side": gate.side, "tag": gate.tag}
         rows = summaries(most_chains, most_registries, most_ids).all(connection, values)
-        found = [row for row in rows if passes(gate, *row[5:])]
+        passing = [row for row in rows if passes(gate, *row[5:])]
     else:
         # With the registries, the rows are found by their key.
         columns = source(gate).c
         chains, _, ids = (sorted(set(column)) for column in zip(*wanted, strict=True))
         conditions = (columns.chain_id.in_(chains), columns.registry.in_(addresses), columns.agent_id.in_(ids))
-        found = [tuple(row) for row in connection.execute(ratings(gate, *conditions))]
+        passing = [tuple(row) for row in connection.execute(ratings(gate, *conditions))]
     best_of: dict[tuple[int, str, int], Rating] = {}
-    for chain_id, identity, agent_id, address, tag, count, counterparts, mean, bound in found:
+    for chain_id, identity, agent_id, address, tag, count, counterparts, mean, bound in passing:
         rating = Rating(
             address, tag, int(count), int(counterparts), float(mean), None if bound is None else float(bound)
         )

@@ -87,7 +87,7 @@ class FeedbackSearch:
         for key in self.agents:
             if key.chain_id != self.chain_id:
                 raise InvalidArgumentError(f"the agent {key.id} is not of the chain {self.chain_id}")
-        object.__setattr__(self, "reviewers", tuple(address("reviewer", it) for it in self.reviewers))
+        object.__setattr__(self, "reviewers", tuple(address("reviewer", reviewer) for reviewer in self.reviewers))
         object.__setattr__(self, "tags", tuple(map(storable, self.tags)))
         for name in ("tag1", "tag2", "tool"):
             if getattr(self, name) is not None:
@@ -119,36 +119,40 @@ def search_feedback(
 
 def _conditions(search: FeedbackSearch, *, is_sqlite: bool) -> list[ColumnElement[bool]]:  # noqa: C901  # one a filter
     """Return the conditions of a search."""
-    given = VIEW.c
-    found = [given.chain_id == search.chain_id]
+    columns = VIEW.c
+    conditions = [columns.chain_id == search.chain_id]
     if search.agents:
         registries = sorted({registry for key in search.agents for registry in key.registries})
-        same = [and_(given.agent_id == it.agent_id, given.registry.in_(it.registries)) for it in search.agents]
+        same = [
+            and_(columns.agent_id == agent.agent_id, columns.registry.in_(agent.registries)) for agent in search.agents
+        ]
         ids = sorted({key.agent_id for key in search.agents})
-        found += [given.registry.in_(registries), given.agent_id.in_(ids), or_(*same)]
+        conditions += [columns.registry.in_(registries), columns.agent_id.in_(ids), or_(*same)]
     if search.reviewers:
-        found.append(given.client_address.in_(search.reviewers))
-    found += [given[name] == getattr(search, name) for name in ("tag1", "tag2") if getattr(search, name) is not None]
+        conditions.append(columns.client_address.in_(search.reviewers))
+    conditions += [
+        columns[name] == getattr(search, name) for name in ("tag1", "tag2") if getattr(search, name) is not None
+    ]
     if search.tags:
-        found.append(or_(given.tag1.in_(search.tags), given.tag2.in_(search.tags)))
+        conditions.append(or_(columns.tag1.in_(search.tags), columns.tag2.in_(search.tags)))
     if search.minimum is not None:
-        found.append(_compared(search.minimum, is_least=True, is_sqlite=is_sqlite))
+        conditions.append(_compared(search.minimum, is_least=True, is_sqlite=is_sqlite))
     if search.maximum is not None:
-        found.append(_compared(search.maximum, is_least=False, is_sqlite=is_sqlite))
+        conditions.append(_compared(search.maximum, is_least=False, is_sqlite=is_sqlite))
     if search.given_from is not None:
-        found.append(given.block_time >= search.given_from)
+        conditions.append(columns.block_time >= search.given_from)
     if search.given_to is not None:
-        found.append(given.block_time <= search.given_to)
+        conditions.append(columns.block_time <= search.given_to)
     if search.tool is not None:
-        found.append(feedback_file.c.mcp_tool == search.tool)
+        conditions.append(feedback_file.c.mcp_tool == search.tool)
     if not search.include_revoked:
-        found.append(given.is_revoked.is_(False))
-    answered = exists().where(*(_RESPONSE.c[name] == given[name] for name in _NAMES_FEEDBACK))
-    paid = exists().where(*(payment_claim.c[name] == given[name] for name in _PLACE))
+        conditions.append(columns.is_revoked.is_(False))
+    answered = exists().where(*(_RESPONSE.c[name] == columns[name] for name in _NAMES_FEEDBACK))
+    paid = exists().where(*(payment_claim.c[name] == columns[name] for name in _PLACE))
     for wanted, condition in ((search.is_answered, answered), (search.has_payment, paid)):
         if wanted is not None:
-            found.append(condition if wanted else ~condition)
-    return found
+            conditions.append(condition if wanted else ~condition)
+    return conditions
 
 
 def _compared(limit: Decimal, *, is_least: bool, is_sqlite: bool) -> ColumnElement[bool]:

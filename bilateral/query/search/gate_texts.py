@@ -88,10 +88,10 @@ def entry_of(text: str) -> tuple[str, bytes | None]:
     """
     key, equals, value = text.partition("=")
     try:
-        found = bytes.fromhex(value.removeprefix(_HEX)) if value.startswith(_HEX) else value.encode()
+        hash_bytes = bytes.fromhex(value.removeprefix(_HEX)) if value.startswith(_HEX) else value.encode()
     except ValueError:
         raise InvalidArgumentError(f"the metadata {quoted(text)} is not as in region=eu or region=hex:6575") from None
-    return key, found if equals else None
+    return key, hash_bytes if equals else None
 
 
 def _decimal(text: str) -> Decimal:

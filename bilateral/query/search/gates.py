@@ -100,12 +100,12 @@ def summaries(chains: int, registries: int, agents: int) -> Prepared:
     """
     columns = summary.c
     sizes = {"chain_id": chains, "registry": registries, "agent_id": agents}
-    given = (columns[name] == bindparam(name, type_=columns[name].type) for name in ("side", "tag"))
+    conditions = (columns[name] == bindparam(name, type_=columns[name].type) for name in ("side", "tag"))
     return Prepared(
         select(*_named(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound).where(
             registry.c.chain_id == columns.chain_id,
             registry.c.address == columns.registry,
-            *given,
+            *conditions,
             *(one_of(name, columns[name], size) for name, size in sizes.items()),
         )
     )
@@ -184,9 +184,9 @@ def best(gate: Gate, order: Order, chains: Sequence[int]) -> Subquery:
     query = ratings(gate, *conditions)
     if is_of_summaries(gate) and gate.lower_bound is not None:
         query = query.where(summary.c.lower_bound >= literal(float(gate.lower_bound), _REAL))
-    found = query.subquery()
-    key = [found.c[name] for name in _RATINGS[:3]]
-    return select(*key, func.max(_rank(found.c, order)).label("rank")).group_by(*key).subquery()
+    matching = query.subquery()
+    key = [matching.c[name] for name in _RATINGS[:3]]
+    return select(*key, func.max(_rank(matching.c, order)).label("rank")).group_by(*key).subquery()
 
 
 def best_of_agent(gate: Gate, order: Order) -> ScalarSelect[Any]:
@@ -327,17 +327,17 @@ def _named(from_table: Table) -> list[ColumnElement[Any]]:
 def _of_gate(from_table: Table, gate: Gate) -> list[ColumnElement[bool]]:
     """Return the conditions on the rows of a table, with the join to the registry."""
     columns = from_table.c
-    found = [registry.c.chain_id == columns.chain_id, registry.c.address == columns.registry]
-    return found if gate.tag is None else [*found, columns.tag == gate.tag]
+    conditions = [registry.c.chain_id == columns.chain_id, registry.c.address == columns.registry]
+    return conditions if gate.tag is None else [*conditions, columns.tag == gate.tag]
 
 
 def _limits(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> list[ColumnElement[bool]]:
     """Return the conditions of a gate that it does not leave open."""
-    found: list[ColumnElement[bool]] = []
+    bounds: list[ColumnElement[bool]] = []
     for figure, limit, is_least in _limited(gate, count, clients, mean, bound):
         value = limit if isinstance(limit, int) else literal(limit, _REAL)
-        found.append(figure >= value if is_least else figure <= value)
-    return found
+        bounds.append(figure >= value if is_least else figure <= value)
+    return bounds
 
 
 def _limited(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iterator[tuple[Any, int | float, bool]]:

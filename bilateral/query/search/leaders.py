@@ -95,7 +95,7 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     place = None if cursor is None else decode_cursor(kind, cursor, float, int, str, Wide)
     wanted = chains or tuple(connection.execute(select(chain.c.chain_id)).scalars())
     # Each chain has an index of its own in order of the bound, so its best are found without sorting all.
-    parts = [_best_of_chain(each, stored, side, place, limit + 1) for each in wanted]
+    parts = [_best_of_chain(chain_id, stored, side, place, limit + 1) for chain_id in wanted]
     rows = sorted((row for part in parts for row in connection.execute(part)), key=_order)[: limit + 1]
     names = _names(connection, rows[:limit])
     items = tuple(_leader(row, *names[tuple(row[:3])]) for row in rows[:limit])
@@ -156,8 +156,8 @@ def _names(connection: Connection, rows: Sequence[Row[Any]]) -> dict[tuple[Any, 
     )
     key = [agent.c[name] for name in _KEY]
     query = select(*key, agent.c.owner, func.substr(read.c.name, 1, 200)).select_from(tables)
-    found = connection.execute(query.where(*among(agent, [tuple(row)[:3] for row in rows])))
-    return {(row[0], row[1], row[2]): (row[3], row[4]) for row in found}
+    shown = connection.execute(query.where(*among(agent, [tuple(row)[:3] for row in rows])))
+    return {(row[0], row[1], row[2]): (row[3], row[4]) for row in shown}
 
 
 def _leader(row: Row[Any], owner: str, name: str | None) -> Leader:

@@ -128,19 +128,19 @@ def _count_passing(parts: Parts, gate: Gate, within: int | None) -> int:
         gate: The gate, as for `passing`.
         within: See `_has_bounds`.
     """
-    found, most = 0, FEW_RATED + 1
+    count, most = 0, FEW_RATED + 1
     for chain_id in parts.chains:
         columns: Any = summary.c
         if within is not None:
             of_tag = columns.chain_id == chain_id, columns.side == gate.side, columns.tag == gate.tag
             greatest = select(summary).where(*of_tag).order_by(columns.lower_bound.desc()).limit(within)
             columns = greatest.subquery().c
-        rows = select(literal(1).label("one")).where(*passing(gate, chain_id, columns)).limit(most - found)
+        rows = select(literal(1).label("one")).where(*passing(gate, chain_id, columns)).limit(most - count)
         rows = rows.order_by(columns.lower_bound.desc())  # more pass at the top
-        found += parts.connection.execute(select(func.count()).select_from(rows.subquery())).scalar_one()
-        if found >= most:
+        count += parts.connection.execute(select(func.count()).select_from(rows.subquery())).scalar_one()
+        if count >= most:
             break
-    return found
+    return count
 
 
 class _Plans:
@@ -211,10 +211,10 @@ class _Plans:
         rows = self._parts.connection.execute(query).all()
         if len(rows) > most:
             return None
-        found: dict[int, list[int]] = {}
+        places: dict[int, list[int]] = {}
         for chain_id, agent_id in rows:
-            found.setdefault(chain_id, []).append(agent_id)
-        return found
+            places.setdefault(chain_id, []).append(agent_id)
+        return places
 
     def _named(self, count: int) -> tuple[tuple[Term, ...], ...]:
         """Return the choices of words, of which the name has one."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bilateral.query.search.filters import Gate
 
 _GIVEN: Final = {
-    Side.SERVER: tuple((it, "agent_id", "client_address") for it in (NewFeedback, NewAuthorizedFeedback)),
+    Side.SERVER: tuple((event, "agent_id", "client_address") for event in (NewFeedback, NewAuthorizedFeedback)),
     Side.CLIENT: ((ClientRated, "client_id", "server_id"),),
     Side.VALIDATOR: ((ValidatorRated, "validator_id", "server_id"),),
 }
@@ -55,17 +55,19 @@ def are_rated_by_reviewers(gate: Gate, chains: Sequence[int]) -> list[ColumnElem
         chains: The chains.
     """
     reviewers = accounts(gate)
-    raters = reviewers if gate.side is Side.SERVER else [int(it.removeprefix("agent ")) for it in reviewers]
-    found = []
+    raters = reviewers if gate.side is Side.SERVER else [int(reviewer.removeprefix("agent ")) for reviewer in reviewers]
+    queries = []
     for event, subject, rater in _GIVEN[gate.side]:
         columns = EVENT_TABLES[event].c
         names = ("chain_id", "registry", subject, rater)
-        it = _Indexed(EVENT_TABLES[event].name, *(column(name, columns[name].type) for name in names)).c
-        wanted = [it.chain_id.in_(chains), it[rater].in_(raters)]
+        events = _Indexed(EVENT_TABLES[event].name, *(column(name, columns[name].type) for name in names)).c
+        wanted = [events.chain_id.in_(chains), events[rater].in_(raters)]
         if gate.side is not Side.SERVER:  # their index has the registry before the rater
-            wanted.append(it.registry.in_(select(registry.c.address).where(registry.c.chain_id.in_(chains))))
-        found.append(select(it.chain_id, it.registry, it[subject].label("agent_id")).where(*wanted).distinct())
-    rated = union(*found).subquery()
+            wanted.append(events.registry.in_(select(registry.c.address).where(registry.c.chain_id.in_(chains))))
+        queries.append(
+            select(events.chain_id, events.registry, events[subject].label("agent_id")).where(*wanted).distinct()
+        )
+    rated = union(*queries).subquery()
     return [counterpart.c[name] == rated.c[name] for name in ("chain_id", "registry", "agent_id")]
 
 
@@ -75,4 +77,4 @@ def accounts(gate: Gate) -> list[str]:
     Args:
         gate: The gate.
     """
-    return [it for it in gate.reviewers if gate.side is Side.SERVER or _AGENT.fullmatch(it)]
+    return [reviewer for reviewer in gate.reviewers if gate.side is Side.SERVER or _AGENT.fullmatch(reviewer)]

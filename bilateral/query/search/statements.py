@@ -138,7 +138,7 @@ class Statement:
             query = query.where(by_gate.is_not(None))
         if place is not None:
             first, second, *last = place
-            first_rank, second_rank = (literal(it, REAL) for it in (first, second))
+            first_rank, second_rank = (literal(rank, REAL) for rank in (first, second))
             behind = is_behind(key, last)
             tied = or_(inner.c.second_rank < second_rank, and_(inner.c.second_rank == second_rank, behind))
             query = query.where(or_(inner.c.first_rank < first_rank, and_(inner.c.first_rank == first_rank, tied)))
@@ -171,7 +171,7 @@ class Statement:
             yield columns.owner == search.owner
         if search.wallet is not None:
             yield columns.wallet == search.wallet
-        yield from _all_of(exists().where(*_has_entry(*it)).correlate(agent) for it in search.metadata)
+        yield from _all_of(exists().where(*_has_entry(*pair)).correlate(agent) for pair in search.metadata)
         if search.rated is not None:
             yield is_rated() if search.rated else ~is_rated()
 
@@ -197,11 +197,11 @@ class Statement:
             and_(capability.kind == kind.value, capability.value == value) for kind, value in search.capabilities
         ]
         self._where += _all_of(
-            exists().where(capability.content_hash == content, it).correlate(files.file) for it in offered
+            exists().where(capability.content_hash == content, condition).correlate(files.file) for condition in offered
         )
         kinds = [func.lower(service.name) == name.lower() for name in search.services]
         self._where += _all_of(
-            exists().where(service.content_hash == content, it).correlate(files.file) for it in kinds
+            exists().where(service.content_hash == content, kind).correlate(files.file) for kind in kinds
         )
 
     def _add_gates(self, chains: Sequence[int], *, are_few: bool, walks: bool) -> ColumnElement[Any] | None:
@@ -223,8 +223,8 @@ class Statement:
 def _has_entry(key: str, value: bytes | None) -> list[ColumnElement[bool]]:
     """Return the conditions that an entry of metadata is an agent's, and has this key and value."""
     entry = agent_metadata.c
-    found = [*(entry[name] == agent.c[name] for name in KEY), entry.metadata_key == key]
-    return found if value is None else [*found, entry.metadata_value == value]
+    conditions = [*(entry[name] == agent.c[name] for name in KEY), entry.metadata_key == key]
+    return conditions if value is None else [*conditions, entry.metadata_value == value]
 
 
 def _all_of(conditions: Iterable[ColumnElement[bool]]) -> Iterator[ColumnElement[bool]]:

@@ -99,7 +99,7 @@ class Matcher:
             named: Choices of terms; of one choice, the name has all. Any name will do if there are none.
         """
         if self._is_sqlite:
-            choices = " OR ".join(f"({_match('name_words', it)})" for it in named)
+            choices = " OR ".join(f"({_match('name_words', terms_of)})" for terms_of in named)
             expression = _match("words", terms)
             return self._full_text(f"({expression}) AND ({choices})" if choices else expression)
         return select(registration_words.c.document_id).where(self.begins(terms, named))
@@ -133,8 +133,8 @@ class Matcher:
         """Return the number of documents that PostgreSQL expects to have all terms of one choice in a column."""
         words = _expression(choices)
         if (column, words) not in self._known:
-            ((found,),) = self._connection.execute(_EXPECTED[column], {"words": words})
-            self._known[column, words] = found[0]["Plan"]["Plan Rows"]
+            ((expected,),) = self._connection.execute(_EXPECTED[column], {"words": words})
+            self._known[column, words] = expected[0]["Plan"]["Plan Rows"]
         return self._known[column, words]
 
     def has(self, terms: Sequence[Term]) -> ColumnElement[bool]:
@@ -155,10 +155,10 @@ class Matcher:
             terms: The terms.
             count: Their number.
         """
-        named = [self._has_in("name_words", it) for it in terms]
+        named = [self._has_in("name_words", term) for term in terms]
         numbers = range(len(terms))
         choices = (
-            and_(*(named[it] if it in chosen else not_(named[it]) for it in numbers))
+            and_(*(named[number] if number in chosen else not_(named[number]) for number in numbers))
             for chosen in combinations(numbers, count)
         )
         return or_(*choices)

@@ -116,9 +116,9 @@ class Blocks(Detector):
     def _together(self, context: Context, rows: Ints, most: int) -> tuple[tuple[Ints, Ints, Floats], int]:
         """Return the pairs of raters that share several rare subjects, with p-values, and the number of tests."""
         ledger, opinions = context.ledger, context.ledger.opinions
-        found = sharing(opinions.rater[rows], opinions.subject[rows], (ledger.accounts, ledger.subjects), most)
-        p_values = excess(found.count, self.clustering * found.expected)
-        return (found.left, found.right, p_values), int(found.raters**1.5)
+        shared = sharing(opinions.rater[rows], opinions.subject[rows], (ledger.accounts, ledger.subjects), most)
+        p_values = excess(shared.count, self.clustering * shared.expected)
+        return (shared.left, shared.right, p_values), int(shared.raters**1.5)
 
     def _cycles(self, context: Context, rows: Ints) -> list[tuple[Ints, Ints, float]]:
         """Return the cycles among accounts that judge few and are judged by few."""
@@ -128,7 +128,7 @@ class Blocks(Detector):
         rater = opinions.rater[feedback]
         into = np.bincount(account, minlength=ledger.accounts)
         out = np.bincount(rater, minlength=ledger.accounts)
-        found: list[tuple[Ints, Ints]] = []
+        blocks: list[tuple[Ints, Ints]] = []
         p_values: list[float] = []
         for most in (2, 4):
             small = (into > 0) & (out > 0) & (into <= most) & (out <= most + 2)
@@ -145,12 +145,12 @@ class Blocks(Detector):
             parts = np.split(inside, np.flatnonzero(np.diff(label[rater[inside]])) + 1) if len(inside) else []
             for part in parts:
                 members = np.unique(rater[part])  # each has an edge within
-                found.append((members, feedback[part]))
+                blocks.append((members, feedback[part]))
                 p_values.append(float(np.clip(branching ** len(members) / (1 - branching), 1e-12, 1.0)))
         q_values = adjusted(np.array(p_values), families=_FAMILIES)
-        return [(*one, float(q_value)) for one, q_value in zip(found, q_values, strict=True)]
+        return [(*one, float(q_value)) for one, q_value in zip(blocks, q_values, strict=True)]
 
-    def _finding(self, context: Context, members: Ints, rows: Ints, q_value: float, what: str) -> Finding:
+    def _finding(self, context: Context, members: Ints, rows: Ints, q_value: float, text: str) -> Finding:
         ledger, opinions = context.ledger, context.ledger.opinions
         unpaid, inflated = unpaid_odds(context, rows), inflation_odds(context, rows)
         young = _youth_odds(context, rows)
@@ -172,7 +172,7 @@ class Blocks(Detector):
             tied=copied,
             opinions=rows,
             weight=weight,
-            sentence=f"{len(members) + len(copied)} accounts {what}, {len(rows)} times.",
+            sentence=f"{len(members) + len(copied)} accounts {text}, {len(rows)} times.",
         )
 
 

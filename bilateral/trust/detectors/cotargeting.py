@@ -84,16 +84,16 @@ class CoTargeting(Detector):
 
     def _find(self, context: Context) -> list[Finding]:
         edges = edges_of(context.ledger, context.pair)
-        found, tests = [], 0
+        discovered, tests = [], 0
         for grouping in context.kin.groupings:
             cells, count = self._cells(context, grouping, edges)
-            found.append(cells)
+            discovered.append(cells)
             tests += count
         del edges
         self.cells_ = tests
-        q_values = adjusted(np.concatenate([cells.p_value for cells in found]), tests)
+        q_values = adjusted(np.concatenate([cells.p_value for cells in discovered]), tests)
         findings, start = [], 0
-        for cells in found:
+        for cells in discovered:
             q_value = q_values[start : start + len(cells.p_value)]
             start += len(cells.p_value)
             chosen = np.flatnonzero(q_value < self.level)
@@ -103,16 +103,16 @@ class CoTargeting(Detector):
     def _cells(self, context: Context, grouping: Grouping, edges: Edges) -> tuple[_Cells, int]:
         """Count the raters of each group and subject, and test the counts."""
         group = _without_exchanges(context, grouping)
-        found = context.steps.cells(context.ledger, edges, group, grouping.size)
-        kind = context.ledger.subject_kind[found.subject] if len(found.count) else np.zeros(0, np.int64)
+        cells = context.steps.cells(context.ledger, edges, group, grouping.size)
+        kind = context.ledger.subject_kind[cells.subject] if len(cells.count) else np.zeros(0, np.int64)
         total = np.bincount(edges.kind, minlength=KINDS)
-        share = found.written[found.group * KINDS + kind] / np.maximum(total[kind], 1)
+        share = cells.written[cells.group * KINDS + kind] / np.maximum(total[kind], 1)
         if max(context.judged.max(initial=0), context.activity.max(initial=0)) > _CROWD:
-            share = np.maximum(share, _limited(context, edges, group, grouping.size)[found.group * KINDS + kind])
+            share = np.maximum(share, _limited(context, edges, group, grouping.size)[cells.group * KINDS + kind])
         clustering = np.minimum(self.clustering, 1 / np.maximum(share, 1e-12))
-        expected = clustering * context.judged[found.subject] * share
-        p_value = excess(found.count, expected)
-        return _Cells(grouping, found.group, found.subject, found.count, expected, p_value), found.tests
+        expected = clustering * context.judged[cells.subject] * share
+        p_value = excess(cells.count, expected)
+        return _Cells(grouping, cells.group, cells.subject, cells.count, expected, p_value), cells.tests
 
     def _of_groups(self, context: Context, cells: _Cells, chosen: Ints, q_value: Floats) -> list[Finding]:
         """Return one finding a group, over all subjects that it targets."""

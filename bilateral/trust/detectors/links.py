@@ -52,7 +52,7 @@ _YOUNG: Final = 0.2
 """The share of the youngest raters, whose praise shows nothing: an attacker makes them in a minute."""
 
 _NET: Final = 1.05
-"""The part of what a rater gave that it must get back to gain: fees and rounding take the rest."""
+"""The multiple of its own payments that a rater must get back to gain. Fees and rounding take the rest."""
 
 _FEW: Final = 3
 """The linked opinions of one group that count for what is usual. More would let an attacker decide it."""
@@ -138,7 +138,7 @@ class Links(Detector):
         if not len(opinions):
             return []
         account = np.empty(len(opinions), np.int32)
-        sent, found = _gifts(ledger), []
+        sent, gathered = _gifts(ledger), []
         gifts = pairs(ledger.src[sent], ledger.dst[sent], ledger.accounts)
         for stretch in stretches(opinions.subject):
             answering = _answering(ledger, stretch)
@@ -146,9 +146,9 @@ class Links(Detector):
             kept &= answering >= 0
             account[stretch] = np.maximum(answering, 0)
             links = self._links(context, stretch, account[stretch].astype(np.int64), gifts)
-            found.append([link.at(kept, stretch.start) for link in links])
+            gathered.append([link.at(kept, stretch.start) for link in links])
         tested = []
-        for parts_of_link in zip(*found, strict=True):
+        for parts_of_link in zip(*gathered, strict=True):
             link = _Found.joined(parts_of_link)
             if link.sentence == _GIVEN:
                 link = link.only(_moving(context, link.rows))
@@ -268,14 +268,17 @@ def _moving(context: Context, rows: Ints) -> Flags:
         return np.zeros(0, bool)
     others = np.flatnonzero(context.grounded & np.isin(opinions.subject, opinions.subject[rows]))
     others = others[(opinions.percent[others] >= _FAVOURABLE) & (context.youth[others] > _YOUNG)]
-    given, told = (pairs(opinions.subject[one], opinions.rater[one], context.ledger.accounts) for one in (rows, others))
-    others = others[~np.isin(told, given)]
+    rated, told = (
+        pairs(opinions.subject[selected], opinions.rater[selected], context.ledger.accounts)
+        for selected in (rows, others)
+    )
+    others = others[~np.isin(told, rated)]
     subject, percent = opinions.subject[others], opinions.percent[others]
     count = np.bincount(subject, minlength=size)
     usual = group_sums(percent.astype(np.float64), subject, size) / np.maximum(count, 1)
     praise = np.nan_to_num(opinions.percent[rows].astype(np.float64), nan=100.0)
-    order = np.lexsort((praise, given))
-    highest = order[np.append(np.diff(given[order]) != 0, True)[: len(order)]]
+    order = np.lexsort((praise, rated))
+    highest = order[np.append(np.diff(rated[order]) != 0, True)[: len(order)]]
     refunds = (count >= _ENOUGH) & (_medians(praise[highest], opinions.subject[rows[highest]], size) - usual <= _NEAR)
     return ~refunds[opinions.subject[rows]]
 
@@ -291,12 +294,11 @@ def _medians(values: Floats, group: Ints, size: int) -> Floats:
 def _gifts(ledger: Ledger) -> Ints:
     """Return the transfers beside first funds and dust by which a receiver gains, sorted by sender and receiver.
 
-    It gains if it gets more than it gave the sender, by payments and transfers. Refunds and cashback are less than what
-    a client paid, so they are no gifts.
+    It gains if it gets more than it gave the sender, by payments and transfers. So refunds and cashback are not gifts.
     """
     inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
-    given = inside & (ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src) & _usual(ledger.sent)
-    rows = np.flatnonzero(given)
+    gift = inside & (ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src) & _usual(ledger.sent)
+    rows = np.flatnonzero(gift)
     keys = pairs(ledger.src[rows], ledger.dst[rows], ledger.accounts)
     order = np.argsort(keys, kind="stable")
     rows, keys = rows[order], keys[order]
@@ -322,12 +324,12 @@ def _transfers(ledger: Ledger, link: _Found, rows: Ints, account: Ints, gifts: t
     if link.sentence == _GIVEN:
         agent = ledger.subject_agent[ledger.opinions.subject[rows]]
         wallet = np.where(agent >= 0, ledger.wallet[np.maximum(agent, 0)], rated).astype(np.int64)
-        wanted = np.unique(np.concatenate([pairs(one, rater, ledger.accounts) for one in (rated, wallet)]))
+        wanted = np.unique(np.concatenate([pairs(side, rater, ledger.accounts) for side in (rated, wallet)]))
         low, high = (np.searchsorted(gifts[1], wanted, side=side) for side in ("left", "right"))
         return np.concatenate([np.zeros(0, np.int64), *(gifts[0][a:b] for a, b in zip(low, high, strict=True))])
     funded = [one for name, one in (("rater", rater), ("rated", rated)) if name in link.funds]
-    found = ledger.funding[np.unique(np.concatenate(funded))] if funded else np.zeros(0, np.int64)
-    return np.sort(found[found >= 0]).astype(np.int64)
+    funding = ledger.funding[np.unique(np.concatenate(funded))] if funded else np.zeros(0, np.int64)
+    return np.sort(funding[funding >= 0]).astype(np.int64)
 
 
 def _answering(ledger: Ledger, stretch: slice) -> Ints:
@@ -406,16 +408,16 @@ def _tied(context: Context, account: Ints, gifts: Ints) -> int:
     direct += np.bincount(root, weights=siblings, minlength=size).astype(np.int64)
     farther = _pairs_by(root, rates & ~hub, rated & ~hub, size) - direct
     sender, receiver = unpaired(np.unique(gifts), size)
-    given = paying[sender] & rates[receiver] & ~hub[sender] & ~hub[receiver]
+    is_paid = paying[sender] & rates[receiver] & ~hub[sender] & ~hub[receiver]
     agent, operator = unpaired(ledger.operated, size)
     operated = np.unique(ledger.owner[agent[rates[operator] & rated[ledger.owner[agent]]]])
     funders = len(np.intersect1d(parent[children], np.flatnonzero(paying)))
-    return int(funders + downward.sum() + (siblings > 0).sum() + (farther > 0).sum() + given.sum() + len(operated))
+    return int(funders + downward.sum() + (siblings > 0).sum() + (farther > 0).sum() + is_paid.sum() + len(operated))
 
 
 def _pairs_by(group: Ints, rates: Flags, rated: Flags, size: int) -> Ints:
     """Return the number of pairs of a rater and another account that is rated, in each group."""
-    raters, others, both = (np.bincount(group[one], minlength=size) for one in (rates, rated, rates & rated))
+    raters, others, both = (np.bincount(group[flags], minlength=size) for flags in (rates, rated, rates & rated))
     return raters * others - both
 
 

@@ -72,8 +72,8 @@ class Lockstep(Detector):
             gaps(context, rows, self.level),
         )
         tests = [test for family, _ in families for test in family]
-        found = discoveries(tests, sum(number for _, number in families))
-        return sorted(found, key=lambda one: -one.strength)[: self.limit]
+        findings = discoveries(tests, sum(number for _, number in families))
+        return sorted(findings, key=lambda one: -one.strength)[: self.limit]
 
     def _thin(self, context: Context, rows: Ints, rank: Floats) -> tuple[list[Trial], int]:
         """Test each subject for too many raters of the lowest ranks."""
@@ -173,26 +173,26 @@ class Lockstep(Detector):
 
         def finding(row: int, q_value: float) -> Finding:
             number = int(subject[place[row]])
-            found = order[place[row] : place[row] + size_of[row]]
-            reach = opinions.ts[found].max() - opinions.ts[found].min()
+            members = order[place[row] : place[row] + size_of[row]]
+            reach = opinions.ts[members].max() - opinions.ts[members].min()
             low, high = np.searchsorted(subject, [number, number + 1])
-            inside = (times[low:high] >= opinions.ts[found].min() - reach) & (
-                times[low:high] <= opinions.ts[found].max() + reach
+            inside = (times[low:high] >= opinions.ts[members].min() - reach) & (
+                times[low:high] <= opinions.ts[members].max() + reach
             )
-            found = order[low:high][inside]
-            together = f"{len(found)} of {judged[number]} raters"
-            span = _duration(float(opinions.ts[found].max() - opinions.ts[found].min()))
-            thin = float((context.activity[opinions.rater[found]] <= THIN).mean())
+            members = order[low:high][inside]
+            together = f"{len(members)} of {judged[number]} raters"
+            span = _duration(float(opinions.ts[members].max() - opinions.ts[members].min()))
+            thin = float((context.activity[opinions.rater[members]] <= THIN).mean())
             return Finding(
                 detector=self.name,
                 statistic=f"{together} within {span}",
                 q_value=q_value,
-                actors=np.unique(opinions.rater[found]),
+                actors=np.unique(opinions.rater[members]),
                 subjects=np.array([ledger.subject_account[number]]),
-                opinions=found,
+                opinions=members,
                 passive=frozenset({Part.ACTOR}),
-                weight=(0.2 + 0.5 * thin) * _oddness(context, found),
-                confidence=share_of_blame(context, found),
+                weight=(0.2 + 0.5 * thin) * _oddness(context, members),
+                confidence=share_of_blame(context, members),
                 sentence=f"{together} of one subject come within {span}.",
             )
 

@@ -123,7 +123,7 @@ class Values(Detector):
             )
         return findings
 
-    def _of(self, context: Context, rows: Ints, what: str, weight: float, *, by_payment: bool = False) -> list[Finding]:
+    def _of(self, context: Context, rows: Ints, text: str, weight: float, *, by_payment: bool = False) -> list[Finding]:
         """Return a finding for each account that wrote such rows; `by_payment` if it rests on their payments, too."""
         if not len(rows):
             return []
@@ -152,7 +152,7 @@ class Values(Detector):
                     weight=weight,
                     basis=Basis.PROOFS,
                     is_fact=by_payment,
-                    sentence=f"{count[account]} opinions of one account {what}.",
+                    sentence=f"{count[account]} opinions of one account {text}.",
                 )
             )
         return findings

@@ -226,9 +226,9 @@ def _refunded(ledger: Ledger, returned: Flags) -> Flags:
     opinions, size = ledger.opinions, ledger.accounts
     pays = np.zeros(size, bool)
     pays[ledger.payer[returned]] = True
-    said = np.flatnonzero((opinions.kind == Kind.FEEDBACK) & pays[opinions.rater] & np.isfinite(opinions.percent))
-    about = pairs(ledger.subject_agent[opinions.subject[said]], opinions.rater[said], size)
-    low = opinions.percent[said] < _LOW
+    reviews = np.flatnonzero((opinions.kind == Kind.FEEDBACK) & pays[opinions.rater] & np.isfinite(opinions.percent))
+    about = pairs(ledger.subject_agent[opinions.subject[reviews]], opinions.rater[reviews], size)
+    low = opinions.percent[reviews] < _LOW
     complaints, count = np.unique(about[low], return_counts=True)
     content = np.isin(complaints, about[~low])
     rated = np.flatnonzero((opinions.kind == Kind.CLIENT_RATING) & (opinions.percent >= _LOW))
@@ -307,9 +307,9 @@ def _equal_payments(ledger: Ledger) -> Ints:
         rows = Keyed(group[order], amount[order], sign * paid_at[order])
         wanted = Keyed(pairs(directions[1], other, size), amount - _EQUAL * amount, sign * paid_at - _WEEK)
         first = first_reaching(rows, wanted)
-        found, answer = np.flatnonzero(first >= 0), order[first[first >= 0]]
-        same = np.abs(amount[answer] - amount[found]) <= amount[found] * _EQUAL
-        best[found[same]] = np.minimum(best[found[same]], answer[same])
+        positions, answer = np.flatnonzero(first >= 0), order[first[first >= 0]]
+        same = np.abs(amount[answer] - amount[positions]) <= amount[positions] * _EQUAL
+        best[positions[same]] = np.minimum(best[positions[same]], answer[same])
     answered = best < len(usable)
     out[usable[answered]] = usable[best[answered]]
     return out

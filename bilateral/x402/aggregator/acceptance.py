@@ -110,13 +110,13 @@ class Acceptance:
             table.c.client == submission.reviewer.address,
             table.c.state != State.FAILED,
         )
-        given = connection.execute(query).all()
-        for row in given:
+        accepted = connection.execute(query).all()
+        for row in accepted:
             if bytes(row.content_hash) == submission.content_hash:
                 return Sponsored.of(row), False
         _refuse_used_proof(connection, submission)
-        taken = {row.payment_log_index for row in given}
-        payment = next((it for it in evidence.payments if it.log_index not in taken), None)
+        taken = {row.payment_log_index for row in accepted}
+        payment = next((payment for payment in evidence.payments if payment.log_index not in taken), None)
         if payment is None:
             raise _duplicate(submission)
         _refuse_second_at_once(connection, chain, submission)
@@ -129,8 +129,8 @@ class Acceptance:
                 retry_seconds=SECONDS_A_DAY - int(now) % SECONDS_A_DAY,
             ) from None
         values = {**_values(chain, submission, evidence, payment), **_begun(chain, cost, now)}
-        found = connection.execute(table.insert().values(values).returning(table)).one()
-        return Sponsored.of(found), True
+        stored = connection.execute(table.insert().values(values).returning(table)).one()
+        return Sponsored.of(stored), True
 
 
 def _refuse_used_proof(connection: Connection, submission: Submission) -> None:
@@ -175,29 +175,29 @@ def _duplicate(submission: Submission) -> FeedbackRefusedError:
 
 def _values(chain: SponsoredChain, submission: Submission, evidence: Evidence, payment: Payment) -> dict[str, Any]:
     """Return the columns that never change."""
-    said = submission.feedback
+    feedback = submission.feedback
     return {
         "chain_id": chain.chain_id,
         "payment_transaction": _payment_hash(submission),
         "payment_log_index": payment.log_index,
         "payment_asset": payment.asset,
         "payment_amount": payment.amount,
-        "client": said.client_address,
-        "agent_id": said.agent_id,
+        "client": feedback.client_address,
+        "agent_id": feedback.agent_id,
         "task_ref": submission.task_ref,
         "interaction_hash": submission.interaction_hash,
         "content_hash": submission.content_hash,
         "proof": "bound" if evidence.is_bound else "unbound",
         "file": "checked" if evidence.is_file_checked else "unchecked",
-        "feedback_index": said.feedback_index,
-        "value": said.value,
-        "value_decimals": said.value_decimals,
-        "tag1": said.tag1,
-        "tag2": said.tag2,
-        "endpoint": said.endpoint,
-        "feedback_uri": said.feedback_uri,
-        "feedback_hash": said.feedback_hash,
-        "deadline": said.deadline,
+        "feedback_index": feedback.feedback_index,
+        "value": feedback.value,
+        "value_decimals": feedback.value_decimals,
+        "tag1": feedback.tag1,
+        "tag2": feedback.tag2,
+        "endpoint": feedback.endpoint,
+        "feedback_uri": feedback.feedback_uri,
+        "feedback_hash": feedback.feedback_hash,
+        "deadline": feedback.deadline,
         "signature": submission.registry_signature,
     }
 

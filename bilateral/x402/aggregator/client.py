@@ -129,8 +129,8 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
     """
     arguments = paid_feedback(verification, value, signer, tags, **options)
     bodies = _bodies_of(verification) if send_bodies else None
-    given = client.search_feedback(arguments["agent_id"], **search_for(signer))
-    refuse_duplicate(verification, arguments, given, accept_unread=accept_unread)
+    entries = client.search_feedback(arguments["agent_id"], **search_for(signer))
+    refuse_duplicate(verification, arguments, entries, accept_unread=accept_unread)
     signed = client.sign_feedback(**arguments)
     message = submission_of(verification, arguments, signed, bodies).to_object()
     if http is not None:
@@ -166,8 +166,8 @@ async def give_sponsored_feedback_async(  # noqa: PLR0913  # as give_paid_feedba
     """Give feedback on a paid answer through an aggregator without blocking. See `give_sponsored_feedback`."""
     arguments = paid_feedback(verification, value, signer, tags, **options)
     bodies = _bodies_of(verification) if send_bodies else None
-    given = await client.search_feedback(arguments["agent_id"], **search_for(signer))
-    refuse_duplicate(verification, arguments, given, accept_unread=accept_unread)
+    entries = await client.search_feedback(arguments["agent_id"], **search_for(signer))
+    refuse_duplicate(verification, arguments, entries, accept_unread=accept_unread)
     signed = await client.sign_feedback(**arguments)
     message = submission_of(verification, arguments, signed, bodies).to_object()
     try:
@@ -299,23 +299,23 @@ def _read(response: httpx.Response, signed: SignedFeedback) -> SponsoredFeedback
         AggregatorFailedError: The answer is not that of an aggregator.
     """
     try:
-        found = decode_object(response.content[: _MAX_ANSWER + 1])
+        decoded = decode_object(response.content[: _MAX_ANSWER + 1])
         if response.status_code in {HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED}:
-            reference = found["txRef"]
+            reference = decoded["txRef"]
             return SponsoredFeedback(
-                status=_known(found["status"], _STATES),
-                id=int(found["id"]),
+                status=_known(decoded["status"], _STATES),
+                id=int(decoded["id"]),
                 transaction=None if reference is None else _transaction(reference),
-                proof=_known(found["proof"], _PROOFS),
+                proof=_known(decoded["proof"], _PROOFS),
                 is_new=response.status_code != HTTPStatus.OK,
                 signed=signed,
             )
-        code = Code(found["code"])
+        code = Code(decoded["code"])
     except (MalformedDocumentError, KeyError, TypeError, ValueError) as error:
         problem = f"the aggregator answers {response.status_code}, and not as one: {printable(repr(error)[:300])}"
         raise AggregatorFailedError(problem) from None
-    problem = str(found.get("detail") or found.get("title") or code)
-    raise FeedbackRefusedError(code, printable(problem[:1000]), details=found)
+    problem = str(decoded.get("detail") or decoded.get("title") or code)
+    raise FeedbackRefusedError(code, printable(problem[:1000]), details=decoded)
 
 
 def _known(word: Any, words: frozenset[str]) -> str:

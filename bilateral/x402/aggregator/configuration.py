@@ -76,52 +76,52 @@ def read_aggregator_settings(path: Path) -> AggregatorSettings:
         DeploymentRecordError: A deployment record cannot be read.
     """
     try:
-        found = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        file = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise InvalidArgumentError(f"{path} cannot be read: {problem}") from None
     except ValidationError as problem:
         raise InvalidArgumentError(f"{path}: {_first_problem(problem)}") from None
-    chains = tuple(_chain(it, path.parent) for it in found.chain)
-    rest = {name: value for name, value in dict(found).items() if name != "chain"}
+    chains = tuple(_chain(table, path.parent) for table in file.chain)
+    rest = {name: value for name, value in dict(file).items() if name != "chain"}
     return AggregatorSettings(chains, **rest)
 
 
-def _chain(found: _ChainTable, folder: Path) -> SponsoredChain:
+def _chain(table: _ChainTable, folder: Path) -> SponsoredChain:
     """Return the settings of one chain."""
     return SponsoredChain(
-        rpc_url=found.rpc_url,
-        deployment=_deployment(found, folder),
-        signer=_signer(found, folder),
-        tokens=found.tokens,
-        budget=_wei("budget", found.budget),
-        confirmations=found.confirmations,
-        requires_bound_proof=found.requires_bound_proof,
-        requires_checked_file=found.requires_checked_file,
-        max_cost=None if found.max_cost is None else _wei("max_cost", found.max_cost),
-        poll_seconds=found.poll_seconds,
-        replace_seconds=found.replace_seconds,
+        rpc_url=table.rpc_url,
+        deployment=_deployment(table, folder),
+        signer=_signer(table, folder),
+        tokens=table.tokens,
+        budget=_wei("budget", table.budget),
+        confirmations=table.confirmations,
+        requires_bound_proof=table.requires_bound_proof,
+        requires_checked_file=table.requires_checked_file,
+        max_cost=None if table.max_cost is None else _wei("max_cost", table.max_cost),
+        poll_seconds=table.poll_seconds,
+        replace_seconds=table.replace_seconds,
     )
 
 
-def _deployment(found: _ChainTable, folder: Path) -> Deployment:
+def _deployment(table: _ChainTable, folder: Path) -> Deployment:
     """Return the deployment that a chain names."""
-    path = folder / found.deployment
+    path = folder / table.deployment
     try:
         return Deployment.from_record(path.read_bytes())
     except OSError as problem:
         raise InvalidArgumentError(f"the deployment record {path} cannot be read: {problem.strerror}") from None
 
 
-def _signer(found: _ChainTable, folder: Path) -> LocalAccount:
+def _signer(table: _ChainTable, folder: Path) -> LocalAccount:
     """Return the account that pays on a chain."""
     try:
-        if found.key_variable is not None:
-            secret = key_from_environment(found.key_variable).secret
+        if table.key_variable is not None:
+            secret = key_from_environment(table.key_variable).secret
         else:
-            passphrase = os.environ.get(str(found.passphrase_variable))
+            passphrase = os.environ.get(str(table.passphrase_variable))
             if passphrase is None:
-                raise InvalidArgumentError(f"the environment variable {found.passphrase_variable} is not set")
-            secret = key_from_keystore(folder / str(found.keystore), passphrase).secret
+                raise InvalidArgumentError(f"the environment variable {table.passphrase_variable} is not set")
+            secret = key_from_keystore(folder / str(table.keystore), passphrase).secret
     except InvalidKeyError as problem:
         raise InvalidArgumentError(str(problem)) from None
     account: LocalAccount = Account.from_key(secret)

@@ -139,9 +139,9 @@ def _reviewer(state: ClientState, submission: Submission) -> Operation[None]:
     """
     deployment = yield from registries.connect(state)
     registry = deployment.address_of(Registry.REPUTATION)
-    said, account = submission.feedback, submission.reviewer.address
+    feedback, account = submission.feedback, submission.reviewer.address
     domain = Domain(deployment.chain_id, checksummed(registry))  # type: ignore[arg-type]  # it is checksummed
-    digest = said.digest(domain)
+    digest = feedback.digest(domain)
     if not (yield from signing.is_valid(state, account, digest, submission.registry_signature, registry)):
         problem = "sponsored.signature is not the reviewer's signature of this feedback for this registry"
         raise FeedbackRefusedError(Code.INVALID_REVIEWER_SIGNATURE, problem, field="sponsored.signature")
@@ -156,11 +156,11 @@ def _reviewer(state: ClientState, submission: Submission) -> Operation[None]:
 
 def _reviewer_message(submission: Submission) -> bytes:
     """Return the hash that the reviewer signs in the submission's profile."""
-    agent, task_ref, said, data = submission.agent, submission.task_ref, submission.feedback, submission.data_hash
+    agent, task_ref, feedback, data = submission.agent, submission.task_ref, submission.feedback, submission.data_hash
     if data is None:
-        return client_message_hash(agent, task_ref, said.value)
-    value = FeedbackValue(said.value, said.value_decimals)
-    return draft_reviewer_hash(agent, task_ref, data, value, said.tag1, said.tag2)
+        return client_message_hash(agent, task_ref, feedback.value)
+    value = FeedbackValue(feedback.value, feedback.value_decimals)
+    return draft_reviewer_hash(agent, task_ref, data, value, feedback.tag1, feedback.tag2)
 
 
 def _payments(state: ClientState, chain: SponsoredChain, submission: Submission) -> Operation[tuple[Payment, ...]]:
@@ -169,12 +169,12 @@ def _payments(state: ClientState, chain: SponsoredChain, submission: Submission)
     Raises:
         FeedbackRefusedError: There is none, it has too few confirmations, or the agent does not exist.
     """
-    found = yield Rpc("eth_getTransactionReceipt", (submission.payment.transaction,))
-    if found is None:
+    reply = yield Rpc("eth_getTransactionReceipt", (submission.payment.transaction,))
+    if reply is None:
         raise FeedbackRefusedError(
             Code.PAYMENT_NOT_FOUND, "the transaction of taskRef is in no block", retry_seconds=_RETRY_SECONDS
         )
-    receipt = answers.record(found)
+    receipt = answers.record(reply)
     if answers.quantity(receipt.get("status")) != 1:
         raise FeedbackRefusedError(Code.PAYMENT_NOT_FOUND, "the transaction of taskRef failed")
     block = answers.quantity(receipt.get("blockNumber"))
@@ -185,7 +185,7 @@ def _payments(state: ClientState, chain: SponsoredChain, submission: Submission)
     wallet = yield from _wallet_at(state, submission.agent, block)
     time = yield from registries.block_time(block)
     transfer = (TRANSFER, address_topic(submission.reviewer.address), address_topic(wallet))
-    logs = [ReceiptLog.of(each) for each in answers.records(receipt.get("logs"))]
+    logs = [ReceiptLog.of(record) for record in answers.records(receipt.get("logs"))]
     payments = tuple(
         Payment(log.address, int.from_bytes(log.data), log.index, block, time)
         for log in logs
@@ -303,11 +303,11 @@ def _feedback_file(loader: Loader, submission: Submission) -> Operation[bool]:
     Raises:
         FeedbackRefusedError: The file has another hash, or is of another feedback.
     """
-    said = submission.feedback
-    if not said.feedback_uri:
+    feedback = submission.feedback
+    if not feedback.feedback_uri:
         return False
     try:
-        document: Document = yield Blocking(lambda: loader.load(said.feedback_uri, said.feedback_hash))
+        document: Document = yield Blocking(lambda: loader.load(feedback.feedback_uri, feedback.feedback_hash))
     except HashMismatchError as error:
         raise invalid("sponsored.feedbackHash", str(error)) from None
     except DocumentError:
@@ -318,24 +318,24 @@ def _feedback_file(loader: Loader, submission: Submission) -> Operation[bool]:
         file = document.feedback()
     except MalformedDocumentError as error:
         raise invalid("sponsored.feedbackURI", f"the feedback file is malformed: {error}") from None
-    for name, found, expected in _fields_of(file, submission):
-        if found is None:
+    for name, value, expected in _fields_of(file, submission):
+        if value is None:
             raise invalid("sponsored.feedbackURI", f"{name} of the feedback file is missing or malformed")
-        if found != expected:
+        if value != expected:
             raise invalid("sponsored.feedbackURI", f"{name} of the feedback file is not that of this message")
     return True
 
 
 def _fields_of(file: FeedbackFile, submission: Submission) -> list[tuple[str, Any, Any]]:
     """Return the fields of a feedback file that a message says too: name, value there, value here."""
-    said = submission.feedback
+    feedback = submission.feedback
     client = _account(file.client_address)
     return [
         ("agentRegistry", _account(file.agent_registry), submission.agent.registry),
         ("agentId", str(file.agent_id), submission.agent.agent),
         ("clientAddress", client, submission.reviewer),
-        ("value", file.value, said.value),
-        ("valueDecimals", file.value_decimals or 0, said.value_decimals),
+        ("value", file.value, feedback.value),
+        ("valueDecimals", file.value_decimals or 0, feedback.value_decimals),
         ("taskRef", file.payment_reference, submission.task_ref),
         _signed_hash(file, submission),
         *_signatures(file, submission),
@@ -349,13 +349,13 @@ def _signatures(file: FeedbackFile, submission: Submission) -> list[tuple[str, s
     """
     proof = file.proof_of_interaction
     if proof is None:
-        names, found = ("agentSignature", "clientSignature"), (file.agent_signature, file.client_signature)
+        names, signatures = ("agentSignature", "clientSignature"), (file.agent_signature, file.client_signature)
     else:
-        names, found = ("agentSignature", "reviewerSignature"), (proof.agent_signature, proof.reviewer_signature)
+        names, signatures = ("agentSignature", "reviewerSignature"), (proof.agent_signature, proof.reviewer_signature)
     expected = (submission.agent_signature, submission.reviewer_signature)
     return [
         (name, *_comparable(_digits(text), signature.hex()))
-        for name, text, signature in zip(names, found, expected, strict=True)
+        for name, text, signature in zip(names, signatures, expected, strict=True)
     ]
 
 

@@ -171,7 +171,7 @@ class Submission:
 
     def to_object(self) -> dict[str, Any]:
         """Return the message as a JSON object."""
-        said = self.feedback
+        feedback = self.feedback
         bodies = {} if self.bodies is None else {"bodies": _encoded(self.bodies)}
         return {
             "interactionData": {
@@ -184,20 +184,20 @@ class Submission:
                 **({} if self.data_hash is None else {"dataHash": "0x" + self.data_hash.hex()}),
             },
             "review": {
-                "value": said.value,
-                "valueDecimals": said.value_decimals,
-                "tag1": said.tag1,
-                "tag2": said.tag2,
-                "endpoint": said.endpoint,
+                "value": feedback.value,
+                "valueDecimals": feedback.value_decimals,
+                "tag1": feedback.tag1,
+                "tag2": feedback.tag2,
+                "endpoint": feedback.endpoint,
             },
             "reviewerAddress": str(self.reviewer),
             "reviewerSignature": "0x" + self.reviewer_signature.hex(),
             "reviewerSignatureAlgorithm": "secp256k1",
             "sponsored": {
-                "feedbackURI": said.feedback_uri,
-                "feedbackHash": "0x" + said.feedback_hash.hex(),
-                "feedbackIndex": str(said.feedback_index),
-                "deadline": str(said.deadline),
+                "feedbackURI": feedback.feedback_uri,
+                "feedbackHash": "0x" + feedback.feedback_hash.hex(),
+                "feedbackIndex": str(feedback.feedback_index),
+                "deadline": str(feedback.deadline),
                 "signature": "0x" + self.signature.hex(),
             },
             **bodies,
@@ -258,10 +258,10 @@ def _optional(fields: Mapping[str, Any], name: str, path: str, limit: int) -> st
     value = fields.get(name)
     if value is None or value == "":
         return ""
-    found = read.text(fields, name, path, limit)
-    if "\0" in found:
+    text = read.text(fields, name, path, limit)
+    if "\0" in text:
         raise InvalidMessageError(path + name, "malformed", "the text holds NUL")
-    return found
+    return text
 
 
 def _hash(sponsored: Mapping[str, Any]) -> bytes:
@@ -275,12 +275,12 @@ def _signature(fields: Mapping[str, Any], name: str, path: str = "") -> bytes:
     """Read a signature of any length: contracts check their own."""
     text = read.text(fields, name, path, 2 + 2 * MAX_SIGNATURE)
     try:
-        found = bytes.fromhex(text.removeprefix("0x"))
+        content = bytes.fromhex(text.removeprefix("0x"))
     except ValueError:
-        found = b""
-    if not found or any(character.isspace() for character in text):
+        content = b""
+    if not content or any(character.isspace() for character in text):
         raise InvalidMessageError(path + name, "malformed", "expected hexadecimal digits")
-    return found
+    return content
 
 
 def _bodies(value: Any) -> Bodies | None:
@@ -288,18 +288,18 @@ def _bodies(value: Any) -> Bodies | None:
     if value is None:
         return None
     fields = read.record(value, "bodies")
-    found = []
+    signatures = []
     for name in ("request", "response"):
         text = fields.get(name, "")
         if not isinstance(text, str):
             raise InvalidMessageError(f"bodies.{name}", "wrong_type", "expected a text in base64")
         try:
-            found.append(base64.b64decode(text, validate=True))
+            signatures.append(base64.b64decode(text, validate=True))
         except (binascii.Error, ValueError):
             raise InvalidMessageError(f"bodies.{name}", "malformed", "expected base64") from None
-    if sum(map(len, found)) > MAX_BODIES:
+    if sum(map(len, signatures)) > MAX_BODIES:
         raise InvalidMessageError("bodies", "too_long", f"both exceed the limit of {MAX_BODIES} bytes")
-    return Bodies(*found)
+    return Bodies(*signatures)
 
 
 def _encoded(bodies: Bodies) -> dict[str, str]:

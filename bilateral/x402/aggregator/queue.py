@@ -116,8 +116,8 @@ class WorkQueue:
             rows = list(connection.execute(query))
             ids = [row.feedback_id for row in rows]
             signed: dict[int, list[Signed]] = {feedback_id: [] for feedback_id in ids}
-            found = select(other).where(other.c.feedback_id.in_(ids)).order_by(other.c.signed_at.desc())
-            for row in connection.execute(found):
+            rivals = select(other).where(other.c.feedback_id.in_(ids)).order_by(other.c.signed_at.desc())
+            for row in connection.execute(rivals):
                 signed[row.feedback_id].append(
                     Signed(
                         bytes(row.transaction_hash),

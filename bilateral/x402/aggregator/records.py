@@ -174,17 +174,17 @@ def band_of(value: int, decimals: int) -> int:
 
 def tally_feedback(connection: Connection) -> list[Tally]:
     """Count feedback and refusals by bands of values."""
-    found = {band: Tally(band, {}, {}) for band in range(-1, 10)}
+    tallies = {band: Tally(band, {}, {}) for band in range(-1, 10)}
     table = sponsored_feedback
     columns = (table.c.value, table.c.value_decimals, table.c.state)
     for value, decimals, state, count in connection.execute(select(*columns, func.count()).group_by(*columns)):
-        accepted = found[band_of(value, decimals)].accepted
+        accepted = tallies[band_of(value, decimals)].accepted
         accepted[state] = accepted.get(state, 0) + count
     refused = refused_feedback
     query = select(refused.c.band, refused.c.code, func.sum(refused.c.count)).group_by(refused.c.band, refused.c.code)
     for band, code, count in connection.execute(query):
-        found[band].refused[code] = int(count)
-    return list(found.values())
+        tallies[band].refused[code] = int(count)
+    return list(tallies.values())
 
 
 def count_by_state(connection: Connection) -> dict[tuple[int, str], int]:

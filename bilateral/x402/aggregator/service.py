@@ -158,7 +158,7 @@ class Aggregator:
         try:
             submission = Submission.from_bytes(content)
             with named_database_errors():
-                found = self._submit(submission)
+                sponsored = self._submit(submission)
         except FeedbackRefusedError as refusal:
             self._count_refusal(refusal, submission)
             raise
@@ -168,9 +168,9 @@ class Aggregator:
             unavailable = FeedbackRefusedError(Code.UNAVAILABLE, problem, retry_seconds=_RETRY_SECONDS)
             self._count_refusal(unavailable, submission)
             raise unavailable from failure
-        if found[1]:
+        if sponsored[1]:
             self._count("accepted", 1)
-        return found
+        return sponsored
 
     def wait(self, feedback: Sponsored, seconds: float | None = None) -> Sponsored:
         """Wait until a feedback has a transaction, has failed, or the time is up.
@@ -250,13 +250,13 @@ class Aggregator:
             return earlier, False
         client = chain.client
         try:
-            found, cost = client._run(self._check(client, chain.settings, submission))
+            checked, cost = client._run(self._check(client, chain.settings, submission))
         except FeedbackRefusedError:  # the same message may have gone on chain since: then its index is taken
             earlier = self._acceptance.find(submission)
             if earlier is None:
                 raise
             return earlier, False
-        accepted = self._acceptance.accept(chain.settings, submission, found, cost)
+        accepted = self._acceptance.accept(chain.settings, submission, checked, cost)
         chain.wake.set()
         return accepted
 
@@ -273,7 +273,7 @@ class Aggregator:
         now = yield from registries.block_time()
         if submission.feedback.deadline < int(now.timestamp()) + _MIN_SECONDS_LEFT:
             raise invalid("sponsored.deadline", f"the signature must hold for another {_MIN_SECONDS_LEFT} seconds")
-        found = yield from evidence.check(state, self._files, self._loader, chain, submission)
+        checked = yield from evidence.check(state, self._files, self._loader, chain, submission)
         try:
             prepared = yield from sponsoring.prepare(state, sponsoring.SignedMessage.of_submission(submission))
         except ContractRevertError as revert:
@@ -282,7 +282,7 @@ class Aggregator:
             _LOG.warning("feedback cannot be paid on %s: %s", chain.network, problem)
             text = "this service cannot pay for the feedback now"
             raise FeedbackRefusedError(Code.UNAVAILABLE, text, retry_seconds=_RETRY_SECONDS) from None
-        return found, fees.most(prepared.transaction)
+        return checked, fees.most(prepared.transaction)
 
     def _count(self, name: str, amount: int) -> None:
         """Count an event."""
@@ -292,8 +292,8 @@ class Aggregator:
 
     def _count_refusal(self, refusal: FeedbackRefusedError, submission: Submission | None) -> None:
         """Count a refusal by its code and the band of the value."""
-        said = None if submission is None else submission.feedback
-        band = _NO_BAND if said is None else records.band_of(said.value, said.value_decimals)
+        feedback = None if submission is None else submission.feedback
+        band = _NO_BAND if feedback is None else records.band_of(feedback.value, feedback.value_decimals)
         with self._lock:
             self._refusals[refusal.code.value, band] += 1
         self._count(f"refused {refusal.code}", 1)

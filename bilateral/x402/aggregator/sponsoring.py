@@ -58,11 +58,11 @@ class SignedMessage:
         return cls._of(submission.feedback, submission.feedback.client_address, submission.registry_signature)
 
     @classmethod
-    def _of(cls, said: Any, client: str, signature: bytes) -> SignedMessage:
+    def _of(cls, fields: Any, client: str, signature: bytes) -> SignedMessage:
         """Collect the arguments from an object that has them under the names of the columns."""
         names = ("feedback_index", "value", "value_decimals", "tag1", "tag2", "endpoint", "feedback_uri")
-        params = (said.agent_id, *(getattr(said, name) for name in names), bytes(said.feedback_hash))
-        return cls(said.agent_id, client, (client, params, said.deadline, bytes(signature)))
+        params = (fields.agent_id, *(getattr(fields, name) for name in names), bytes(fields.feedback_hash))
+        return cls(fields.agent_id, client, (client, params, fields.deadline, bytes(signature)))
 
 
 def is_final(revert: ContractRevertError) -> bool:
@@ -71,12 +71,12 @@ def is_final(revert: ContractRevertError) -> bool:
     A feedback whose index is too high may be taken later: after a reorganisation an earlier one may be missing.
     """
     if revert.reason == "unexpected_feedback_index":
-        given, expected = (revert.arguments.get(name) for name in ("feedbackIndex", "expected"))
-        return not (isinstance(given, int) and isinstance(expected, int) and given > expected)
+        index, expected = (revert.arguments.get(name) for name in ("feedbackIndex", "expected"))
+        return not (isinstance(index, int) and isinstance(expected, int) and index > expected)
     return revert.reason in _FINAL_REASONS
 
 
-def prepare(state: ClientState, said: SignedMessage) -> Operation[Sent[Any]]:
+def prepare(state: ClientState, message: SignedMessage) -> Operation[Sent[Any]]:
     """Simulate a signed feedback, and set its gas limit and fees.
 
     Raises:
@@ -85,21 +85,21 @@ def prepare(state: ClientState, said: SignedMessage) -> Operation[Sent[Any]]:
         FeeLimitError: It costs more than the sponsor pays for one feedback.
         NodeError: The node fails.
     """
-    decode = yield from _decoder(state, said)
-    return (yield from transactions.prepare(state, Registry.REPUTATION, FUNCTION, said.arguments, decode))
+    decode = yield from _decoder(state, message)
+    return (yield from transactions.prepare(state, Registry.REPUTATION, FUNCTION, message.arguments, decode))
 
 
-def restore(state: ClientState, said: SignedMessage, fees_: Mapping[str, int]) -> Operation[Sent[Any]]:
+def restore(state: ClientState, message: SignedMessage, fees_: Mapping[str, int]) -> Operation[Sent[Any]]:
     """Return a stored transaction of a signed feedback as it was prepared."""
-    decode = yield from _decoder(state, said)
-    data = registries.calldata(Registry.REPUTATION, FUNCTION, said.arguments)
+    decode = yield from _decoder(state, message)
+    data = registries.calldata(Registry.REPUTATION, FUNCTION, message.arguments)
     deployment = yield from registries.connect(state)
     to = deployment.address_of(Registry.REPUTATION)
     transaction = {"to": to, "data": "0x" + data.hex(), "chainId": deployment.chain_id, "value": 0, **fees_}
     return transactions.Sent(Registry.REPUTATION, transaction, fees_["gas"], decode)
 
 
-def prepare_again(state: ClientState, said: SignedMessage, former: Mapping[str, int]) -> Operation[Sent[Any]]:
+def prepare_again(state: ClientState, message: SignedMessage, former: Mapping[str, int]) -> Operation[Sent[Any]]:
     """Prepare a feedback that is pending, with the fees of now. Pending transactions do not count in the simulation.
 
     Raises:
@@ -107,17 +107,17 @@ def prepare_again(state: ClientState, said: SignedMessage, former: Mapping[str, 
         FeeLimitError: The fees exceed the limits.
         NodeError: The node fails.
     """
-    prepared = yield from restore(state, said, former)
+    prepared = yield from restore(state, message, former)
     call = {name: prepared.transaction[name] for name in ("to", "data")}
     yield from registries.simulate({"from": registries.address_of(state), **call})
     price = yield from fees.quote(state, (yield Batch((fees.HISTORY,)))[0])
     return replace(prepared, transaction=prepared.transaction | price)
 
 
-def _decoder(state: ClientState, said: SignedMessage) -> Operation[Any]:
+def _decoder(state: ClientState, message: SignedMessage) -> Operation[Any]:
     """Return the decoder of the feedback's event."""
     deployment = yield from registries.connect(state)
-    return feedback.given_decoder(AgentId(said.agent_id, deployment.chain_id), said.client)
+    return feedback.given_decoder(AgentId(message.agent_id, deployment.chain_id), message.client)
 
 
 def prepare_empty(state: ClientState) -> Operation[Sent[Any]]:
@@ -191,14 +191,18 @@ def look(state: ClientState, hashes: Sequence[bytes]) -> Operation[Sight]:
     requests = (
         Rpc("eth_blockNumber", ()),
         Rpc("eth_getTransactionCount", (registries.address_of(state), "latest")),
-        *(Rpc("eth_getTransactionReceipt", ("0x" + each.hex(),)) for each in hashes),
+        *(Rpc("eth_getTransactionReceipt", ("0x" + hash_.hex(),)) for hash_ in hashes),
     )
-    found = yield Batch(requests)
-    for each in found:
-        if isinstance(each, Exception):
-            raise each
-    receipts = {hash_: answers.record(it) for hash_, it in zip(hashes, found[2:], strict=True) if it is not None}
-    return Sight(answers.quantity(found[0]), answers.quantity(found[1]), receipts)
+    results = yield Batch(requests)
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+    receipts = {
+        hash_: answers.record(receipt)
+        for hash_, receipt in zip(hashes, results[2:], strict=True)
+        if receipt is not None
+    }
+    return Sight(answers.quantity(results[0]), answers.quantity(results[1]), receipts)
 
 
 def outcome(state: ClientState, prepared: Sent[Any], hash_: bytes, receipt: Mapping[str, Any]) -> Operation[str | None]:

@@ -166,9 +166,9 @@ class Submitter:
         sight: Sight = self._run(sponsoring.look(self._state, hashes))
         pending = 0
         for row, all_signed in sent:
-            found = next((signed for signed in all_signed if signed.hash in sight.receipts), None)
-            if found is not None:
-                self._in_block(row, found, sight)
+            mined = next((signed for signed in all_signed if signed.hash in sight.receipts), None)
+            if mined is not None:
+                self._in_block(row, mined, sight)
             elif row.state == State.INCLUDED:
                 self.queue.leave_block(row)
             else:
@@ -242,10 +242,10 @@ class Submitter:
         """
         if former is None or not former.is_empty:
             try:
-                said = SignedMessage.of_row(row)
+                message = SignedMessage.of_row(row)
                 if former is None:
-                    return self._run(sponsoring.prepare(self._state, said)), False
-                return self._run(sponsoring.prepare_again(self._state, said, former.fees)), False
+                    return self._run(sponsoring.prepare(self._state, message)), False
+                return self._run(sponsoring.prepare_again(self._state, message, former.fees)), False
             except ContractRevertError as revert:
                 if not sponsoring.is_final(revert):
                     raise

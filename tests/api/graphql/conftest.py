@@ -22,7 +22,7 @@ def query(api_reader, registries):
     """Answer a query, as the route does. Errors are raised."""
     # A second chain, without rows: queries about all chains take another way than those about one.
     (known,) = registries.by_chain.values()
-    several = Registries({**registries.by_chain, 1: [replace(it, chain_id=1) for it in known]})
+    several = Registries({**registries.by_chain, 1: [replace(entry, chain_id=1) for entry in known]})
 
     def answer(text, variables=None, *, chain=CHAIN_ID):
         checked = Checked(GraphqlRequest(text, variables or {}))

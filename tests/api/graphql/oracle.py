@@ -59,8 +59,8 @@ def everything(query):
     """Return all rows of all entities, with the ids of the entities that they name."""
     rows = {}
     for entity in PLURALS:
-        parts = [*values_of(entity), *(f"{it} {{ id }}" for it in references_of(entity))]
-        parts += [f"{it}(first: 100) {{ id }}" for it in lists_of(entity)]
+        parts = [*values_of(entity), *(f"{reference} {{ id }}" for reference in references_of(entity))]
+        parts += [f"{name}(first: 100) {{ id }}" for name in lists_of(entity)]
         rows[entity] = query(f"{{ {PLURALS[entity][0]}(first: 100) {{ {' '.join(parts)} }} }}")[PLURALS[entity][0]]
     return rows
 
@@ -70,7 +70,7 @@ def parsed(type_name, value):
     if value is None:
         return None
     if isinstance(value, list):
-        return [parsed(type_name, it) for it in value]
+        return [parsed(type_name, entry) for entry in value]
     if type_name in ("BigInt", "Int"):
         return int(value)
     if type_name == "BigDecimal":
@@ -93,9 +93,9 @@ class Oracle:
 
     def page(self, entity, where, order_by, descending, first, skip):
         """Return the ids of a page."""
-        found = [row for row in self.rows[entity] if self.passes(entity, row, where)]
-        found.sort(key=cmp_to_key(lambda a, b: self._compare(entity, order_by, a, b)), reverse=descending)
-        return [row["id"] for row in found][skip : skip + first]
+        passing = [row for row in self.rows[entity] if self.passes(entity, row, where)]
+        passing.sort(key=cmp_to_key(lambda a, b: self._compare(entity, order_by, a, b)), reverse=descending)
+        return [row["id"] for row in passing][skip : skip + first]
 
     def passes(self, entity, row, where):
         """Return True if a filter lets a row pass."""
@@ -103,26 +103,28 @@ class Oracle:
 
     def _passes(self, entity, row, name, operand):
         if name in ("and", "or"):
-            return (all if name == "and" else any)(self.passes(entity, row, it) for it in operand)
+            return (all if name == "and" else any)(self.passes(entity, row, entry) for entry in operand)
         if name.endswith("_"):
             field = entity_types()[entity].fields[name[:-1]]
-            found = row[name[:-1]]
-            children = found if is_list(field) else [found] if found else []
+            link = row[name[:-1]]
+            children = link if is_list(field) else [link] if link else []
             inner = named(field).name
-            return any(self.passes(inner, self.by_id[inner][it["id"]], operand) for it in children)
+            return any(self.passes(inner, self.by_id[inner][child["id"]], operand) for child in children)
         of, _, operator = name.partition("_")
         field = entity_types()[entity].fields[of]
         if isinstance(named(field), GraphQLObjectType):
             value, type_name = row[of] and row[of]["id"], "String"
         else:
             value, type_name = row[of], named(field).name
-        operand = [parsed(type_name, it) for it in operand] if isinstance(operand, list) else parsed(type_name, operand)
+        operand = (
+            [parsed(type_name, entry) for entry in operand] if isinstance(operand, list) else parsed(type_name, operand)
+        )
         return _test(operator, parsed(type_name, value), operand)
 
     def _compare(self, entity, order_by, one, other):
-        keys = [self._key(entity, order_by, it) for it in (one, other)]
+        keys = [self._key(entity, order_by, entry) for entry in (one, other)]
         if keys[0] == keys[1]:
-            keys = [it["id"] for it in (one, other)]
+            keys = [entry["id"] for entry in (one, other)]
         if None in keys:
             return 1 if keys[0] is None else -1
         return (keys[0] > keys[1]) - (keys[0] < keys[1])
@@ -148,11 +150,11 @@ def _test(operator, value, operand):
     if operator.startswith("not"):
         return not _test(operator.removeprefix("not").lstrip("_"), value, operand)
     if operator.endswith("_nocase"):
-        folded = [it.lower() for it in value] if isinstance(value, list) else value.lower()
-        needles = [it.lower() for it in operand] if isinstance(operand, list) else operand.lower()
+        folded = [text.lower() for text in value] if isinstance(value, list) else value.lower()
+        needles = [text.lower() for text in operand] if isinstance(operand, list) else operand.lower()
         return _test(operator.removesuffix("_nocase"), folded, needles)
     if isinstance(value, list) and operator == "contains":
-        return all(it in value for it in operand)
+        return all(entry in value for entry in operand)
     tests = {
         "": lambda: value == operand,
         "in": lambda: value in operand,
@@ -215,8 +217,8 @@ class Generator:
         if operator in ("", "not") and not is_list(field) and self.random.random() < 0.2:
             return None
         several = operator.endswith("in") or is_list(field)
-        found = [self._value(entity, of, field, operator) for _ in range(self.random.randint(1, 3) if several else 1)]
-        return found if several else found[0]
+        values = [self._value(entity, of, field, operator) for _ in range(self.random.randint(1, 3) if several else 1)]
+        return values if several else values[0]
 
     def _value(self, entity, of, field, operator):
         """Return a value of a row, or another one."""

@@ -9,8 +9,8 @@ from tests.api.world import ALICE, BOB, CHAIN_ID, DAVE, ERIN, FRANK, STARS, TREA
 
 
 def test_agent_has_what_the_chain_says(query, api_world):
-    found = query('{ agent(id: "31337:2") { id chainId agentId owner agentWallet operators agentURIType } }')["agent"]
-    assert found == {
+    agent = query('{ agent(id: "31337:2") { id chainId agentId owner agentWallet operators agentURIType } }')["agent"]
+    assert agent == {
         "id": "31337:2",
         "chainId": "31337",
         "agentId": "2",
@@ -34,53 +34,59 @@ def test_file_from_a_web_server_is_shown(query):
 
 def test_fields_that_sdks_add_are_served(query):
     file = "registrationFile { x402support agentWallet agentWalletChainId }"
-    found = query(f'{{ agent(id: "31337:1") {{ {file} feedback {{ responses {{ responseUri responseURI }} }} }} }}')[
+    agent = query(f'{{ agent(id: "31337:1") {{ {file} feedback {{ responses {{ responseUri responseURI }} }} }} }}')[
         "agent"
     ]
-    assert found["registrationFile"] == {
+    assert agent["registrationFile"] == {
         "x402support": True,
         "agentWallet": ALICE.address.lower(),
         "agentWalletChainId": str(CHAIN_ID),
     }
-    (answered,) = [it["responses"] for it in found["feedback"] if it["responses"]]
-    assert all(it["responseUri"] == it["responseURI"] for it in answered)
+    (answered,) = [entry["responses"] for entry in agent["feedback"] if entry["responses"]]
+    assert all(entry["responseUri"] == entry["responseURI"] for entry in answered)
 
 
 def test_feedback_is_counted_revoked_and_normalised(query):
-    found = query('{ agent(id: "31337:1") { totalFeedback feedback { id value isRevoked revokedAt feedbackIndex } } }')
-    by_id = {it["id"]: it for it in found["agent"]["feedback"]}
-    assert int(found["agent"]["totalFeedback"]) == sum(not it["isRevoked"] for it in by_id.values()) == len(STARS) + 3
-    (revoked,) = [it for it in by_id.values() if it["isRevoked"]]
+    answer = query('{ agent(id: "31337:1") { totalFeedback feedback { id value isRevoked revokedAt feedbackIndex } } }')
+    by_id = {entry["id"]: entry for entry in answer["agent"]["feedback"]}
+    assert (
+        int(answer["agent"]["totalFeedback"])
+        == sum(not entry["isRevoked"] for entry in by_id.values())
+        == len(STARS) + 3
+    )
+    (revoked,) = [entry for entry in by_id.values() if entry["isRevoked"]]
     assert revoked["id"] == f"31337:1:{ERIN.address.lower()}:4"
     assert revoked["revokedAt"] is not None
     values = query("{ feedbacks(orderBy: value, first: 1000) { value } }")["feedbacks"]
-    assert [it["value"] for it in values][:2] == ["-3.2", "1"]
-    assert "99.77" in {it["value"] for it in values}
+    assert [value["value"] for value in values][:2] == ["-3.2", "1"]
+    assert "99.77" in {value["value"] for value in values}
 
 
 def test_addresses_are_compared_in_any_case(query):
     for address in (FRANK.address, FRANK.address.lower(), FRANK.address.upper().replace("X", "x")):
-        found = query(f'{{ feedbacks(where: {{clientAddress_in: ["{address}"]}}) {{ id }} }}')["feedbacks"]
-        assert len(found) == 3
+        feedbacks = query(f'{{ feedbacks(where: {{clientAddress_in: ["{address}"]}}) {{ id }} }}')["feedbacks"]
+        assert len(feedbacks) == 3
 
 
 def test_validations_have_their_status(query):
-    found = query("{ validations(orderBy: status) { id status response validatorAddress } }")["validations"]
-    assert [(it["status"], it["response"], it["validatorAddress"]) for it in found] == [
+    validations = query("{ validations(orderBy: status) { id status response validatorAddress } }")["validations"]
+    assert [
+        (validation["status"], validation["response"], validation["validatorAddress"]) for validation in validations
+    ] == [
         ("COMPLETED", 90, DAVE.address.lower()),
         ("PENDING", None, DAVE.address.lower()),
     ]
 
 
 def test_string_variable_stands_for_an_id(query):
-    found = query("query ($agentId: String!) { agent(id: $agentId) { id } }", {"agentId": "31337:3"})
-    assert found == {"agent": {"id": "31337:3"}}
+    answer = query("query ($agentId: String!) { agent(id: $agentId) { id } }", {"agentId": "31337:3"})
+    assert answer == {"agent": {"id": "31337:3"}}
 
 
 @pytest.mark.parametrize("operand", ["80.5", '"80.5"', "80.50"])
 def test_decimals_are_numbers_or_texts(query, operand):
-    found = query(f"{{ feedbacks(where: {{value_gte: {operand}, value_lt: 85.5}}) {{ value }} }}")["feedbacks"]
-    assert [it["value"] for it in found] == ["85"]
+    feedbacks = query(f"{{ feedbacks(where: {{value_gte: {operand}, value_lt: 85.5}}) {{ value }} }}")["feedbacks"]
+    assert [feedback["value"] for feedback in feedbacks] == ["85"]
 
 
 def test_variables_take_the_numbers_of_json(query):
@@ -89,11 +95,11 @@ def test_variables_take_the_numbers_of_json(query):
 
 
 def test_agents_are_sorted_by_the_name_in_their_file(query):
-    found = query(
+    answer = query(
         "{ agents(orderBy: name, orderDirection: asc, where: {registrationFile_not: null}) "
         "{ registrationFile { name } } }"
     )
-    names = [it["registrationFile"]["name"] for it in found["agents"]]
+    names = [agent["registrationFile"]["name"] for agent in answer["agents"]]
     assert names == sorted(names)
     assert len(names) == 4
 
@@ -122,15 +128,15 @@ def test_fragments_aliases_and_directives_are_followed(query):
 
 
 def test_same_field_twice_is_merged(query):
-    found = query("{ agents(first: 1) { registrationFile { name } registrationFile { active } } }")["agents"]
-    assert found == [{"registrationFile": {"name": "Weather Oracle", "active": True}}]
+    agents = query("{ agents(first: 1) { registrationFile { name } registrationFile { active } } }")["agents"]
+    assert agents == [{"registrationFile": {"name": "Weather Oracle", "active": True}}]
 
 
 def test_many_fields_under_names_of_their_own_fit_into_one_object(query):
-    names = " ".join(f"a{it}: name" for it in range(28))
-    found = query(f"{{ agentRegistrationFiles(first: 1) {{ {names} {ALL_FIELDS} }} }}")["agentRegistrationFiles"][0]
-    assert {found[f"a{it}"] for it in range(28)} == {found["name"]}
-    assert len(found) == 28 + len(ALL_FIELDS.split())
+    names = " ".join(f"a{number}: name" for number in range(28))
+    file = query(f"{{ agentRegistrationFiles(first: 1) {{ {names} {ALL_FIELDS} }} }}")["agentRegistrationFiles"][0]
+    assert {file[f"a{number}"] for number in range(28)} == {file["name"]}
+    assert len(file) == 28 + len(ALL_FIELDS.split())
 
 
 ALL_FIELDS = (

@@ -23,7 +23,7 @@ CYCLES = {
 
 @pytest.fixture(scope="module")
 def rows(query):
-    return {entity: {it["id"]: it for it in found} for entity, found in everything(query).items()}
+    return {entity: {entry["id"]: entry for entry in members} for entity, members in everything(query).items()}
 
 
 def walk(cycle, levels):
@@ -50,24 +50,24 @@ def nested(way, arguments):
 
 def expected(rows, entity, identifier, way):
     """Return what a selection along a way finds, in plain Python."""
-    found = {"id": identifier}
+    answer = {"id": identifier}
     if way:
         (_, name, is_list), *rest = way
         field = (lists_of(entity) if is_list else references_of(entity))[name]
         inner, linked = get_named_type(field.type).name, rows[entity][identifier][name]
         if is_list:
-            found[name] = [expected(rows, inner, it["id"], rest) for it in linked[:2]]
+            answer[name] = [expected(rows, inner, entry["id"], rest) for entry in linked[:2]]
         else:
-            found[name] = linked and expected(rows, inner, linked["id"], rest)
-    return found
+            answer[name] = linked and expected(rows, inner, linked["id"], rest)
+    return answer
 
 
 @pytest.mark.parametrize("levels", [3, 5, limits.MAX_DEPTH])
 @pytest.mark.parametrize("cycle", CYCLES.values(), ids=CYCLES.keys())
 def test_nested_entities_are_those_of_plain_python(query, rows, cycle, levels):
     way = list(walk(cycle, levels))
-    found = query(f"{{ agents(first: 3) {{ {nested(way, '')} }} }}")["agents"]
-    assert found == [expected(rows, "Agent", it, way) for it in list(rows["Agent"])[:3]]
+    agents = query(f"{{ agents(first: 3) {{ {nested(way, '')} }} }}")["agents"]
+    assert agents == [expected(rows, "Agent", entry, way) for entry in list(rows["Agent"])[:3]]
 
 
 def linked(entity, levels, inner):
@@ -138,13 +138,13 @@ def test_text_with_nul_is_refused(query, field):
 
 MANY = limits.MAX_ITEMS - 10
 LARGE = {
-    "agents": ("Agent", {"id_in": [f"31337:{it}" for it in range(10, MANY)]}),
-    "agents of other chains": ("Agent", {"id_in": [f"{it}:1" for it in range(MANY)]}),
-    "feedback": ("Feedback", {"id_in": [f"31337:{it}:0x{it:040x}:{it}" for it in range(MANY)]}),
-    "values": ("Feedback", {"value_in": [f"{it}.123" for it in range(MANY)]}),
-    "clients": ("Feedback", {"clientAddress_in": [f"0x{it:040x}" for it in range(MANY)]}),
+    "agents": ("Agent", {"id_in": [f"31337:{number}" for number in range(10, MANY)]}),
+    "agents of other chains": ("Agent", {"id_in": [f"{number}:1" for number in range(MANY)]}),
+    "feedback": ("Feedback", {"id_in": [f"31337:{number}:0x{number:040x}:{number}" for number in range(MANY)]}),
+    "values": ("Feedback", {"value_in": [f"{number}.123" for number in range(MANY)]}),
+    "clients": ("Feedback", {"clientAddress_in": [f"0x{number:040x}" for number in range(MANY)]}),
     "contained": ("AgentRegistrationFile", {"mcpTools_contains_nocase": ["forecast", *map(str, range(290))]}),
-    "operators": ("Agent", {"operators_contains": [f"0x{it:040x}" for it in range(290)]}),
+    "operators": ("Agent", {"operators_contains": [f"0x{number:040x}" for number in range(290)]}),
     "contained in feedback files": ("FeedbackFile", {"a2aSkills_contains": list(map(str, range(290)))}),
 }
 

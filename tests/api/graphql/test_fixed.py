@@ -49,7 +49,7 @@ def test_lists_differ_by_their_pages_and_fields():
         ((Selected("feedback", "feedback", (*ID, *ID), Page()),), Page()),
         ((Selected("feedback", "feedback", ID, Page()),), Page()),
     ]
-    assert len({key_of(*it) for it in lists} - {None}) == len(lists)
+    assert len({key_of(*entry) for entry in lists} - {None}) == len(lists)
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_a_list_is_kept_from_the_second_time_on():
 def test_lists_stay_whose_number_of_entries_is_that_of_many_programs(api_reader, registries, first, kept):
     chains = chains_of(registries, CHAIN_ID)
     with api_reader.connect() as connection:
-        found = {read_list(connection, chains, "Agent", ID, Page(first=first)) for _ in range(2)}
-    assert len(found) == 1
+        pages = {read_list(connection, chains, "Agent", ID, Page(first=first)) for _ in range(2)}
+    assert len(pages) == 1
     assert entities_fixed._prepared.cache_info().currsize == kept
 
 
@@ -93,8 +93,10 @@ def test_postgresql_plans_a_kept_list_once(api_reader, registries):
     chains = chains_of(registries, CHAIN_ID)
 
     def plans(connection):
-        found = connection.exec_driver_sql("SELECT statement, generic_plans, custom_plans FROM pg_prepared_statements")
-        return {row[0]: row[1:] for row in found if "LIMIT 1000" in row[0]}
+        statements = connection.exec_driver_sql(
+            "SELECT statement, generic_plans, custom_plans FROM pg_prepared_statements"
+        )
+        return {row[0]: row[1:] for row in statements if "LIMIT 1000" in row[0]}
 
     with api_reader.connect() as connection:
         connection.exec_driver_sql("SET LOCAL plan_cache_mode = force_custom_plan")

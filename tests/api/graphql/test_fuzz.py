@@ -157,7 +157,7 @@ def usage_of(pid):
     with suppress(FileNotFoundError, ProcessLookupError):  # it ended, or one of its threads
         for thread in Path(f"/proc/{pid}/task").iterdir():
             shown = (thread / "schedstat").read_text().split()
-            seconds = [total + int(it) / 1e9 for total, it in zip(seconds, shown, strict=False)]
+            seconds = [total + int(part) / 1e9 for total, part in zip(seconds, shown, strict=False)]
     return Usage(*seconds)
 
 
@@ -191,8 +191,8 @@ class Asker:
         assert was_late or answer.status_code in (200, 400), (answer.status_code, answer.text, body)
         seconds = answer.elapsed.total_seconds()
         started = Usage(0.0, 0.0)
-        computed = sum(max(0.0, it.computed - before.get(pid, started).computed) for pid, it in now.items())
-        delayed = sum(max(0.0, it.delayed - before.get(pid, started).delayed) for pid, it in now.items())
+        computed = sum(max(0.0, usage.computed - before.get(pid, started).computed) for pid, usage in now.items())
+        delayed = sum(max(0.0, usage.delayed - before.get(pid, started).delayed) for pid, usage in now.items())
         assert seconds - computed - delayed < HANGING, (seconds, computed, delayed, body)
         return answer, seconds, computed
 

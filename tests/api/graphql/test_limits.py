@@ -60,7 +60,7 @@ def repeated_below(number):
 
 
 def aliases(number):
-    return "{ agents { " + " ".join(f"a{it}: id" for it in range(number)) + " } }"
+    return "{ agents { " + " ".join(f"a{alias}: id" for alias in range(number)) + " } }"
 
 
 def roots(number):
@@ -73,8 +73,8 @@ def entries(number):
 
 def definitions(number):
     return "{ agents { ...F0 } } " + " ".join(
-        f"fragment F{it} on Agent {{ {'id' if it % 2 else 'owner'} {f'...F{it + 1}' if it < number - 2 else ''} }}"
-        for it in range(number - 1)
+        f"fragment F{at} on Agent {{ {'id' if at % 2 else 'owner'} {f'...F{at + 1}' if at < number - 2 else ''} }}"
+        for at in range(number - 1)
     )
 
 
@@ -148,7 +148,7 @@ def test_largest_query_of_published_sdks_passes():
     check(
         "query F($w: Feedback_filter, $first: Int!) { feedbacks(where: $w, first: $first, orderBy: createdAt, "
         "orderDirection: desc) { id agent { id } feedbackFile { id } responses { id responder } } }",
-        {"first": 1000, "w": {"agent_in": [f"31337:{it}" for it in range(10_000)]}},
+        {"first": 1000, "w": {"agent_in": [f"31337:{number}" for number in range(10_000)]}},
     )
 
 
@@ -157,16 +157,16 @@ HOSTILE = {
     "fragment F on Feedback { agent { feedback { agent { feedback { agent { feedback { agent { id } } } } } } } }",
     "a fragment in itself": "{ agents { ...A } } fragment A on Agent { feedback { agent { ...A } } }",
     "fragments that double": "{ agents { ...F0 } } "
-    + " ".join(f"fragment F{it} on Agent {{ ...F{it + 1} ...F{it + 1} }}" for it in range(40))
+    + " ".join(f"fragment F{number} on Agent {{ ...F{number + 1} ...F{number + 1} }}" for number in range(40))
     + " fragment F40 on Agent { id owner }",
     "wide lists": "{agents(first:1000){feedback(first:1000){agent{feedback(first:1000){agent{id}}}}}}",
     "nested or": "{ agents(where: " + "{or: [" * 200 + "{}" + "]}" * 200 + ") { id } }",
     "brackets": "{" * 5000,
     "lists": "{ agents(where: {id_in: " + "[" * 3000 + "]" * 3000 + "}) { id } }",
     "fragments and braces in each other": "{ agents { ...F0 } } "
-    + " ".join(f"fragment F{it} on Agent {{ {'... {' * 50} ...F{it + 1} {'}' * 50} }}" for it in range(48))
+    + " ".join(f"fragment F{number} on Agent {{ {'... {' * 50} ...F{number + 1} {'}' * 50} }}" for number in range(48))
     + " fragment F48 on Agent { id }",
-    "operations": " ".join(f"query Q{it} {{ agents {{ id }} }}" for it in range(2_000)),
+    "operations": " ".join(f"query Q{number} {{ agents {{ id }} }}" for number in range(2_000)),
     "words": "{ agents { " + "id " * 20_000 + "} }",
     "directives": "{ agents { id " + "@skip(if: false) " * 5000 + "} }",
     "contained": "{ agents(where: {operators_contains: [" + '"0x00" ' * 301 + "]}) { id } }",
@@ -198,4 +198,4 @@ def test_variables_have_limits_too(variables):
 
 def test_schema_describes_itself(query):
     types = query(get_introspection_query())["__schema"]["types"]
-    assert {"Agent", "Agent_filter", "Agent_orderBy", "BigInt"} <= {it["name"] for it in types}
+    assert {"Agent", "Agent_filter", "Agent_orderBy", "BigInt"} <= {type_["name"] for type_ in types}

@@ -32,12 +32,12 @@ def test_pages_equal_those_of_plain_python(query, rows, chain_id, seed):
             f"query ($where: {entity}_filter) {{ {plural}(where: $where, orderBy: {order_by}, "
             f"orderDirection: {direction}, first: {first}, skip: {skip}) {{ id {times} }} }}"
         )
-        found = query(text, {"where": where}, chain=chain_id)[plural]
+        answer = query(text, {"where": where}, chain=chain_id)[plural]
         expected = oracle.page(entity, where, order_by, descending, first, skip)
-        ids = [it["id"] for it in found]
+        ids = [entry["id"] for entry in answer]
         full += bool(expected)
         if is_by_block:
-            times = [int(it["createdAt"]) for it in found]
+            times = [int(entry["createdAt"]) for entry in answer]
             assert times == sorted(times, reverse=descending)
             ids, expected = sorted(ids), sorted(expected)
         assert ids == expected, (text, where)

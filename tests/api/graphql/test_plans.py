@@ -25,10 +25,10 @@ def plan(api_reader, query):
             query(text)
         finally:
             event.remove(engine, "before_cursor_execute", note)
-        statement, parameters = next(it for it in seen if "json_object" in it[0])
+        statement, parameters = next(entry for entry in seen if "json_object" in entry[0])
         with api_reader.connect() as connection:
-            found = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
-        return [row[3] for row in found]
+            steps = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
+        return [row[3] for row in steps]
 
     return explain
 
@@ -36,12 +36,12 @@ def plan(api_reader, query):
 @pytest.mark.parametrize("direction", ["asc", "desc"])
 @pytest.mark.parametrize("order", ["id", "createdAt", "updatedAt", "lastActivity"])
 def test_agents_are_read_in_the_order_of_an_index(plan, order, direction):
-    found = plan(f"{{ agents(orderBy: {order}, orderDirection: {direction}, skip: 1) {{ id }} }}")
-    assert any("USING COVERING INDEX agent_activity_by" in it for it in found)
-    assert not any("TEMP B-TREE" in it for it in found)
+    plan_steps = plan(f"{{ agents(orderBy: {order}, orderDirection: {direction}, skip: 1) {{ id }} }}")
+    assert any("USING COVERING INDEX agent_activity_by" in entry for entry in plan_steps)
+    assert not any("TEMP B-TREE" in entry for entry in plan_steps)
 
 
 @pytest.mark.parametrize("name", ["updatedAt", "lastActivity"])
 def test_filters_on_times_of_agents_use_their_index(plan, name):
-    found = plan(f"{{ agents(where: {{{name}_gte: 1700000000}}, orderBy: {name}) {{ id }} }}")
-    assert any("INDEX agent_activity_by" in it and ">?" in it for it in found)
+    plan_steps = plan(f"{{ agents(where: {{{name}_gte: 1700000000}}, orderBy: {name}) {{ id }} }}")
+    assert any("INDEX agent_activity_by" in entry and ">?" in entry for entry in plan_steps)

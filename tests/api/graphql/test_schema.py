@@ -24,8 +24,8 @@ LEVELS = 3
 @pytest.fixture
 def statements():
     """The reading statements that drivers send meanwhile."""
-    with noted_reads() as found:
-        yield found
+    with noted_reads() as reads:
+        yield reads
 
 
 def selected(type_, levels):
@@ -45,8 +45,8 @@ def selected(type_, levels):
 def test_root_field_is_one_statement_with_all_that_is_nested_in_it(name, query, statements):
     field = graphql_schema().query_type.fields[name]
     arguments = '(id: "31337:1")' if "id" in field.args else "(first: 5)" if "first" in field.args else ""
-    found = query(f"{{ {name}{arguments} {selected(get_named_type(field.type), LEVELS)} }}")
-    assert name in found
+    answer = query(f"{{ {name}{arguments} {selected(get_named_type(field.type), LEVELS)} }}")
+    assert name in answer
     assert len(statements) == 1
 
 
@@ -73,6 +73,8 @@ def test_rows_have_the_fields_and_filters_of_the_schema(entity, api_reader, regi
         elif isinstance(get_named_type(field.type), GraphQLObjectType):
             assert name in rows.links
         else:
-            filters = [it for it in graphql_schema().type_map[f"{entity}_filter"].fields if it.startswith(f"{name}_")]
-            is_matched = any(match in it for it in filters for match in MATCHES)
+            filters = [
+                field for field in graphql_schema().type_map[f"{entity}_filter"].fields if field.startswith(f"{name}_")
+            ]
+            is_matched = any(match in filter_ for filter_ in filters for match in MATCHES)
             assert isinstance(rows.value(name), MatchedValue) or not is_matched

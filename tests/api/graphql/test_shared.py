@@ -27,11 +27,11 @@ def explained(api_reader, registries):
         def note(_connection, _cursor, statement, parameters, *_):
             statements.append((statement, parameters))
 
-        found = json.loads(read_list(connection, chains_of(registries, CHAIN_ID), "Agent", CYCLE, Page(first=1)))
+        parsed = json.loads(read_list(connection, chains_of(registries, CHAIN_ID), "Agent", CYCLE, Page(first=1)))
         statement, parameters = statements[-1]
         explain = "EXPLAIN QUERY PLAN" if api_reader.dialect == "sqlite" else "EXPLAIN (ANALYZE, FORMAT JSON)"
         plan = connection.exec_driver_sql(f"{explain} {statement}", parameters).all()
-    assert [len(it["agent"]["feedback"]) for it in found[0]["feedback"]] == [3, 3, 3]
+    assert [len(entry["agent"]["feedback"]) for entry in parsed[0]["feedback"]] == [3, 3, 3]
     return plan
 
 
@@ -42,7 +42,7 @@ def test_postgresql_sorts_the_list_of_a_shared_entity_once(explained):
         for inner in node.get("Plans", ()):
             yield from nodes(inner)
 
-    sorts = [it["Actual Loops"] for it in nodes(explained[0][0][0]["Plan"]) if it["Node Type"].endswith("Sort")]
+    sorts = [node["Actual Loops"] for node in nodes(explained[0][0][0]["Plan"]) if node["Node Type"].endswith("Sort")]
     assert len(sorts) >= 2
     assert set(sorts) == {1}
 
@@ -52,10 +52,10 @@ def test_a_shared_entity_has_any_aliases(query, aliases):
     first, second = aliases
     shown = f"{first}: agent {{ id }} {second}: agent {{ agentId }}"
     agents = query(f"{{ agents {{ id agentId feedback {{ {shown} }} }} }}")["agents"]
-    assert any(it["feedback"] for it in agents)
+    assert any(agent["feedback"] for agent in agents)
     for agent in agents:
         expected = {first: {"id": agent["id"]}, second: {"agentId": agent["agentId"]}}
-        assert all(it == expected for it in agent["feedback"])
+        assert all(entry == expected for entry in agent["feedback"])
 
 
 @pytest.mark.parametrize("api_database", ["sqlite"], indirect=True, scope="session")
@@ -71,4 +71,4 @@ def test_sqlite_keeps_a_shared_entity_for_the_list(explained):
     assert len(sorts) == 2
     deepest = max(sorts, key=len)
     # One scalar query shows the agent, and one its list. The shared agent is kept before any entry is shown.
-    assert sum(it.startswith("MATERIALIZE") for it in deepest) == 1
+    assert sum(text.startswith("MATERIALIZE") for text in deepest) == 1

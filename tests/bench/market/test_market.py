@@ -64,6 +64,6 @@ def test_proofs_of_payment_name_a_payment_of_the_rater_to_the_agent(attacked):
     assert (log.payments["agent"][rows] == log.feedback["agent"][proven]).all()
 
 
-def test_inequality_is_none_among_equals_and_all_but_one_share_where_one_has_all():
+def test_inequality_is_zero_among_equals_and_all_but_one_share_where_one_has_all():
     assert gini(np.ones(10)) == 0
     assert np.isclose(gini(np.array([0, 0, 0, 1.0])), 0.75)

@@ -23,8 +23,8 @@ def check(buyers, buyer, **more):
 
 @pytest.mark.parametrize(("minimum", "is_low"), [(46, False), (47, True)])
 def test_check_of_a_client_asks_for_the_score_of_the_buyer(buyers, minimum, is_low):
-    found = check(buyers, SAMPLE, minimum_buyer_score=minimum)
-    assert ("low_buyer_score" in [it["code"] for it in found["reasons"]]) is is_low
+    refusal = check(buyers, SAMPLE, minimum_buyer_score=minimum)
+    assert ("low_buyer_score" in [reason["code"] for reason in refusal["reasons"]]) is is_low
 
 
 def test_check_ignores_wash_payments(buyers):
@@ -43,8 +43,8 @@ def test_every_way_to_check_a_client_uses_the_record(buyers, buyers_database):
     told = json.loads(asyncio.run(ask()).content[0].text)["check"]
     command = [COMMAND, "check", "client", SAMPLE.address, "--database", buyers_database, "--json"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603  # ours
-    for found in (asked, posted, told, json.loads(ran.stdout)):
-        assert found["figures"]["buyer"] == {"score": "46", "payments": 20}  # of 47: one seller's count up to 20
+    for answer in (asked, posted, told, json.loads(ran.stdout)):
+        assert answer["figures"]["buyer"] == {"score": "46", "payments": 20}  # of 47: one seller's count up to 20
 
 
 def test_record_is_that_of_the_block(buyers):
@@ -64,8 +64,8 @@ def test_models_ask_for_buyers_and_discounts(buyers):
         return profile, discount, wrong
 
     profile, discount, wrong = asyncio.run(ask())
-    found = json.loads(profile.content[0].text)
-    assert (found["buyerAddress"], found["reputation"]["tier"]) == (SAMPLE.address, "trusted")
+    parsed = json.loads(profile.content[0].text)
+    assert (parsed["buyerAddress"], parsed["reputation"]["tier"]) == (SAMPLE.address, "trusted")
     assert json.loads(discount.content[0].text)["percentage"] == 0
     assert wrong.is_error
     assert "unsupported_chain" in wrong.content[0].text
@@ -74,7 +74,7 @@ def test_models_ask_for_buyers_and_discounts(buyers):
 def test_models_get_the_policy_of_the_settings(buyers_with, buyers_database, tmp_path):
     async def ask(target):
         async with Client(target) as session:
-            return [await session.call_tool("get_buyer", {"address": WASHER.address, **it}) for it in options]
+            return [await session.call_tool("get_buyer", {"address": WASHER.address, **option}) for option in options]
 
     options = ({}, {"policy": "brp-1.0"})
     settings = tmp_path / "index.toml"
@@ -84,6 +84,6 @@ def test_models_get_the_policy_of_the_settings(buyers_with, buyers_database, tmp
     answers += asyncio.run(
         ask(stdio_client(StdioServerParameters(command=COMMAND, args=["mcp", "--settings", str(settings)])))
     )
-    found = [json.loads(it.content[0].text)["reputation"] for it in answers]
-    policies = [(it["scoringPolicy"], it["tier"]) for it in found]
+    reputations = [json.loads(answer.content[0].text)["reputation"] for answer in answers]
+    policies = [(reputation["scoringPolicy"], reputation["tier"]) for reputation in reputations]
     assert policies == [("independent-1.0", "new"), ("brp-1.0", "premium")] * 2

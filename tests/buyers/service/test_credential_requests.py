@@ -22,6 +22,8 @@ from tests.buyers.service.registry import BUYER, CHAIN, SELLER
 from tests.buyers.service.test_registry import database, engine, market, node, service, settings  # noqa: F401
 from tests.sdk.servers import HttpServer, respond
 
+pytestmark = pytest.mark.one_engine
+
 COMMAND = str(Path(sys.executable).with_name("bilateral"))
 SCOPE = b"\x5c" * 32
 

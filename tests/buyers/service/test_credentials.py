@@ -29,6 +29,8 @@ from tests.buyers.service.test_registry import (  # noqa: F401  # fixtures
     settings,
 )
 
+pytestmark = pytest.mark.one_engine
+
 SCOPE = "0x" + "5c" * 32
 
 

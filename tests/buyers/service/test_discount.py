@@ -26,6 +26,8 @@ from tests.buyers.service.world import (
     signed,
 )
 
+pytestmark = pytest.mark.one_engine
+
 OFFER = {"enabled": True, "discounts": {"verified": 5, "trusted": 10, "premium": 15}}
 TRUSTED = BuyerMetrics(payments=10, volume=50_000_000, reviews=10, review_sum=650, disputes=1)
 VERIFIED = BuyerMetrics(payments=3, volume=10_000_000)
@@ -62,8 +64,8 @@ def standing(metrics, sellers=1):
 )
 def test_discount_follows_the_policy_of_the_seller(incentives, metrics, percentage, verdict):
     policy = None if incentives is None else BuyerIncentives.model_validate(incentives)
-    found = discount_for(policy, standing(metrics))
-    assert (found.percentage, found.verdict) == (percentage, Verdict(verdict))
+    discount = discount_for(policy, standing(metrics))
+    assert (discount.percentage, discount.verdict) == (percentage, Verdict(verdict))
 
 
 def test_prices_of_the_specification():
@@ -90,15 +92,15 @@ def test_discount_of_the_specification(buyers, offered):
     # The literal example: a client that sends # as it is loses it, so it is written %23.
     path = f"/api/buyer/{SAMPLE.address}/discount?sellerGlobalId={SELLER_ID.replace('#', '%23')}"
     response = buyers.get(path)
-    found = response.json()
-    assert (found["sellerGlobalId"], found["buyerTier"]) == (SELLER_ID, "trusted")
-    discount = found["discount"]
+    answer = response.json()
+    assert (answer["sellerGlobalId"], answer["buyerTier"]) == (SELLER_ID, "trusted")
+    discount = answer["discount"]
     assert discount["percentage"] == 10
     assert discount["reason"] == "Trusted buyer tier (10+ payments, $50+ volume, fair reviews)"
     assert discount["appliesTo"] == ["register", "search"]
     assert discount["validUntil"] == datetime.now(UTC).strftime("%Y-%m-%dT23:59:59Z")
-    assert found["originalPricing"] == {"search": 0.001, "register": 0.05}
-    assert found["discountedPricing"] == {"search": 0.0009, "register": 0.045}
+    assert answer["originalPricing"] == {"search": 0.001, "register": 0.05}
+    assert answer["discountedPricing"] == {"search": 0.0009, "register": 0.045}
     assert "GMT" in response.headers["expires"]
 
 
@@ -113,10 +115,10 @@ def test_policy_holds_for_the_service_that_it_was_published_with(buyers):
         body = enrichment(SISTER_ID, serviceName=name, **more)
         assert buyers.post("/api/agent/enrichment", json=signed(EnrichmentBody, body, SISTER_ID, SELLER)).is_success
     path, query = f"/api/buyer/{SAMPLE.address}/discount", {"sellerGlobalId": SISTER_ID}
-    found = buyers.get(path, params=query).json()
-    assert (found["discount"]["percentage"], found["discount"]["appliesTo"]) == (10, ["audit"])
-    assert found["discountedPricing"] == {"audit": 1.8, "lint": 1, "tests": 2.88, "talk": 4}
-    assert {name: (it["percentage"], it["code"]) for name, it in found["services"].items()} == {
+    answer = buyers.get(path, params=query).json()
+    assert (answer["discount"]["percentage"], answer["discount"]["appliesTo"]) == (10, ["audit"])
+    assert answer["discountedPricing"] == {"audit": 1.8, "lint": 1, "tests": 2.88, "talk": 4}
+    assert {name: (service["percentage"], service["code"]) for name, service in answer["services"].items()} == {
         "audit": (10, "granted"),
         "lint": (0, "disabled"),
         "tests": (4, "granted"),
@@ -127,7 +129,9 @@ def test_policy_holds_for_the_service_that_it_was_published_with(buyers):
     missing = buyers.get(path, params={**query, "serviceName": "cook"})
     assert (missing.status_code, missing.json()["code"]) == (404, "service_not_found")
     results = buyers.get("/api/search", params={"buyerAddress": SAMPLE.address}).json()["results"]
-    result = next(it for it in results if it["globalId"] == SISTER_ID)  # the cheapest service, by its own policy
+    result = next(
+        entry for entry in results if entry["globalId"] == SISTER_ID
+    )  # the cheapest service, by its own policy
     assert (result["pricing"]["discounted"], result["buyerDiscount"]["code"]) == (1, "disabled")
 
 
@@ -139,11 +143,11 @@ def test_discount_of_a_route_is_that_of_its_service_even_without_prices(buyers, 
             "/api/agent/enrichment", json=signed(EnrichmentBody, body, OTHER_ID, OTHER_SELLER)
         ).is_success
     provider = f"{buyers.base_url}/api/buyer".replace("//api", "/api")
-    found = {
+    percentages = {
         (seller, name): service_lookup(provider, seller, service=name, seconds=30)(SAMPLE.address)
         for seller, name in ((OTHER_ID, None), (OTHER_ID, "draw"), (OTHER_ID, "cook"), (SELLER_ID, None))
     }
-    assert list(found.values()) == [0, 10, 0, 10]
+    assert list(percentages.values()) == [0, 10, 0, 10]
 
 
 def test_id_whose_agent_a_client_lost_is_explained(buyers):
@@ -154,42 +158,42 @@ def test_id_whose_agent_a_client_lost_is_explained(buyers):
 
 def test_id_with_a_colon_is_understood(buyers, offered):
     path = f"/api/buyer/{SAMPLE.address}/discount"
-    found = buyers.get(path, params={"sellerGlobalId": SELLER_ID.replace("#", ":")}).json()
-    assert (found["sellerGlobalId"], found["discount"]["percentage"]) == (SELLER_ID, 10)
+    answer = buyers.get(path, params={"sellerGlobalId": SELLER_ID.replace("#", ":")}).json()
+    assert (answer["sellerGlobalId"], answer["discount"]["percentage"]) == (SELLER_ID, 10)
 
 
 def test_seller_without_a_policy_gives_no_discount(buyers):
-    found = buyers.get(f"/api/buyer/{SAMPLE.address}/discount", params={"sellerGlobalId": WASH_ID}).json()
-    assert (found["discount"]["percentage"], found["discount"]["code"]) == (0, "not_offered")
+    answer = buyers.get(f"/api/buyer/{SAMPLE.address}/discount", params={"sellerGlobalId": WASH_ID}).json()
+    assert (answer["discount"]["percentage"], answer["discount"]["code"]) == (0, "not_offered")
 
 
 def test_search_shows_the_prices_of_the_buyer(buyers, offered):
-    found = buyers.get("/api/search", params={"buyerAddress": SAMPLE.address}).json()
+    answer = buyers.get("/api/search", params={"buyerAddress": SAMPLE.address}).json()
     assert {
-        name: found["buyerContext"][name] for name in ("buyerAddress", "buyerTier", "discountsAvailable", "note")
+        name: answer["buyerContext"][name] for name in ("buyerAddress", "buyerTier", "discountsAvailable", "note")
     } == {
         "buyerAddress": SAMPLE.address,
         "buyerTier": "trusted",
         "discountsAvailable": True,
         "note": "Your trusted tier qualifies you for up to 10% discount from participating sellers",
     }
-    result = next(it for it in found["results"] if it["globalId"] == SELLER_ID)
+    result = next(entry for entry in answer["results"] if entry["globalId"] == SELLER_ID)
     assert result["pricing"] == {"original": 0.001, "discounted": 0.0009, "discountPercent": 10, "currency": "USDC"}
     assert result["buyerDiscount"]["eligible"]
     assert result["buyerDiscount"]["reason"] == "Seller offers 10% to trusted+ buyers"
-    assert found["meta"]["total"] == len(found["results"]) == 4
+    assert answer["meta"]["total"] == len(answer["results"]) == 4
 
 
 def test_search_without_a_buyer_has_no_context(buyers, offered):
-    found = buyers.get("/api/search").json()
-    assert found["buyerContext"] is None
-    assert {it["buyerDiscount"] for it in found["results"]} == {None}
+    answer = buyers.get("/api/search").json()
+    assert answer["buyerContext"] is None
+    assert {entry["buyerDiscount"] for entry in answer["results"]} == {None}
 
 
 def test_new_buyer_pays_the_full_price(buyers, offered):
-    found = buyers.get("/api/search", params={"buyerAddress": STRANGER.address}).json()
-    assert not found["buyerContext"]["discountsAvailable"]
-    result = next(it for it in found["results"] if it["globalId"] == SELLER_ID)
+    answer = buyers.get("/api/search", params={"buyerAddress": STRANGER.address}).json()
+    assert not answer["buyerContext"]["discountsAvailable"]
+    result = next(entry for entry in answer["results"] if entry["globalId"] == SELLER_ID)
     assert result["pricing"]["discounted"] == result["pricing"]["original"]
     assert result["buyerDiscount"]["code"] == "score_too_low"
 

@@ -38,6 +38,8 @@ from tests.buyers.service.world import (
     signed,
 )
 
+pytestmark = pytest.mark.one_engine
+
 
 def metrics(buyers, buyer):
     return buyers.get(f"/api/buyer/{buyer.address}").json()["metrics"]
@@ -55,10 +57,10 @@ def test_feedback_of_the_seller_counts_once(buyers, buyers_database):
         "message": "Feedback recorded. Buyer reputation will be updated.",
     }
     assert re.fullmatch(r"fb_[0-9a-f]{8}", answers[0]["feedbackId"])
-    assert [it["isNew"] for it in answers] == [True, False]
+    assert [answer["isNew"] for answer in answers] == [True, False]
     assert answers[0]["feedbackId"] == answers[1]["feedbackId"]
-    found = metrics(buyers, ALICE)
-    assert (found["sellerFeedbackCount"], found["avgSellerFeedback"]) == (1, 90)
+    now = metrics(buyers, ALICE)
+    assert (now["sellerFeedbackCount"], now["avgSellerFeedback"]) == (1, 90)
     other = signed(FeedbackBody, feedback(transaction, score=10), SELLER_ID, SELLER)
     response = buyers.post("/api/buyer/feedback", json=other)
     assert (response.status_code, response.json()["code"]) == (409, "already_given")
@@ -132,9 +134,9 @@ def test_agents_with_one_wallet_are_one_seller(buyers, buyers_database):
     assert buyers.post("/api/buyer/feedback", json=elder).json()["counted"]
     body = signed(ReviewBody, review(first, buyer=CAROL, global_id=SISTER_ID, score=60), SISTER_ID, CAROL)
     assert buyers.post("/api/review", json=body).json()["counted"]
-    found = metrics(buyers, CAROL)
-    assert (found["distinctSellers"], found["reviewsGiven"], found["avgReviewScore"]) == (1, 2, 70)
-    assert (found["sellerFeedbackCount"], found["avgSellerFeedback"]) == (1, 50.5)  # one vote
+    now = metrics(buyers, CAROL)
+    assert (now["distinctSellers"], now["reviewsGiven"], now["avgReviewScore"]) == (1, 2, 70)
+    assert (now["sellerFeedbackCount"], now["avgSellerFeedback"]) == (1, 50.5)  # one vote
     again = signed(FeedbackBody, feedback(first, buyer=CAROL), SELLER_ID, SELLER)
     response = buyers.post("/api/buyer/feedback", json=again)
     assert (response.status_code, response.json()["code"]) == (409, "already_given")
@@ -212,8 +214,8 @@ def test_review_of_the_buyer_counts(buyers, buyers_database):
     body = signed(ReviewBody, review(transaction), SELLER_ID, ALICE)
     assert buyers.post("/api/review", json=body).json()["counted"]
     assert not buyers.post("/api/review", json=body).json()["isNew"]
-    found = metrics(buyers, ALICE)
-    assert (found["reviewsGiven"], found["avgReviewScore"]) == (1, 85)
+    now = metrics(buyers, ALICE)
+    assert (now["reviewsGiven"], now["avgReviewScore"]) == (1, 85)
 
 
 def test_seller_may_not_review_itself_in_the_name_of_the_buyer(buyers, buyers_database):
@@ -227,8 +229,8 @@ def test_the_same_feedback_sent_at_once_is_stored_once(buyers, buyers_database):
     body = signed(FeedbackBody, feedback(transaction), SELLER_ID, SELLER)
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: buyers.post("/api/buyer/feedback", json=body).json(), range(16)))
-    assert [it["isNew"] for it in answers].count(True) == 1
-    assert len({it["feedbackId"] for it in answers}) == 1
+    assert [answer["isNew"] for answer in answers].count(True) == 1
+    assert len({answer["feedbackId"] for answer in answers}) == 1
 
 
 def test_dispute_of_the_seller_counts_until_it_is_withdrawn(buyers, buyers_database):
@@ -238,8 +240,8 @@ def test_dispute_of_the_seller_counts_until_it_is_withdrawn(buyers, buyers_datab
     filed = {**body, "state": "filed"}
     assert buyers.post(path, json=signed(DisputeBody, filed, SELLER_ID, STRANGER)).status_code == 401
     assert buyers.post(path, json=signed(DisputeBody, filed, SELLER_ID, SELLER)).json()["isNew"]
-    found = metrics(buyers, SAMPLE)
-    assert (found["disputeCount"], found["disputeRate"]) == (1, 2.13)
+    now = metrics(buyers, SAMPLE)
+    assert (now["disputeCount"], now["disputeRate"]) == (1, 2.13)
     score = buyers.get(f"/api/buyer/{SAMPLE.address}").json()["reputation"]["score"]
     assert score == 56
     withdrawn = signed(DisputeBody, {**body, "state": "withdrawn"}, SELLER_ID, SELLER)
@@ -256,13 +258,13 @@ def test_disputes_are_off_by_default(buyers_with):
 @pytest.mark.parametrize(
     "more",
     [
-        *({"pricePerCallUsdc": it} for it in ("1_0", "\N{ARABIC-INDIC DIGIT THREE}", "5", True)),
+        *({"pricePerCallUsdc": text} for text in ("1_0", "\N{ARABIC-INDIC DIGIT THREE}", "5", True)),
         {"uptimePercent": "99"},
-        *({"buyerIncentives": {"enabled": True, "discounts": {"verified": it}}} for it in ("1_0", "5", False)),
+        *({"buyerIncentives": {"enabled": True, "discounts": {"verified": text}}} for text in ("1_0", "5", False)),
         {"buyerIncentives": {"enabled": True, "maxDisputeRate": "5"}},
         *(
-            {"buyerIncentives": {"enabled": True, "policyUrl": f"https://seller.example/{it}"}}
-            for it in ("a\nb", "a\0b", "a b", "a\u202eb", "a\n")
+            {"buyerIncentives": {"enabled": True, "policyUrl": f"https://seller.example/{name}"}}
+            for name in ("a\nb", "a\0b", "a b", "a\u202eb", "a\n")
         ),
         {"apiEndpoint": "https://seller.example/\n"},
         {"docsUrl": "https://seller.example/\r\nX-Header: 1"},
@@ -296,12 +298,14 @@ def test_service_that_only_an_older_version_took_is_left_out(buyers, buyers_data
     table = agent_enrichment
     with engine.connect() as connection:  # nothing is committed
         seller = agent_key(read_registries(connection), OTHER_ID)
-        names = [it.name for it in read_offers(connection, [seller])[CHAIN, seller.identity_registry, 2].services]
+        names = [
+            service.name for service in read_offers(connection, [seller])[CHAIN, seller.identity_registry, 2].services
+        ]
         for odd in ({"pricePerCallUsdc": "1_0"}, {"buyerIncentives": {"enabled": True, "discounts": {"premium": "5"}}}):
             content = json.dumps({"serviceName": "older", **odd})
             connection.execute(update(table).where(table.c.service_name == "older").values(content=content))
-            found = read_offers(connection, [seller])[CHAIN, seller.identity_registry, 2]
-            assert [it.name for it in found.services] == [name for name in names if name != "older"]
+            offer = read_offers(connection, [seller])[CHAIN, seller.identity_registry, 2]
+            assert [service.name for service in offer.services] == [name for name in names if name != "older"]
     engine.dispose()
 
 
@@ -311,7 +315,7 @@ def test_agent_has_a_limited_number_of_services(buyers, monkeypatch):
     for number in range(4):
         body = enrichment(WASH_ID, serviceName=f"service {number}", issued_at=1_000)
         answers.append(buyers.post("/api/agent/enrichment", json=signed(EnrichmentBody, body, WASH_ID, WASH_SELLER)))
-    assert [it.status_code for it in answers] == [200, 200, 200, 409]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 409]
     assert answers[3].json()["code"] == "too_many_services"
     later = enrichment(WASH_ID, serviceName="service 0", issued_at=2_000)
     response = buyers.post("/api/agent/enrichment", json=signed(EnrichmentBody, later, WASH_ID, WASH_SELLER))
@@ -354,7 +358,7 @@ def test_service_counts_while_its_author_is_the_owners_operator(buyers, buyers_d
         keys = [agent_key(registries, OTHER_ID)]
 
         def names():
-            return [it.name for offer in read_offers(connection, keys).values() for it in offer.services]
+            return [service.name for offer in read_offers(connection, keys).values() for service in offer.services]
 
         assert "by an operator of today" in names()
         connection.execute(agent_enrichment.update().where(of_service).values(signer=BOB.address))

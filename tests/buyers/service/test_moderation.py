@@ -33,6 +33,8 @@ from tests.buyers.service.world import (
     signed,
 )
 
+pytestmark = pytest.mark.one_engine
+
 
 @pytest.fixture
 def engine(buyers_database):
@@ -57,12 +59,12 @@ def messages(buyers, buyer):
 
 
 @pytest.fixture
-def given(buyers, buyers_database):
+def posted(buyers, buyers_database):
     """Feedback about the last payment of the sample's buyer, removed after the test."""
     transaction, _ = payments_of(buyers_database, SAMPLE)[-2]
     body = signed(FeedbackBody, feedback(transaction, buyer=SAMPLE), SELLER_ID, SELLER)
     assert buyers.post("/api/buyer/feedback", json=body).json()["isNew"]
-    (message,) = [it for it in messages(buyers, SAMPLE) if it["kind"] == "feedback"]
+    (message,) = [message for message in messages(buyers, SAMPLE) if message["kind"] == "feedback"]
     yield message, body
     engine = open_database(buyers_database)
     with suppress(InvalidArgumentError):  # the test removed it
@@ -76,21 +78,21 @@ def reply_to(message, text="I paid at once.", signer=SAMPLE):
     return {"messageId": message["id"], "text": text, "signature": "0x" + bytes(signature).hex()}
 
 
-def test_buyer_sees_feedback_and_answers_it_once(buyers, given):
-    message, _ = given
+def test_buyer_sees_feedback_and_answers_it_once(buyers, posted):
+    message, _ = posted
     assert (message["kind"], message["agentGlobalId"], message["score"]) == ("feedback", SELLER_ID, 90)
     assert (message["text"], message["reply"]) == ("Great client, clear task description", None)
     taken = [buyers.post("/api/buyer/replies", json=reply_to(message)).json() for _ in range(2)]
-    assert [(it["success"], it["isNew"]) for it in taken] == [(True, True), (True, False)]
-    (shown,) = [it for it in messages(buyers, SAMPLE) if it["id"] == message["id"]]
+    assert [(answer["success"], answer["isNew"]) for answer in taken] == [(True, True), (True, False)]
+    (shown,) = [entry for entry in messages(buyers, SAMPLE) if entry["id"] == message["id"]]
     assert shown["reply"] == "I paid at once."
     other = buyers.post("/api/buyer/replies", json=reply_to(message, "And more."))
     assert (other.status_code, other.json()["code"]) == (409, "already_given")
 
 
 @pytest.mark.parametrize("signer", [SELLER, STRANGER], ids=["the seller", "a stranger"])
-def test_nobody_else_answers_for_the_buyer(buyers, given, signer):
-    response = buyers.post("/api/buyer/replies", json=reply_to(given[0], signer=signer))
+def test_nobody_else_answers_for_the_buyer(buyers, posted, signer):
+    response = buyers.post("/api/buyer/replies", json=reply_to(posted[0], signer=signer))
     assert (response.status_code, response.json()["code"]) == (401, "invalid_signature")
 
 
@@ -104,19 +106,19 @@ def test_reply_needs_a_message(buyers):
     [("", "invalid_body"), ("x" * 1001, "invalid_body"), ("<b>", "markup")],
     ids=["empty", "long", "markup"],
 )
-def test_reply_out_of_its_limits_is_refused(buyers, given, text, code):
-    response = buyers.post("/api/buyer/replies", json=reply_to(given[0], text))
+def test_reply_out_of_its_limits_is_refused(buyers, posted, text, code):
+    response = buyers.post("/api/buyer/replies", json=reply_to(posted[0], text))
     assert (response.status_code, response.json()["code"]) == (422, code)
 
 
-def test_others_do_not_see_messages(buyers, given):
+def test_others_do_not_see_messages(buyers, posted):
     strange = asked_by(STRANGER)
     response = buyers.get(f"/api/buyer/{SAMPLE.address}", **strange)
     assert (response.status_code, response.json()["code"]) == (401, "signature_required")
 
 
-def test_texts_are_removed_and_do_not_come_back(buyers, given, engine):
-    message, body = given
+def test_texts_are_removed_and_do_not_come_back(buyers, posted, engine):
+    message, body = posted
     buyers.post("/api/buyer/replies", json=reply_to(message))
     votes = buyers.get(f"/api/buyer/{SAMPLE.address}").json()["metrics"]["sellerFeedbackCount"]
     assert remove_message(engine, message["id"]) == "buyer_feedback"
@@ -125,13 +127,13 @@ def test_texts_are_removed_and_do_not_come_back(buyers, given, engine):
         row = connection.execute(select(buyer_feedback).where(buyer_feedback.c.id == message["id"])).one()
     assert (row.note, row.tags, row.score) == ("", "[]", 90)
     assert not buyers.post("/api/buyer/feedback", json=body).json()["isNew"]
-    (shown,) = [it for it in messages(buyers, SAMPLE) if it["id"] == message["id"]]
+    (shown,) = [entry for entry in messages(buyers, SAMPLE) if entry["id"] == message["id"]]
     assert (shown["text"], shown["tags"], shown["reply"]) == ("", [], None)
     assert buyers.get(f"/api/buyer/{SAMPLE.address}").json()["metrics"]["sellerFeedbackCount"] == votes
 
 
-def test_whole_message_is_removed_with_its_score(buyers, given, engine):
-    message, _ = given
+def test_whole_message_is_removed_with_its_score(buyers, posted, engine):
+    message, _ = posted
     before = buyers.get(f"/api/buyer/{SAMPLE.address}").json()["metrics"]["sellerFeedbackCount"]
     remove_message(engine, message["id"], whole=True)
     assert buyers.get(f"/api/buyer/{SAMPLE.address}").json()["metrics"]["sellerFeedbackCount"] == before - 1
@@ -140,8 +142,8 @@ def test_whole_message_is_removed_with_its_score(buyers, given, engine):
 
 
 def disputes(buyers, policy):
-    found = buyers.get(f"/api/buyer/{ALICE.address}", params={"policy": policy}).json()
-    return found["metrics"]["disputeCount"]
+    answer = buyers.get(f"/api/buyer/{ALICE.address}", params={"policy": policy}).json()
+    return answer["metrics"]["disputeCount"]
 
 
 def test_policies_count_disputes_as_they_are_decided(buyers, buyers_database, engine):
@@ -153,11 +155,11 @@ def test_policies_count_disputes_as_they_are_decided(buyers, buyers_database, en
     }
     filed = signed(DisputeBody, {**body, "state": "filed"}, OTHER_ID, OTHER_SELLER)
     assert buyers.post(f"/api/buyer/{ALICE.address}/disputes", json=filed).json()["success"]
-    (dispute,) = [it for it in messages(buyers, ALICE) if it["kind"] == "dispute"]
-    counts = [[disputes(buyers, it) for it in ("brp-1.0", "independent-1.0")]]
+    (dispute,) = [message for message in messages(buyers, ALICE) if message["kind"] == "dispute"]
+    counts = [[disputes(buyers, name) for name in ("brp-1.0", "independent-1.0")]]
     for decision in ("upheld", "rejected"):
         decide_dispute(engine, dispute["id"], decision)
-        counts.append([disputes(buyers, it) for it in ("brp-1.0", "independent-1.0")])
+        counts.append([disputes(buyers, name) for name in ("brp-1.0", "independent-1.0")])
     assert counts == [[1, 0], [1, 1], [0, 0]]
     withdrawn = signed(DisputeBody, {**body, "state": "withdrawn"}, OTHER_ID, OTHER_SELLER)
     response = buyers.post(f"/api/buyer/{ALICE.address}/disputes", json=withdrawn)

@@ -20,6 +20,8 @@ from bilateral.query.readers import Reader
 from tests.buyers.service.world import ALICE, BOB, CAROL, CHAIN, DAY, DOLLAR, OTHER_SELLER, SELLER, STRANGER
 from tests.index.payments.world import IDENTITY
 
+pytestmark = pytest.mark.one_engine
+
 
 @pytest.fixture
 def fund(buyers_database):
@@ -82,8 +84,8 @@ def test_seller_with_a_common_funder_counts_by_the_formula_alone(buyers, fund, f
 )
 def test_extreme_reviewer_is_flagged(reviews, is_flagged):
     dealings = {("0x", 1): Dealings(payments=5, micros=1, reviews=reviews)}
-    found = profile_of(Standing(CHAIN, BOB.address, weigh(BRP, dealings, 0), BRP, 1)).reputation
-    assert (found.flags == ("extreme-reviews",)) is is_flagged
+    reputation = profile_of(Standing(CHAIN, BOB.address, weigh(BRP, dealings, 0), BRP, 1)).reputation
+    assert (reputation.flags == ("extreme-reviews",)) is is_flagged
 
 
 def test_vote_of_a_seller_is_the_exact_mean_of_its_scores():
@@ -108,9 +110,9 @@ VOTES = ([90, 85], [87], [33, 33, 34], [66, 67, 67], [0, 0, 1])
 )
 def test_return_takes_what_it_returned_and_never_a_payment(returned, counted):
     dealings = {("0x", 1): Dealings(payments=3, micros=10 * DOLLAR, returned=returned)}
-    found = weigh(INDEPENDENT, dealings, 0)
-    assert (found.metrics.payments, found.metrics.volume) == counted
-    assert found.reasons == (Reason.NO_REVIEWS, Reason.RETURNED_PAYMENTS)
+    weighed = weigh(INDEPENDENT, dealings, 0)
+    assert (weighed.metrics.payments, weighed.metrics.volume) == counted
+    assert weighed.reasons == (Reason.NO_REVIEWS, Reason.RETURNED_PAYMENTS)
 
 
 def test_dust_does_not_erase_a_lone_payment():
@@ -121,8 +123,8 @@ def test_dust_does_not_erase_a_lone_payment():
 @pytest.mark.parametrize("returned", [9 * DOLLAR + 1, 10 * DOLLAR, 11 * DOLLAR])
 def test_seller_that_kept_less_than_a_tenth_was_not_paid(returned):
     dealings = {("0x", 1): Dealings(payments=3, micros=10 * DOLLAR, returned=returned)}
-    found = weigh(INDEPENDENT, dealings, 0)
-    assert (found.metrics.payments, found.metrics.volume, found.sellers) == (0, 0, 0)
+    weighed = weigh(INDEPENDENT, dealings, 0)
+    assert (weighed.metrics.payments, weighed.metrics.volume, weighed.sellers) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -138,9 +140,9 @@ def test_seller_that_kept_less_than_a_tenth_was_not_paid(returned):
 def test_repeated_pair_counts_up_to_its_limits(payments, micros, counted):
     """The other seller is below both limits, and counts whole."""
     dealings = {("0x", 1): Dealings(payments=payments, micros=micros), ("0x", 2): Dealings(payments=1, micros=7)}
-    found = weigh(INDEPENDENT, dealings, 0)
-    is_repeated = Reason.REPEATED_PAIR in found.reasons
-    assert (found.metrics.payments - 1, found.metrics.volume - 7, is_repeated) == counted
+    weighed = weigh(INDEPENDENT, dealings, 0)
+    is_repeated = Reason.REPEATED_PAIR in weighed.reasons
+    assert (weighed.metrics.payments - 1, weighed.metrics.volume - 7, is_repeated) == counted
     plain = weigh(BRP, dealings, 0)
     assert (plain.metrics.payments, plain.metrics.volume) == (payments + 1, micros + 7)
     assert Reason.REPEATED_PAIR not in plain.reasons
@@ -156,10 +158,10 @@ def test_review_of_a_shared_wallet_counts_for_the_agent_that_was_paid_first(buye
         connection.execute(insert(agent_account).values(**moved, owner=SELLER.address, wallet=OTHER_SELLER.address))
         other = {**rows[0], "payee": OTHER_SELLER.address, "agent_id": 2, "block_number": last + 1}
         connection.execute(insert(payment).values(**other))
-        first, until = (read_dealings(connection, CHAIN, CAROL.address, it) for it in (last + 1, last))
+        first, until = (read_dealings(connection, CHAIN, CAROL.address, count) for count in (last + 1, last))
     engine.dispose()
-    assert {agent: it.reviews for (_, agent), it in first.items()} == {1: [80], 2: []}
-    assert {agent: it.reviews for (_, agent), it in until.items()} == {1: [80]}
+    assert {agent: value.reviews for (_, agent), value in first.items()} == {1: [80], 2: []}
+    assert {agent: value.reviews for (_, agent), value in until.items()} == {1: [80]}
 
 
 def test_profile_whose_length_strangers_choose_is_not_read_in_the_event_loop(buyers_database):
@@ -194,15 +196,15 @@ def second_chain(buyers_database):
 @pytest.mark.parametrize("policy", ["brp-1.0", "independent-1.0"])
 def test_all_chains_add_up(buyers, second_chain, policy):
     path = f"/api/buyer/{BOB.address}"
-    found = {
+    answers = {
         chain: buyers.get(path, params={"chainId": chain, "policy": policy}).json() for chain in (CHAIN, 8453, "all")
     }
-    counts = {chain: it["metrics"]["paymentCount"] for chain, it in found.items()}
+    counts = {chain: answer["metrics"]["paymentCount"] for chain, answer in answers.items()}
     assert counts == {CHAIN: 2, 8453: 1, "all": 3}
-    assert found["all"]["metrics"]["totalVolumeUsdc"] == 3 + second_chain["micros"] / 1_000_000
-    assert found["all"]["metrics"]["accountAgeDays"] == found[8453]["metrics"]["accountAgeDays"]
-    assert found["all"]["metrics"]["distinctSellers"] == 2
-    assert (found["all"]["buyerId"], found["all"]["asOfBlock"]) == (f"eip155:all:{BOB.address}", None)
+    assert answers["all"]["metrics"]["totalVolumeUsdc"] == 3 + second_chain["micros"] / 1_000_000
+    assert answers["all"]["metrics"]["accountAgeDays"] == answers[8453]["metrics"]["accountAgeDays"]
+    assert answers["all"]["metrics"]["distinctSellers"] == 2
+    assert (answers["all"]["buyerId"], answers["all"]["asOfBlock"]) == (f"eip155:all:{BOB.address}", None)
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,16 @@ from tests.api.world import served
 from tests.buyers.service.world import ALICE, CAROL, CHAIN, SAMPLE, SELLER_ID, STRANGER, WASHER
 from tests.sdk.servers import HttpServer, respond
 
+pytestmark = pytest.mark.one_engine
+
 SPECIFIED = ("paymentCount", "totalVolumeUsdc", "reviewsGiven", "avgReviewScore", "disputeCount", "disputeRate")
 
 
 def test_sample_of_the_specification(buyers):
-    found = buyers.get(f"/api/buyer/{SAMPLE.address}").json()
-    assert found["buyerId"] == f"eip155:{CHAIN}:{SAMPLE.address}"
-    assert found["buyerAddress"] == SAMPLE.address
-    metrics = {name: found["metrics"][name] for name in (*SPECIFIED[:4], "accountAgeDays")}
+    answer = buyers.get(f"/api/buyer/{SAMPLE.address}").json()
+    assert answer["buyerId"] == f"eip155:{CHAIN}:{SAMPLE.address}"
+    assert answer["buyerAddress"] == SAMPLE.address
+    metrics = {name: answer["metrics"][name] for name in (*SPECIFIED[:4], "accountAgeDays")}
     assert metrics == {
         "paymentCount": 47,
         "totalVolumeUsdc": 234.5,
@@ -35,20 +37,20 @@ def test_sample_of_the_specification(buyers):
         "avgReviewScore": 72.5,
         "accountAgeDays": 53,
     }
-    reputation = found["reputation"]
+    reputation = answer["reputation"]
     shown = {name: reputation[name] for name in ("tier", "reviewFairnessScore", "discountEligibility")}
     assert shown == {"tier": "trusted", "reviewFairnessScore": 85, "discountEligibility": 10}
     assert reputation["score"] in (56, 57)  # the sample's 78 does not follow from the formula; a dispute costs 0.32
     assert abs(sum(reputation["breakdown"].values()) - reputation["score"]) <= 0.5
-    assert found["metrics"]["totalVolumeAtomic"] == "234500000"
+    assert answer["metrics"]["totalVolumeAtomic"] == "234500000"
     assert reputation["scoringPolicy"] == "brp-1.0"
 
 
 def test_buyer_without_payments_has_the_specified_record_of_zeros(buyers):
     response = buyers.get(f"/api/buyer/{STRANGER.address}")
     assert response.status_code == 200
-    found = response.json()
-    assert {name: found["metrics"][name] for name in (*SPECIFIED, "accountAgeDays")} == {
+    answer = response.json()
+    assert {name: answer["metrics"][name] for name in (*SPECIFIED, "accountAgeDays")} == {
         "paymentCount": 0,
         "totalVolumeUsdc": 0,
         "reviewsGiven": 0,
@@ -58,8 +60,8 @@ def test_buyer_without_payments_has_the_specified_record_of_zeros(buyers):
         "accountAgeDays": 0,
     }
     names = ("score", "tier", "reviewFairnessScore", "discountEligibility")
-    assert [found["reputation"][name] for name in names] == [0, "new", None, 0]
-    assert found["reputation"]["reasons"] == ["no_payments"]
+    assert [answer["reputation"][name] for name in names] == [0, "new", None, 0]
+    assert answer["reputation"]["reasons"] == ["no_payments"]
 
 
 @pytest.mark.parametrize("form", ["lower", "upper", "checksum", "global id"])
@@ -105,8 +107,8 @@ def test_wash_trader_has_one_score_by_the_formula_and_another_by_the_policy_that
 
 def test_batch_keeps_the_order(buyers):
     wanted = [SAMPLE.address, STRANGER.address, ALICE.address]
-    found = buyers.post("/api/buyers", json={"addresses": wanted}).json()
-    assert [it["buyerAddress"] for it in found["buyers"]] == wanted
+    answer = buyers.post("/api/buyers", json={"addresses": wanted}).json()
+    assert [buyer["buyerAddress"] for buyer in answer["buyers"]] == wanted
     assert buyers.post("/api/buyers", json={"addresses": wanted * 33 + wanted[:1]}).status_code == 200
     assert buyers.post("/api/buyers", json={"addresses": wanted * 34}).status_code == 400
     assert buyers.post("/api/buyers", json={"addresses": []}).status_code == 400
@@ -120,10 +122,17 @@ def consent(buyer, until):
 
 def test_buyer_sees_its_own_payments(buyers):
     path = f"/api/buyer/{SAMPLE.address}?expand=recentTransactions"
-    found = buyers.get(path, headers=consent(SAMPLE, int(time.time()) + 300)).json()["recentTransactions"]
-    assert len(found) == 20
-    assert set(found[0]) == {"txHash", "agentGlobalId", "amountUsdc", "timestamp", "reviewGiven", "reviewScore"}
-    assert (found[0]["agentGlobalId"], found[0]["amountUsdc"]) == (SELLER_ID, 5)
+    recent_transactions = buyers.get(path, headers=consent(SAMPLE, int(time.time()) + 300)).json()["recentTransactions"]
+    assert len(recent_transactions) == 20
+    assert set(recent_transactions[0]) == {
+        "txHash",
+        "agentGlobalId",
+        "amountUsdc",
+        "timestamp",
+        "reviewGiven",
+        "reviewScore",
+    }
+    assert (recent_transactions[0]["agentGlobalId"], recent_transactions[0]["amountUsdc"]) == (SELLER_ID, 5)
 
 
 @pytest.mark.parametrize(
@@ -164,17 +173,17 @@ def test_node_that_is_slow_to_check_a_signature_holds_no_connection(buyers_setti
 
 def test_operator_may_show_payments(buyers_with):
     with buyers_with(shows_transactions=True) as url:
-        found = httpx.get(f"{url}/api/buyer/{SAMPLE.address}?expand=recentTransactions").json()
-    assert len(found["recentTransactions"]) == 20
+        answer = httpx.get(f"{url}/api/buyer/{SAMPLE.address}?expand=recentTransactions").json()
+    assert len(answer["recentTransactions"]) == 20
 
 
 def test_signed_result_is_checked_without_the_service(buyers):
-    found = buyers.get(f"/api/buyer/{SAMPLE.address}/signed").json()
-    message = found["message"]
-    result = BuyerResult(*[int(it) if name == "volume" else it for name, it in message.items()])
-    assert recover_signer(result.digest(domain_of(CHAIN)), bytes.fromhex(found["signature"][2:])) == found["signer"]
+    answer = buyers.get(f"/api/buyer/{SAMPLE.address}/signed").json()
+    message = answer["message"]
+    result = BuyerResult(*[int(value) if name == "volume" else value for name, value in message.items()])
+    assert recover_signer(result.digest(domain_of(CHAIN)), bytes.fromhex(answer["signature"][2:])) == answer["signer"]
     keys = KeySet.import_key_set(buyers.get("/.well-known/jwks.json").json())
-    claims = jwt.decode(found["jws"], keys, algorithms=["ES256K"]).claims
+    claims = jwt.decode(answer["jws"], keys, algorithms=["ES256K"]).claims
     assert claims["sub"] == f"eip155:{CHAIN}:{SAMPLE.address}"
     assert (claims["score"], claims["tier"]) == (message["score"], "trusted")
     assert claims["iss"] == "https://provider.example"
@@ -201,7 +210,7 @@ def test_profile_has_an_etag(buyers):
     ids=["address", "global id", "review of an agent with a shared wallet", "another chain", "short", "long"],
 )
 def test_a_profile_is_the_same_with_and_without_the_router(buyers, text, query):
-    short, routed = (buyers.get(f"/api/buyer/{text}?{it}") for it in (query, f"{query}&unknown=1"))
+    short, routed = (buyers.get(f"/api/buyer/{text}?{entry}") for entry in (query, f"{query}&unknown=1"))
     assert (short.status_code, short.content) == (routed.status_code, routed.content)
     for name in ("content-type", "etag", "cache-control"):
         assert short.headers.get(name) == routed.headers.get(name)

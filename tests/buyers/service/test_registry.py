@@ -108,16 +108,16 @@ def service(settings):
 
 
 def test_settled_and_attested_records_are_shown_apart_and_attested_ones_do_not_count(service, market):
-    found = service.get(f"/api/buyer/{BUYER.address}").json()
-    (records,) = found["registryRecords"]
+    answer = service.get(f"/api/buyer/{BUYER.address}").json()
+    (records,) = answer["registryRecords"]
     assert records["registry"] == f"eip155:{CHAIN}:{market.deployment.buyers}"
     settled, attested = records["settled"], records["attested"]
-    assert found["metrics"]["paymentCount"] == settled["paymentCount"] == 3
-    assert found["metrics"]["totalVolumeUsdc"] == settled["totalVolumeUsdc"] == 15
+    assert answer["metrics"]["paymentCount"] == settled["paymentCount"] == 3
+    assert answer["metrics"]["totalVolumeUsdc"] == settled["totalVolumeUsdc"] == 15
     assert settled["totalVolumeAtomic"] == "15000000"
     assert settled["distinctSellers"] == 1
-    assert settled["firstPaymentAt"] == found["metrics"]["firstPaymentAt"]
-    assert settled["lastPaymentAt"] == found["metrics"]["lastPaymentAt"]
+    assert settled["firstPaymentAt"] == answer["metrics"]["firstPaymentAt"]
+    assert settled["lastPaymentAt"] == answer["metrics"]["lastPaymentAt"]
     assert attested == {
         "paymentCount": 2,
         "totalVolumeUsdc": 3,
@@ -162,7 +162,7 @@ def test_anchored_state_is_proven_to_everybody(service, market, engine, database
     market.index(database)
     for policy in POLICIES:
         answer = service.get(f"/api/buyer/{BUYER.address}/anchor", params={"policy": policy}).json()
-        state, proof = state_in(answer), [as_bytes(it) for it in answer["proof"]]
+        state, proof = state_in(answer), [as_bytes(entry) for entry in answer["proof"]]
         assert (answer["epoch"], as_bytes(answer["root"])) == (epoch, anchorer.get_root(epoch))
         assert (state.buyer, state.payments, state.policy) == (BUYER.address, 3, policy_hash(policy))
         assert verify_state(state, as_bytes(answer["root"]), proof)
@@ -256,7 +256,7 @@ def test_contract_wallet_signs_as_a_buyer_and_another_key_does_not(service, mark
     refused = service.post("/api/review", json=signed(ReviewBody, body, market, Account.create()))
     assert (refused.status_code, refused.json()["code"]) == (401, "invalid_signature")
     taken = [service.post("/api/review", json=signed(ReviewBody, body, market, key)).json() for _ in range(2)]
-    assert [(it["counted"], it["isNew"]) for it in taken] == [(True, True), (True, False)]
+    assert [(answer["counted"], answer["isNew"]) for answer in taken] == [(True, True), (True, False)]
     metrics = service.get(f"/api/buyer/{wallet}").json()["metrics"]
     assert (metrics["reviewsGiven"], metrics["avgReviewScore"]) == (1, 70)
     path, until = f"/api/buyer/{wallet}?expand=messages", int(time.time()) + 300
@@ -302,8 +302,10 @@ def test_workflow_of_the_specification(service, market, database):
     assert service.post("/api/agent/enrichment", json={**body, "signature": signature}).is_success
 
     def offered():  # steps 1 and 2
-        found = service.get("/api/search", params={"buyerAddress": buyer.address}).json()
-        return next(it["pricing"]["discounted"] for it in found["results"] if it["globalId"] == market.seller_id)
+        answer = service.get("/api/search", params={"buyerAddress": buyer.address}).json()
+        return next(
+            entry["pricing"]["discounted"] for entry in answer["results"] if entry["globalId"] == market.seller_id
+        )
 
     def profile():
         return service.get(f"/api/buyer/{buyer.address}").json()
@@ -314,11 +316,13 @@ def test_workflow_of_the_specification(service, market, database):
     scores = [profile()["reputation"]["score"]]
     assert (offered(), profile()["reputation"]["tier"]) == (3.8, "verified")
     proof = {"txHash": paid[0], "fromAddress": buyer.address, "toAddress": SELLER.address, "chainId": CHAIN}
-    given = {"agentId": market.seller_id, "score": 85, "proofOfPayment": proof}
-    assert service.post("/api/review", json=signed(ReviewBody, given, market, buyer)).json()["counted"]  # step 5
+    paid_feedback = {"agentId": market.seller_id, "score": 85, "proofOfPayment": proof}
+    assert service.post("/api/review", json=signed(ReviewBody, paid_feedback, market, buyer)).json()[
+        "counted"
+    ]  # step 5
     scores.append(profile()["reputation"]["score"])
-    said = signed(FeedbackBody, {**feedback(market, paid[0], buyer.address), "score": 100}, market, SELLER)
-    assert service.post("/api/buyer/feedback", json=said).json()["counted"]  # step 6
+    altered = signed(FeedbackBody, {**feedback(market, paid[0], buyer.address), "score": 100}, market, SELLER)
+    assert service.post("/api/buyer/feedback", json=altered).json()["counted"]  # step 6
     scores.append(profile()["reputation"]["score"])
     assert scores == sorted(set(scores))  # step 7: each of them improves the buyer
     market.connect(buyer).give_feedback(AgentId(1, CHAIN), 85, "starred").wait()

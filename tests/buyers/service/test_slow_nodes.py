@@ -55,14 +55,14 @@ def test_messages_that_wait_for_a_node_hold_neither_readers_nor_signed_messages(
         assert asked.acquire(timeout=30)
         for path in (f"/api/buyer/{SAMPLE.address}?chainId={CHAIN}", "/api/search?q=agent"):
             began = time.monotonic()
-            found = client.get(path)
-            assert (found.status_code, go_on.is_set()) == (200, False)
+            response = client.get(path)
+            assert (response.status_code, go_on.is_set()) == (200, False)
             assert time.monotonic() - began < 4  # the node would hold it for five seconds
         body = signed(FeedbackBody, feedback(own, buyer=SAMPLE), SELLER_ID, SELLER)
         assert client.post("/api/buyer/feedback", json=body).json()["counted"]
         assert not go_on.is_set()
         go_on.set()
-        answers = {it.result().status_code for it in waiting}
+        answers = {entry.result().status_code for entry in waiting}
     assert answers <= {401, 503}
 
 
@@ -84,10 +84,10 @@ def test_more_questions_than_the_limit_are_refused_with_a_time(slow, buyers_data
         refused = 0
         deadline = time.monotonic() + 30
         while not refused and time.monotonic() < deadline:
-            refused = sum(it.done() for it in (*posts, *gets))
+            refused = sum(request.done() for request in (*posts, *gets))
         go_on.set()
-        answers = [it.result() for it in (*posts, *gets)]
-    busy = [it for it in answers if it.status_code == 503]
+        answers = [request.result() for request in (*posts, *gets)]
+    busy = [answer for answer in answers if answer.status_code == 503]
     assert busy
-    assert {(it.json()["code"], it.headers["retry-after"]) for it in busy} == {("nodes_busy", "5")}
-    assert {it.status_code for it in answers} == {401, 503}
+    assert {(entry.json()["code"], entry.headers["retry-after"]) for entry in busy} == {("nodes_busy", "5")}
+    assert {answer.status_code for answer in answers} == {401, 503}

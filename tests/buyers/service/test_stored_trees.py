@@ -47,15 +47,15 @@ def connection(buyers_database):
 
 @pytest.mark.parametrize("number", [1, 2, 3, 33, 1_000])
 def test_proof_reads_the_rows_of_one_path(connection, number):
-    states = [state(it) for it in range(number)]
+    states = [state(entry) for entry in range(number)]
     epoch = 31337, REGISTRY, 1
-    root = store_tree(connection, epoch, [(POLICY, it) for it in states])
+    root = store_tree(connection, epoch, [(POLICY, entry) for entry in states])
     assert root == StateTree(states).root
     for wanted in states:
         counting = Counting(connection)
-        found = read_proof(counting, epoch, wanted.buyer, 8453, POLICY)
-        assert found.state == wanted
-        assert verify_state(wanted, root, found.proof)
+        proof = read_proof(counting, epoch, wanted.buyer, 8453, POLICY)
+        assert proof.state == wanted
+        assert verify_state(wanted, root, proof.proof)
         assert counting.rows <= 1 + math.ceil(math.log2(number))
     assert read_proof(connection, epoch, state(number).buyer, 8453, POLICY) is None
     assert read_proof(connection, epoch, states[0].buyer, 8453, "independent-1.0") is None
@@ -70,7 +70,7 @@ def test_state_whose_tree_an_older_version_did_not_store_has_no_proof(connection
 
 def test_forgotten_epochs_leave_no_rows(connection):
     for number in (1, 2, 3):
-        store_tree(connection, (31337, REGISTRY, number), [(POLICY, state(it)) for it in range(40)])
+        store_tree(connection, (31337, REGISTRY, number), [(POLICY, state(number)) for number in range(40)])
     forget_trees(connection, (31337, REGISTRY, 2))
     for table, rows in ((buyer_state, 40), (buyer_tree, 3)):
         query = select(func.count()).where(table.c.registry == REGISTRY)

@@ -55,5 +55,5 @@ def watched(browser, site):
         return windows[-1]
 
     yield open_window
-    for it in windows:
-        thread().submit(it.close).result()
+    for window in windows:
+        thread().submit(window.close).result()

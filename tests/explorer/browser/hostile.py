@@ -112,7 +112,8 @@ def _registration(agent, text):
     lists = ("mcpTools", "mcpPrompts", "mcpResources", "a2aSkills", "skills", "domains")
     kinds = ("", "MCP", "A2A", "OASF", "web", "email", "ENS", "DID")
     services = [
-        {"name": kind or text, "endpoint": text, "version": text, **{it: [text] for it in lists}} for kind in kinds
+        {"name": kind or text, "endpoint": text, "version": text, **{list_name: [text] for list_name in lists}}
+        for kind in kinds
     ]
     services.append({"name": "web", "endpoint": f"https://evil.example/{text}"})
     other = {"agentId": agent + 1, "agentRegistry": f"eip155:{CHAIN_ID}:{IDENTITY}"}

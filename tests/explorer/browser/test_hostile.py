@@ -45,13 +45,13 @@ def hostile_site(hostile_database):
 
 def broken(window, paths, status=200):
     """Return the paths whose layout breaks on a phone or a laptop."""
-    found = []
+    overflows = []
     for path in paths:
         window.open(path, status)
         for name in ("phone", "laptop"):  # a wide window has more room than these
             window.page.set_viewport_size(SIZES[name])
-            found += [(path, name, it) for it in window.overflow()]
-    return found
+            overflows += [(path, name, entry) for entry in window.overflow()]
+    return overflows
 
 
 def test_every_field_that_holds_a_text_of_a_chain_or_a_file_holds_that_of_an_attacker(hostile_database):
@@ -59,7 +59,7 @@ def test_every_field_that_holds_a_text_of_a_chain_or_a_file_holds_that_of_an_att
     with engine.connect() as connection:
         empty = {
             (table.name, column.name)
-            for table in (*(EVENT_TABLES[it] for it in EVENTS), *FILES)
+            for table in (*(EVENT_TABLES[event] for event in EVENTS), *FILES)
             for column in table.c
             if isinstance(column.type, String) and column.type.length != len(IDENTITY) and column.name not in OWN_WORDS
             if not connection.execute(select(column).where(column.contains(TEXTS[0])).limit(1)).first()
@@ -88,9 +88,9 @@ def test_texts_of_attackers_do_nothing_in_lists_and_forms(watched, hostile_site)
     paths = ["/", "/search", "/search?tag=W", f"/{CHAIN_ID}/network", f"/{CHAIN_ID}/2/network"]
     paths += [f"/{CHAIN_ID}/analysis", f"/{CHAIN_ID}/findings/lockstep-1", f"/{CHAIN_ID}/11/ratings"]
     paths += [f"/{CHAIN_ID}/clusters/1", f"/{CHAIN_ID}/11/ratings?reviewer={account('client 11')}&payment=claimed"]
-    paths += [f"/compare?first={CHAIN_ID}/{it}&second={CHAIN_ID}/{it + 1}" for it in (1, 3, 10, 12)]
+    paths += [f"/compare?first={CHAIN_ID}/{number}&second={CHAIN_ID}/{number + 1}" for number in (1, 3, 10, 12)]
     paths += [f"/accounts/{account('client 3')}", f"/accounts/{account('owner 11')}"]
-    for text in (quote(it[:60]) for it in TEXTS[:11]):
+    for text in (quote(text[:60]) for text in TEXTS[:11]):
         paths.append(f"/search?q={text}&tag={text}&reviewer={text}&service={text}&capability={text}")
         paths.append(f"/compare?first={text}&second=a/{text}")
     assert broken(window, paths) == []

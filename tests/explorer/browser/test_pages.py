@@ -34,7 +34,7 @@ def paths(site):
 
 def looked_at(window, paths):
     """Return what is wrong with pages in light, dark, on a phone and on a wide screen. Each is loaded once."""
-    found = {}
+    looked = {}
     for path, status in paths:
         window.open(path, status)
         for look, scheme, size, rules in (
@@ -47,8 +47,8 @@ def looked_at(window, paths):
             window.page.set_viewport_size(SIZES[size])
             problems = window.overflow() + ([] if rules == [] else window.violations(rules))
             if problems:
-                found[path, look] = problems
-    return found
+                looked[path, look] = problems
+    return looked
 
 
 def test_every_page_is_accessible_and_within_its_window(watched, paths):

@@ -53,7 +53,7 @@ class Watched:
         self._context.set_default_timeout(PATIENCE)
         self.page = self._context.new_page()
         self.page.on("console", self._on_console)
-        self.page.on("pageerror", lambda it: self.faults.append(f"error: {it}"))
+        self.page.on("pageerror", lambda fault: self.faults.append(f"error: {fault}"))
         self.page.on("dialog", self._on_dialog)
         self.page.on("request", self._on_request)
 
@@ -84,8 +84,8 @@ class Watched:
         if not self.page.evaluate("'axe' in globalThis"):
             self.page.evaluate(f"() => {{ {axe()} }}")
         options = {} if rules is None else {"runOnly": rules}
-        found = self.page.evaluate("async (options) => (await axe.run(options)).violations", options)
-        return [(it["id"], [node["html"][:200] for node in it["nodes"]]) for it in found]
+        violations = self.page.evaluate("async (options) => (await axe.run(options)).violations", options)
+        return [(entry["id"], [node["html"][:200] for node in entry["nodes"]]) for entry in violations]
 
     def overflow(self):
         """Return elements that stand out of the window's right side, but for those in boxes that scroll."""

@@ -69,10 +69,10 @@ def test_the_summary_counts_the_stored_rows(funded):
 
 
 def test_every_row_of_a_finding_is_an_event_of_the_index(analysed):
-    found = rows(analysed, schema.finding_row)
-    assert {row["table_name"] for row in found} >= {"new_feedback"}
+    stored = rows(analysed, schema.finding_row)
+    assert {row["table_name"] for row in stored} >= {"new_feedback"}
     with analysed.connect() as connection:
-        for row in found:
+        for row in stored:
             if row["table_name"] == "funding":
                 query = "SELECT count(*) FROM funding WHERE transaction_hash = :transaction_hash"
             else:
@@ -91,9 +91,9 @@ def test_the_members_of_the_ring_are_actors_of_a_finding(analysed, market):
 
 def test_stored_results_explain_like_those_of_the_engine(analysed):
     with analysed.connect() as connection:
-        found = read_tables(connection, *KEY.columns.values())
+        tables = read_tables(connection, *KEY.columns.values())
         stored = stored_results(connection, KEY)
-    computed = Results.of(Engine().fit(found.tables), found.places)
+    computed = Results.of(Engine().fit(tables.tables), tables.places)
     assert stored.agents.sort_by("agent_id").to_pylist() == [
         {name: row[name] for name in stored.agents.column_names}
         for row in computed.agents.sort_by("agent_id").to_pylist()
@@ -132,10 +132,10 @@ def test_operators_that_judge_an_agent_are_read_from_approvals(indexed, market):
         strangers = [f"0x{number:040x}" for number in range(1, 300)]
         approved = [{"operator": account, "is_approved": True} for account in (NOBODY, raters[0], *strangers)]
         add_events(connection, ApprovalForAll, first, *approved, {"operator": raters[2], "is_approved": False})
-        add_events(connection, Approval, first, *({"account": it, "agent_id": 1} for it in (NOBODY, raters[1])))
-        found = agents(connection)
-    assert found[1]["operators"] == raters[:2]
-    assert {number for number, row in found.items() if row["operators"]} == {1}
+        add_events(connection, Approval, first, *({"account": entry, "agent_id": 1} for entry in (NOBODY, raters[1])))
+        stored = agents(connection)
+    assert stored[1]["operators"] == raters[:2]
+    assert {number for number, row in stored.items() if row["operators"]} == {1}
 
 
 def test_holders_are_read_from_transfers(indexed, market):
@@ -151,16 +151,16 @@ def test_holders_are_read_from_transfers(indexed, market):
             {"from_address": market.owners[1], "to_address": NOBODY, "agent_id": 2},
             {"from_address": other, "to_address": market.owners[2], "agent_id": 2**200},
         )
-        found = agents(connection)
+        stored = agents(connection)
     assert {row["holders"] for row in before.values()} == {None}
     registered = [before[number]["ts"] for number in (1, 2)]
-    assert [(it["account"], it["since"]) for it in found[1]["holders"]] == [
+    assert [(holder["account"], holder["since"]) for holder in stored[1]["holders"]] == [
         (first, registered[0]),
         (second, 2_000_000_001.0),
         (first, 2_000_000_002.0),
     ]
-    assert [it["account"] for it in found[2]["holders"]] == [market.owners[1], None]
-    assert {number for number, row in found.items() if row["holders"]} == {1, 2}
+    assert [holder["account"] for holder in stored[2]["holders"]] == [market.owners[1], None]
+    assert {number for number, row in stored.items() if row["holders"]} == {1, 2}
 
 
 def test_a_second_analysis_replaces_the_first(analysed):
@@ -212,18 +212,18 @@ def test_before_the_first_analysis_there_is_none(indexed):
 
 def test_tables_hold_what_the_story_tells(funded, market):
     with funded.connect() as connection:
-        found = read_tables(connection, *KEY.columns.values())
-    assert found.tables.agents["owner"].to_pylist() == [*market.owners, market.master]
-    assert found.tables.agents["agent_id"].to_pylist() == list(range(1, 10))
-    given = found.tables.feedback.to_pylist()
-    assert [row["id"] for row in given] == list(range(len(given)))
-    assert {row["client"] for row in given} == {*market.clients, *market.ring}
-    assert {row["tag"] for row in given} == {"starred"}
-    assert found.tables.payments.num_rows == 0
-    assert {(row["src"], row["dst"], row["amount"]) for row in found.tables.transfers.to_pylist()} == {
+        tables = read_tables(connection, *KEY.columns.values())
+    assert tables.tables.agents["owner"].to_pylist() == [*market.owners, market.master]
+    assert tables.tables.agents["agent_id"].to_pylist() == list(range(1, 10))
+    feedback = tables.tables.feedback.to_pylist()
+    assert [row["id"] for row in feedback] == list(range(len(feedback)))
+    assert {row["client"] for row in feedback} == {*market.clients, *market.ring}
+    assert {row["tag"] for row in feedback} == {"starred"}
+    assert tables.tables.payments.num_rows == 0
+    assert {(row["src"], row["dst"], row["amount"]) for row in tables.tables.transfers.to_pylist()} == {
         (source, account, amount / 10**18) for account, (source, amount, *_) in market.funded.items()
     }
-    assert pa.types.is_float64(found.tables.transfers["amount"].type)
+    assert pa.types.is_float64(tables.tables.transfers["amount"].type)
 
 
 def test_parts_of_a_suspicion_are_stored(analysed, market):

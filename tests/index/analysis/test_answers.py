@@ -61,24 +61,24 @@ def get(api, path, **query):
 
 def test_a_finding_names_its_members_and_events(api, market):
     run = get(api, "/v1/analysis")
-    found = get(api, "/v1/findings")["items"]
-    assert run["findings"] == len(found) > 0
-    strongest = get(api, f"/v1/findings/{found[0]['id']}")
-    assert strongest["finding"] == found[0]
-    assert {it["account"] for it in strongest["members"] if it["part"] == "actor"} >= set(market.ring)
-    assert all(it["transaction"].startswith("0x") for it in strongest["evidence"])
-    assert [it["strength"] for it in found] == sorted((it["strength"] for it in found), reverse=True)
+    items = get(api, "/v1/findings")["items"]
+    assert run["findings"] == len(items) > 0
+    strongest = get(api, f"/v1/findings/{items[0]['id']}")
+    assert strongest["finding"] == items[0]
+    assert {member["account"] for member in strongest["members"] if member["part"] == "actor"} >= set(market.ring)
+    assert all(entry["transaction"].startswith("0x") for entry in strongest["evidence"])
+    assert [item["strength"] for item in items] == sorted((item["strength"] for item in items), reverse=True)
 
 
 def test_findings_come_as_csv_too(api):
     rows = list(csv.DictReader(io.StringIO(api.get("/v1/findings", params=CHAIN | {"format": "csv"}).text)))
-    assert [it["id"] for it in rows] == [it["id"] for it in get(api, "/v1/findings")["items"]]
+    assert [row["id"] for row in rows] == [item["id"] for item in get(api, "/v1/findings")["items"]]
 
 
 def test_a_cluster_holds_the_ring(api, market):
     (cluster,) = get(api, "/v1/clusters")["items"]
     accounts = get(api, f"/v1/clusters/{cluster['cluster']}")["items"]
-    assert {it["account"] for it in accounts} >= set(market.ring)
+    assert {account["account"] for account in accounts} >= set(market.ring)
     assert cluster["accounts"] == len(accounts)
 
 
@@ -87,8 +87,8 @@ def test_an_account_is_explained_by_its_findings(api, market):
     assert member["judgement"]["is_flagged"]
     assert sum(member["judgement"]["parts"].values()) == pytest.approx(member["judgement"]["suspicion"])
     own = get(api, "/v1/findings", account=market.ring[0])["items"]
-    assert [it["finding"] for it in member["findings"]] == own
-    assert "actor" in {it["part"] for it in member["findings"]}
+    assert [finding["finding"] for finding in member["findings"]] == own
+    assert "actor" in {finding["part"] for finding in member["findings"]}
     client = get(api, f"/v1/accounts/{market.clients[0]}/trust")
     assert client["findings"] == []
 
@@ -98,10 +98,10 @@ def test_the_stored_suspicion_is_the_ranking_of_the_engine(api, analysed):
     with snapshot(database) as connection:
         fitted = Engine().fit(read_tables(connection, *KEY.columns.values()).tables)
     database.dispose()
-    found = Results.of(fitted).addresses.to_pylist()
-    ranked = {row["address"]: row for row in found if row["suspicion"] > 0}
+    addresses = Results.of(fitted).addresses.to_pylist()
+    ranked = {row["address"]: row for row in addresses if row["suspicion"] > 0}
     assert {row["threshold_flag"] for row in ranked.values()} == {True, False}
-    for account in (row["address"] for row in found):
+    for account in (row["address"] for row in addresses):
         told = get(api, f"/v1/accounts/{account}/trust")["judgement"]
         if account not in ranked:
             assert (told["suspicion"], told["parts"]) == (0.0, {})
@@ -121,7 +121,7 @@ def test_an_account_that_never_acted_has_no_suspicion(api):
 def test_checks_show_the_greatest_suspicion_of_the_accounts(api, market):
     for agent, accounts in (("31337:9", [market.master]), ("31337:1", [market.owners[0]])):
         figures = api.get("/v1/checks/server", params={"agent": agent}).json()["figures"]
-        ranks = [get(api, f"/v1/accounts/{it}/trust")["judgement"]["suspicion"] for it in accounts]
+        ranks = [get(api, f"/v1/accounts/{account}/trust")["judgement"]["suspicion"] for account in accounts]
         assert figures["suspicion"] == max(ranks) > 0
     without = api.get("/v1/checks/server", params={"agent": "31337:9", "findings": "false"}).json()["figures"]
     assert without["suspicion"] is None
@@ -130,9 +130,9 @@ def test_checks_show_the_greatest_suspicion_of_the_accounts(api, market):
 def test_an_agent_has_a_score_and_trusted_clients(api, market):
     (score,) = get(api, "/v1/agents/31337:9/trust")["items"]
     assert (score["side"], score["lower_bound"]) == ("server", 0.0)
-    found = get(api, "/v1/agents/31337:9/trusted-clients")
-    assert (found["clients"], set(found["left_out"])) == ([], set(market.ring))
-    assert (found["by_list"], found["is_complete"]) == (False, True)
+    trusted = get(api, "/v1/agents/31337:9/trusted-clients")
+    assert (trusted["clients"], set(trusted["left_out"])) == ([], set(market.ring))
+    assert (trusted["by_list"], trusted["is_complete"]) == (False, True)
 
 
 @pytest.mark.parametrize("path", ["/v1/findings/nothing", "/v1/clusters/123456789"])
@@ -179,7 +179,7 @@ def test_the_stored_results_give_the_same_trusted_clients_as_the_engine(engine, 
     index(engine, market.chain.url)
     collector(engine, market.chain.url).collect()
     trusted = [market.clients[0], market.owners[1]] if options == "list" else []
-    appeals = [{"account": it, "verdict": "innocent", "reason": "papers were seen"} for it in market.ring[:3]]
+    appeals = [{"account": entry, "verdict": "innocent", "reason": "papers were seen"} for entry in market.ring[:3]]
     cases = Reviews.of(appeals) if options == "appeal" else None
     analyse(engine, KEY, cases, trusted)
     with snapshot(engine) as connection:

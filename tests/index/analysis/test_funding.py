@@ -24,11 +24,11 @@ def rows(engine):
 def test_the_first_inbound_transfer_of_every_account_is_found(indexed, market):
     steps = []
     assert collector(indexed, market.chain.url, progress=lambda *step: steps.append(step)).collect() == 61
-    found = rows(indexed)
+    funding = rows(indexed)
     assert steps == [(40, 61), (61, 61)]
-    assert found.keys() == market.funded.keys()
+    assert funding.keys() == market.funded.keys()
     for name, (source, amount, block, hash_) in market.funded.items():
-        row = found[name]
+        row = funding[name]
         assert (row["state"], row["source"], row["amount"]) == (FundingState.FOUND, source, amount)
         assert (row["block_number"], row["transaction_hash"]) == (block, hash_)
         time = int(market.chain.rpc("eth_getBlockByNumber", hex(block), False)["timestamp"], 16)
@@ -66,14 +66,14 @@ def test_funds_without_a_source_in_their_block_are_unknown(engine, event_chain):
     market.block(*(market.feedback(1, client, 50) for client in (paid, failed, poor)))
     index(engine, event_chain.url)
     collector(engine, event_chain.url).collect()
-    found = rows(engine)
-    assert {name: row["state"] for name, row in found.items()} == {
+    funding = rows(engine)
+    assert {name: row["state"] for name, row in funding.items()} == {
         genesis: FundingState.UNKNOWN,
         paid: FundingState.UNKNOWN,
         failed: FundingState.UNKNOWN,
         poor: FundingState.NONE,
     }
-    assert {(row["source"], row["amount"], row["transaction_hash"]) for row in found.values()} == {(None, None, None)}
+    assert {(row["source"], row["amount"], row["transaction_hash"]) for row in funding.values()} == {(None, None, None)}
 
 
 def test_the_first_of_several_transfers_counts(engine, event_chain):
@@ -101,8 +101,8 @@ def test_funds_after_the_first_act_do_not_count(engine, event_chain):
     market.block(encoded(Registry.IDENTITY, "Transfer", owner, later, 1))
     index(engine, event_chain.url)
     collector(engine, event_chain.url).collect()
-    found = {name: row["state"] for name, row in rows(engine).items()}
-    assert found == {owner: FundingState.NONE, later: FundingState.FOUND}  # who gets an agent did not register it
+    states = {name: row["state"] for name, row in rows(engine).items()}
+    assert states == {owner: FundingState.NONE, later: FundingState.FOUND}  # who gets an agent did not register it
 
 
 def test_an_endpoint_without_batches_is_asked_one_by_one(indexed, market):
@@ -114,10 +114,10 @@ def test_an_endpoint_without_batches_is_asked_one_by_one(indexed, market):
 def test_a_rollback_forgets_sources_in_blocks_that_are_gone(indexed, market):
     collector(indexed, market.chain.url).collect()
     store = ChainStore(indexed, 31337)
-    found = rows(indexed)
-    middle = sorted(row["block_number"] for row in found.values())[30]
+    funding = rows(indexed)
+    middle = sorted(row["block_number"] for row in funding.values())[30]
     header = market.chain.rpc("eth_getBlockByNumber", hex(middle), False)
     target = Block(middle, bytes.fromhex(header["hash"][2:]), int(header["timestamp"], 16))
     store.roll_back(store.cursor(), target)
-    left = {name: row for name, row in found.items() if row["block_number"] <= middle}
+    left = {name: row for name, row in funding.items() if row["block_number"] <= middle}
     assert rows(indexed) == {name: {**row, "seen_block": min(row["seen_block"], middle)} for name, row in left.items()}

@@ -30,15 +30,15 @@ def test_pages_of_the_analysis_show_the_ring_its_findings_and_their_events(conne
     assert page.run.flagged >= len(market.ring)
     assert page.clusters[0].flagged >= len(market.ring)
     shown = Page(rendering.render_analysis(FRAME, page))
-    for it in page.findings:
-        assert it.sentence in shown.text
-        assert f"/31337/findings/{it.id}" in shown.attributes("href")
+    for entry in page.findings:
+        assert entry.sentence in shown.text
+        assert f"/31337/findings/{entry.id}" in shown.attributes("href")
     assert f"{page.run.flagged} flagged accounts" in shown.text
     assert f"{page.clusters[0].flagged} of {page.clusters[0].accounts} accounts flagged" in shown.text
 
     named = set()
-    for it in page.findings:
-        finding = finding_page(connection, KEY.chain_id, KEY.identity_registry, it.id)
+    for entry in page.findings:
+        finding = finding_page(connection, KEY.chain_id, KEY.identity_registry, entry.id)
         shown = Page(rendering.render_finding(FRAME, finding))
         links = set(shown.attributes("href"))
         assert finding.evidence
@@ -50,7 +50,7 @@ def test_pages_of_the_analysis_show_the_ring_its_findings_and_their_events(conne
     assert set(market.ring) <= named
 
     network = network_page(connection, read_registries(connection), KEY.chain_id, 1_000)
-    assert set(market.ring) <= {it.id for it in network.nodes if it.is_flagged}
+    assert set(market.ring) <= {node.id for node in network.nodes if node.is_flagged}
 
 
 def test_a_finding_that_does_not_exist_has_no_page(connection):

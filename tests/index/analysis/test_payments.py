@@ -50,11 +50,11 @@ def story(emitter_code):
             world.mine(world.register(agent, owner(agent)))
         for start in range(0, HONEST, 20):
             buyers = list(enumerate(CLIENTS))[start : start + 20]
-            world.mine(*(world.pay(it, owner(n % 4 + 1), DOLLAR + 7_919 * n) for n, it in buyers))
-            world.mine(*(feedback(n % 4 + 1, it, 70 + n % 20) for n, it in buyers))
-        world.mine(*(world.pay(it, owner(5), DOLLAR + n) for n, it in enumerate(WASHERS)))
-        world.mine(*(transfer(owner(5), it, DOLLAR + n) for n, it in enumerate(WASHERS)))
-        world.mine(*(feedback(5, it, 100) for it in WASHERS))
+            world.mine(*(world.pay(value, owner(n % 4 + 1), DOLLAR + 7_919 * n) for n, value in buyers))
+            world.mine(*(feedback(n % 4 + 1, value, 70 + n % 20) for n, value in buyers))
+        world.mine(*(world.pay(washer, owner(5), DOLLAR + n) for n, washer in enumerate(WASHERS)))
+        world.mine(*(transfer(owner(5), washer, DOLLAR + n) for n, washer in enumerate(WASHERS)))
+        world.mine(*(feedback(5, washer, 100) for washer in WASHERS))
         return world
 
     return tell
@@ -78,13 +78,13 @@ def paid(engine, event_chain, story, catch_up):
 
 def test_money_that_comes_back_is_found_with_its_payments(paid):
     with snapshot(paid) as connection:
-        found = read_tables(connection, *KEY.columns.values())
-        rows = {(it.block_number, it.log_index) for it in connection.execute(select(payment))}
+        tables = read_tables(connection, *KEY.columns.values())
+        rows = {(row.block_number, row.log_index) for row in connection.execute(select(payment))}
         returned = connection.execute(select(payment_return)).all()
-    assert found.tables.payments.num_rows == len(rows) == HONEST + len(WASHERS)
-    assert {place[1:3] for place in found.places["payments"]} == rows
-    assert sum(found.tables.payments["amount"].to_pylist()[-6:]) == pytest.approx(6.000015)
-    assert found.tables.transfers["funds"].to_pylist() == [False] * len(returned) == [False] * len(WASHERS)
+    assert tables.tables.payments.num_rows == len(rows) == HONEST + len(WASHERS)
+    assert {place[1:3] for place in tables.places["payments"]} == rows
+    assert sum(tables.tables.payments["amount"].to_pylist()[-6:]) == pytest.approx(6.000015)
+    assert tables.tables.transfers["funds"].to_pylist() == [False] * len(returned) == [False] * len(WASHERS)
 
     analyse(paid, KEY)
     with snapshot(paid) as connection:
@@ -92,19 +92,25 @@ def test_money_that_comes_back_is_found_with_its_payments(paid):
         of_finding = schema.finding_row.c.finding_id == washed.finding_id
         rested = connection.execute(select(schema.finding_row).where(of_finding)).all()
         members = connection.execute(select(schema.finding_member).where(schema.finding_member.c.part == "actor"))
-        assert {it.account for it in members if it.finding_id == washed.finding_id} == set(WASHERS)
-        assert {(it.block_number, it.log_index) for it in rested if it.table_name == "payment"} <= rows
-        assert sum(it.table_name == "payment" for it in rested) == len(WASHERS)
+        assert {member.account for member in members if member.finding_id == washed.finding_id} == set(WASHERS)
+        assert {(row.block_number, row.log_index) for row in rested if row.table_name == "payment"} <= rows
+        assert sum(entry.table_name == "payment" for entry in rested) == len(WASHERS)
         table = schema.suspicion
         suspects = connection.execute(select(table.c.account, table.c.parts)).all()
-    assert {it.account for it in suspects if json.loads(it.parts).get("wash_payments")} == {*WASHERS, owner(5)}
+    assert {suspect.account for suspect in suspects if json.loads(suspect.parts).get("wash_payments")} == {
+        *WASHERS,
+        owner(5),
+    }
 
 
 def stored(engine):
     """Return all stored results, without when and by which run they were made."""
     with snapshot(engine) as connection:
         made = connection.execute(select(schema.analysis)).mappings().one()
-        rows = {it.name: connection.execute(select(it).order_by(*it.primary_key)).all() for it in schema.RESULT_TABLES}
+        rows = {
+            table.name: connection.execute(select(table).order_by(*table.primary_key)).all()
+            for table in schema.RESULT_TABLES
+        }
     noted = ("made_at", "run", "seen_block", "first_run", "first_seen_block")
     return {name: value for name, value in made.items() if name not in noted}, rows
 
@@ -117,14 +123,20 @@ def test_after_new_blocks_only_what_they_touch_is_computed_again_and_the_results
     analyst, ran = Analyst(engine, KEY), []
     analyst.analyse()
     find = {kind: kind._find for kind in map(type, all_detectors())}
-    for kind, found in find.items():
+    for kind, method in find.items():
         monkeypatch.setattr(
-            kind, "_find", lambda self, context, found=found: ran.append(self.name) or found(self, context)
+            kind, "_find", lambda self, context, method=method: ran.append(self.name) or method(self, context)
         )
     for logs, touched in (
         ([], set()),
-        ([world.pay(CLIENTS[0], owner(1), DOLLAR)], {it.name for it in all_detectors() if "payments" in it.reads}),
-        ([feedback(2, CLIENTS[0], 90)], {it.name for it in all_detectors() if "feedback" in it.reads}),
+        (
+            [world.pay(CLIENTS[0], owner(1), DOLLAR)],
+            {detector.name for detector in all_detectors() if "payments" in detector.reads},
+        ),
+        (
+            [feedback(2, CLIENTS[0], 90)],
+            {detector.name for detector in all_detectors() if "feedback" in detector.reads},
+        ),
     ):
         world.mine(*logs)
         catch_up()
@@ -153,8 +165,8 @@ def test_the_ranking_of_an_account_follows_what_its_neighbours_do(engine, event_
     analyst.analyse()
     after = suspicions(engine)
     beside = CLIENTS[1::4]  # those who judge agent 2, and did nothing since
-    assert all(0 < before[it] < 2 for it in beside)
-    assert any(before[it] != after[it] for it in beside)
+    assert all(0 < before[client] < 2 for client in beside)
+    assert any(before[client] != after[client] for client in beside)
     analyse(engine, KEY)
     assert suspicions(engine) == after
 

@@ -62,16 +62,16 @@ class Story:
         block = self._block(cursor.number + 1)
         place = {"blockNumber": hex(block.number), "blockHash": _hex(block.hash), "transactionHash": _hex(bytes(32))}
         entries = [
-            LogEntry(log.address, [_hex(it) for it in log.topics], _hex(log.data), logIndex=hex(at), **place)
+            LogEntry(log.address, [_hex(topic) for topic in log.topics], _hex(log.data), logIndex=hex(at), **place)
             for at, log in enumerate(logs)
         ]
-        found = BlockLogs(block.number, block.hash, block.time, entries, list(range(len(entries))))
-        self.store.append(cursor, Batch(block, self.extraction.rows([found]), [block], block.number))
+        block_logs = BlockLogs(block.number, block.hash, block.time, entries, list(range(len(entries))))
+        self.store.append(cursor, Batch(block, self.extraction.rows([block_logs]), [block], block.number))
         return block.number
 
     def roll_back(self, number):
         """Remove all blocks after one."""
-        target = next(it for it in self.store.checkpoints(before=10_000) if it.number == number)
+        target = next(checkpoint for checkpoint in self.store.checkpoints(before=10_000) if checkpoint.number == number)
         self.store.roll_back(self.store.cursor(), Block(number, target.hash, 0))
         self.fork += 1
 
@@ -104,8 +104,8 @@ class Story:
 
     def file(self, uri=None):
         """Return the row of the only file that an event names, or of the only one with a URI."""
-        rows = [it for it in self.rows(schema.file) if it["kind"] != schema.Kind.DOMAIN or uri is not None]
-        (row,) = [it for it in rows if uri in (None, it["uri"])]
+        rows = [row for row in self.rows(schema.file) if row["kind"] != schema.Kind.DOMAIN or uri is not None]
+        (row,) = [row for row in rows if uri in (None, row["uri"])]
         return row
 
     def _block(self, number):

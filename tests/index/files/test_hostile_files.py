@@ -59,11 +59,11 @@ def test_no_hostile_file_stops_the_queue_or_hides_another(story, server):
     story.block(*(feedback_given(f"{server.url}/{at}", index=at) for at in range(1, len(contents) + 1)))
     story.settle()
     shown = story.query("SELECT agent_id, name, state, reason FROM agent_registration ORDER BY agent_id")
-    assert [it["state"] for it in shown] == ["malformed"] * len(MALFORMED) + ["loaded"] * (len(STRANGE) + 1)
-    assert {it["reason"] for it in shown} == {"malformed_document", None}
+    assert [entry["state"] for entry in shown] == ["malformed"] * len(MALFORMED) + ["loaded"] * (len(STRANGE) + 1)
+    assert {entry["reason"] for entry in shown} == {"malformed_document", None}
     assert shown[-1]["name"] == "Honest"
-    assert {it["state"] for it in story.rows(schema.file)} == {"malformed", "loaded"}
-    stored = {bytes(it["content_hash"]): it["content"] for it in story.rows(schema.file_content)}
+    assert {row["state"] for row in story.rows(schema.file)} == {"malformed", "loaded"}
+    stored = {bytes(row["content_hash"]): row["content"] for row in story.rows(schema.file_content)}
     assert stored == {document_hash(content): content for content in contents}
 
 
@@ -83,7 +83,9 @@ def test_a_file_that_breaks_its_reader_fails_and_hides_no_other(story, server, m
     for agent_id, uri in enumerate((f"{server.url}/cursed", inline, f"{server.url}/honest"), 1):
         story.block(*registered(uri, agent_id=agent_id))
     story.settle()
-    told = [(it["state"], it["reason"]) for it in story.query("SELECT * FROM agent_registration ORDER BY agent_id")]
+    told = [
+        (entry["state"], entry["reason"]) for entry in story.query("SELECT * FROM agent_registration ORDER BY agent_id")
+    ]
     assert told == [("failed", "unexpected_error")] * 2 + [("loaded", None)]
     assert story.file(f"{server.url}/cursed")["next_at"] is not None
 
@@ -97,8 +99,11 @@ def test_fields_of_wrong_types_are_named_and_the_others_are_read():
         *("name is not a text", "image is not a text", "active is not true or false"),
         "x402Support is not true or false",
     ]
-    assert [(it["kind"], it["value"]) for it in rows["registration_capability"]] == [("trust", "reputation")]
-    assert [(it["agent_registry"], it["agent_id"]) for it in rows["registration_claim"]] == [("", None), ("5", None)]
+    assert [(entry["kind"], entry["value"]) for entry in rows["registration_capability"]] == [("trust", "reputation")]
+    assert [(entry["agent_registry"], entry["agent_id"]) for entry in rows["registration_claim"]] == [
+        ("", None),
+        ("5", None),
+    ]
 
 
 def test_texts_and_lists_are_cut_at_their_limits():
@@ -122,10 +127,10 @@ def test_all_that_search_needs_is_read(spelling):
         **{spelling: services, "supportedTrust": ["reputation"], "registrations": claims, "image": "https://i.example"}
     )
     rows = read(content)
-    assert [(it["name"], it["endpoint"]) for it in rows["registration_service"]] == [
-        (it["name"], it["endpoint"]) for it in services
+    assert [(entry["name"], entry["endpoint"]) for entry in rows["registration_service"]] == [
+        (service["name"], service["endpoint"]) for service in services
     ]
-    assert sorted((it["kind"], it["value"]) for it in rows["registration_capability"]) == [
+    assert sorted((entry["kind"], entry["value"]) for entry in rows["registration_capability"]) == [
         *(("a2a_skill", "translate"), ("mcp_prompt", "greet"), ("mcp_resource", "r"), ("mcp_tool", "buy")),
         *(("mcp_tool", "price"), ("oasf_domain", "finance"), ("oasf_skill", "nlp/summary"), ("trust", "reputation")),
     ]
@@ -154,7 +159,7 @@ def test_an_agent_is_confirmed_by_a_file_that_names_it(story, server):
         story.block(*registered(f"{server.url}/{number}", agent_id=number))
     story.settle()
     shown = story.query("SELECT agent_id, is_confirmed FROM agent_registration ORDER BY agent_id")
-    assert [bool(it["is_confirmed"]) for it in shown] == [True, False, True]
+    assert [bool(entry["is_confirmed"]) for entry in shown] == [True, False, True]
 
 
 def test_proof_of_interaction_of_the_upstream_draft_is_read():
@@ -186,8 +191,8 @@ def test_all_fields_of_a_feedback_file_are_read():
         }
     ).encode()
     (row,) = read(content, Kind.FEEDBACK)["feedback_file"]
-    found = {name: value for name, value in row.items() if value not in (None, "[]") and name != "content_hash"}
-    assert found == {
+    values = {name: value for name, value in row.items() if value not in (None, "[]") and name != "content_hash"}
+    assert values == {
         "agent_registry": "eip155:1:0x1",
         "agent_id": "7",
         "client_address": "eip155:1:0x2",

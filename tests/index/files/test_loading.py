@@ -89,14 +89,14 @@ def test_files_of_all_events_are_fetched_and_their_hashes_are_checked(story, ser
     story.block(*registered(""), *logs)
     story.settle()
     shown = story.query("SELECT kind, integrity, state FROM referenced_file ORDER BY log_index")
-    assert [(it["kind"], it["integrity"]) for it in shown] == [
+    assert [(entry["kind"], entry["integrity"]) for entry in shown] == [
         *(("feedback", "hash"), ("response", "hash"), ("feedback", "hash")),
         *(("request", "hash"), ("validation", "hash")),
     ]
     (read,) = story.rows(schema.feedback_file)
     assert (read["text"], read["payment_transaction"], read["payment_chain_id"]) == ("It worked.", "0xabc", "8453")
     assert len(story.rows(schema.file_content)) == 1
-    assert all(it["next_at"] is None for it in story.rows(schema.file))
+    assert all(row["next_at"] is None for row in story.rows(schema.file))
 
 
 def test_a_file_with_another_hash_is_not_shown_and_both_hashes_are_named(story, server):
@@ -119,9 +119,11 @@ def test_a_known_other_form_of_the_hashed_document_is_shown_as_a_variant(story, 
 def test_one_uri_with_two_hashes_makes_two_files(story, server):
     content = b'{"text":"one"}'
     server.routes["/f"] = content
-    story.block(*(feedback_given(f"{server.url}/f", given) for given in (document_hash(content), b"\2" * 32)))
+    story.block(
+        *(feedback_given(f"{server.url}/f", content_hash) for content_hash in (document_hash(content), b"\2" * 32))
+    )
     story.settle()
-    assert sorted(it["state"] for it in story.rows(schema.file)) == ["failed", "loaded"]
+    assert sorted(row["state"] for row in story.rows(schema.file)) == ["failed", "loaded"]
 
 
 def test_a_missing_file_is_tried_again_less_and_less_often(story, server):
@@ -197,7 +199,7 @@ def test_private_addresses_are_refused_by_default_at_once_and_by_redirect(story,
     story.block(*registered(f"{server.url}/agent.json"))
     story.block(*registered(f"{other_server.url}/secret", agent_id=2))
     story.settle()
-    assert [it["reason"] for it in story.rows(schema.file)] == ["forbidden_address"] * 2
+    assert [row["reason"] for row in story.rows(schema.file)] == ["forbidden_address"] * 2
     assert other_server.requests == []
 
 
@@ -211,7 +213,7 @@ def test_uris_that_name_no_file_fail_for_good(story):
     story.settle()
     rows = story.rows(schema.file)
     assert len(rows) == len(uris)
-    assert {(it["state"], it["reason"], it["next_at"]) for it in rows} == {("failed", "unsupported_uri", None)}
+    assert {(row["state"], row["reason"], row["next_at"]) for row in rows} == {("failed", "unsupported_uri", None)}
 
 
 def test_an_empty_uri_ends_the_former_file(story, server):

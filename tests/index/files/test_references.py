@@ -36,13 +36,13 @@ def paid():
 
 def named_by_events(story):
     """Return the place and URI of every event that names a file."""
-    found = []
+    references = []
     with story.engine.connect() as connection:
         for event, (kind, column, _) in NAMED.items():
             table = EVENT_TABLES[event]
             rows = connection.execute(select(table)).mappings()
-            found += [(it["block_number"], it["log_index"], kind, it[column]) for it in rows if it[column]]
-    return sorted(found)
+            references += [(row["block_number"], row["log_index"], kind, row[column]) for row in rows if row[column]]
+    return sorted(references)
 
 
 def named_by_references(story):
@@ -56,12 +56,12 @@ def test_a_removed_block_takes_its_references_with_it_and_the_former_file_counts
     story.block(*registered(f"{server.url}/old"))
     story.block(uri_updated(f"{server.url}/new"))
     story.settle()
-    assert [it["name"] for it in story.query("SELECT name FROM agent_registration")] == ["New"]
+    assert [entry["name"] for entry in story.query("SELECT name FROM agent_registration")] == ["New"]
     assert len(server.requests) == 1
     story.roll_back(1)
     story.clock.now = time.time() + 1
     story.settle()
-    assert [it["name"] for it in story.query("SELECT name FROM agent_registration")] == ["Old"]
+    assert [entry["name"] for entry in story.query("SELECT name FROM agent_registration")] == ["Old"]
     assert named_by_references(story) == named_by_events(story)
 
 
@@ -71,7 +71,7 @@ def test_another_event_in_the_same_place_of_another_branch_names_its_own_file(st
     story.roll_back(0)
     story.block(feedback_given(f"{server.url}/two"))
     story.scan_all()
-    assert [it[-1] for it in named_by_references(story)] == [f"{server.url}/two"]
+    assert [entry[-1] for entry in named_by_references(story)] == [f"{server.url}/two"]
 
 
 def test_a_registration_is_not_shown_for_a_newer_uri_that_is_not_scanned_yet(story, server):
@@ -90,8 +90,8 @@ def test_files_that_no_event_names_are_collected_with_what_they_said(story, serv
     story.roll_back(1)
     assert collect(story.engine) == 0  # the event may come back
     assert collect(story.engine, before=2**40) == 1
-    assert [it["name"] for it in story.rows(schema.registration_file)] == ["Kept"]
-    assert [it["uri"] for it in story.rows(schema.file)] == [f"{server.url}/kept"]
+    assert [row["name"] for row in story.rows(schema.registration_file)] == ["Kept"]
+    assert [row["uri"] for row in story.rows(schema.file)] == [f"{server.url}/kept"]
     assert len(story.rows(schema.file_content)) == 1
     assert story.rows(schema.abandoned_file) == []
 
@@ -105,11 +105,11 @@ def test_domain_of_a_removed_agent_stays_for_the_services_of_another(story):
     story.scan_all()
 
     def domains():
-        return sorted(it["uri"] for it in story.rows(schema.file) if it["kind"] == "domain")
+        return sorted(row["uri"] for row in story.rows(schema.file) if row["kind"] == "domain")
 
     a, b = (f"https://{host}/.well-known/agent-registration.json" for host in ("a.example", "b.example:444"))
     assert domains() == [a, b]
-    assert [it[-2:] for it in named_by_references(story)[1:]] == [("domain", a), ("domain", b)]
+    assert [entry[-2:] for entry in named_by_references(story)[1:]] == [("domain", a), ("domain", b)]
     story.roll_back(1)
     assert collect(story.engine, before=2**40) == 1
     assert domains() == [a]
@@ -122,7 +122,7 @@ def test_older_index_finds_the_domains_of_blocks_that_it_scanned(story):
     story.block(feedback_given("https://c.example/feedback.json"))
     story.block(feedback_given(paid()))
     story.scan_all()
-    found, claims = named_by_references(story), story.rows(payment_claim)
+    references, claims = named_by_references(story), story.rows(payment_claim)
     later = schema.file.update().where(schema.file.c.uri == "https://c.example/feedback.json").values(next_at=2**40)
     with story.engine.begin() as connection:
         connection.execute(later)
@@ -132,29 +132,29 @@ def test_older_index_finds_the_domains_of_blocks_that_it_scanned(story):
         assert upgrade_within(connection) == "0017"
         assert connection.execute(select(schema.file_scan.c.block_number)).scalar_one() == 1
     story.scan_all()
-    assert named_by_references(story) == found
-    assert len(found) == 4
+    assert named_by_references(story) == references
+    assert len(references) == 4
     assert story.rows(payment_claim) == claims
     assert len(claims) == 1
-    assert {it["uri"]: it["next_at"] for it in story.rows(schema.file)}["https://c.example/feedback.json"] == 2**40
+    assert {row["uri"]: row["next_at"] for row in story.rows(schema.file)}["https://c.example/feedback.json"] == 2**40
 
 
 def test_a_domain_that_an_agent_left_counts_no_more_until_the_event_is_removed(story):
     story.block(encoded(Registry.IDENTITY, "AgentRegistered", 2, b"a.example", OWNER))
     story.block(encoded(Registry.IDENTITY, "AgentUpdated", 2, b"b.example", OWNER))
     story.scan_all()
-    a, b = (file_id_of(Kind.DOMAIN, domain_uri(it), None) for it in ("a.example", "b.example"))
+    a, b = (file_id_of(Kind.DOMAIN, domain_uri(name), None) for name in ("a.example", "b.example"))
 
     def outdated():
         with story.engine.connect() as connection:
-            return [is_outdated(connection, it) for it in (a, b)]
+            return [is_outdated(connection, entry) for entry in (a, b)]
 
     assert outdated() == [True, False]
     with story.engine.begin() as connection:
         connection.execute(schema.file.update().values(next_at=2**40))
     story.roll_back(1)
     assert outdated() == [False, True]
-    assert {it["file_id"]: it["next_at"] < 2**40 for it in story.rows(schema.file)} == {a: True, b: False}
+    assert {row["file_id"]: row["next_at"] < 2**40 for row in story.rows(schema.file)} == {a: True, b: False}
 
 
 def test_domain_that_an_agent_gave_up_is_fetched_no_more_until_the_event_is_removed(story):
@@ -175,7 +175,7 @@ def test_older_index_learns_which_domains_were_given_up(story):
     story.block(encoded(Registry.IDENTITY, "AgentUpdated", 2, b"a.example/x", OWNER))
     story.block()
     story.scan_all()
-    found = story.rows(schema.file_reference)
+    references = story.rows(schema.file_reference)
     with story.engine.begin() as connection:
         connection.execute(schema.file_reference.delete().where(schema.file_reference.c.file_id.is_(None)))
         connection.execute(text("DROP INDEX file_reference_of_domain"))
@@ -184,26 +184,26 @@ def test_older_index_learns_which_domains_were_given_up(story):
         assert upgrade_within(connection) == "0018"
         assert connection.execute(select(schema.file_scan.c.block_number)).scalar_one() == 1
     story.scan_all()
-    assert story.rows(schema.file_reference) == found
-    assert [it["file_id"] is None for it in found] == [False, True]
+    assert story.rows(schema.file_reference) == references
+    assert [entry["file_id"] is None for entry in references] == [False, True]
 
 
 @contextmanager
 def plans(story, table):
     """Yield a list that gets, in the end, SQLite's plans of the queries within that name a table."""
-    statements, found = [], []
+    statements, statement_plans = [], []
 
     def note(_connection, _cursor, statement, parameters, *_):
         if table in statement and statement.startswith("SELECT"):
             statements.append((statement, parameters))
 
     listen(story.engine, "before_cursor_execute", note)
-    yield found
+    yield statement_plans
     remove(story.engine, "before_cursor_execute", note)
     with story.engine.connect() as connection:
         for statement, parameters in statements:
             rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
-            found.append(" ".join(row[-1] for row in rows))
+            statement_plans.append(" ".join(row[-1] for row in rows))
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # PostgreSQL plans by the number of rows
@@ -214,20 +214,20 @@ def test_files_of_one_agent_are_found_by_an_index(story, index):
     story.block(*registered("https://b.example/agent.json"))
     story.block(encoded(Registry.IDENTITY, "AgentUpdated", 2, b"b.example", OWNER))
     story.scan_all()
-    with plans(story, "file_reference") as found:
+    with plans(story, "file_reference") as steps:
         with story.engine.connect() as connection:
             is_outdated(connection, file_id_of(Kind.DOMAIN, domain_uri("a.example"), None))
         story.roll_back(2)
-    assert sum(f"USING INDEX {index} (chain_id=? AND registry=? AND agent_id=?" in it for it in found) == 2, found
+    assert sum(f"USING INDEX {index} (chain_id=? AND registry=? AND agent_id=?" in entry for entry in steps) == 2, steps
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # see above
 def test_chains_of_a_file_are_found_by_its_own_references(story):
     story.block(*registered(paid().decode()))
-    with plans(story, "all_sights") as found:
+    with plans(story, "all_sights") as steps:
         story.scan_all()
-    assert found
-    for plan in found:
+    assert steps
+    for plan in steps:
         assert plan.count("INDEX file_reference_by_file (file_id=?)") == 2, plan
 
 
@@ -241,17 +241,17 @@ def test_a_file_whose_event_came_back_is_not_collected_and_not_fetched_again(sto
     story.block(*registered(f"{server.url}/a"))
     story.scan_all()
     assert collect(story.engine, before=2**40) == 0
-    assert [it["name"] for it in story.query("SELECT name FROM agent_registration")] == ["Agent"]
+    assert [entry["name"] for entry in story.query("SELECT name FROM agent_registration")] == ["Agent"]
 
 
 def test_a_scan_that_a_rollback_overtook_stores_nothing(story, server, monkeypatch):
     story.block(feedback_given(f"{server.url}/one"))
     decoded = ReferenceScan._decoded
 
-    def overtaken(scan, found):
+    def overtaken(scan, references):
         story.roll_back(0)
         monkeypatch.undo()
-        return decoded(scan, found)
+        return decoded(scan, references)
 
     monkeypatch.setattr(ReferenceScan, "_decoded", overtaken)
     story.scan.step()

@@ -43,7 +43,7 @@ DATE = "Sun, 22 Nov 2026 06:00:00 GMT"
 
 def serve(story, server, marks):
     """Register an agent for each of some marks of files, and load their files."""
-    files = [Versioned(registration(), **each) for each in marks]
+    files = [Versioned(registration(), **mark) for mark in marks]
     for number, versioned in enumerate(files, 1):
         server.routes[f"/{number}"] = versioned
         story.block(*registered(f"{server.url}/{number}", agent_id=number))
@@ -73,7 +73,7 @@ def test_a_changed_file_replaces_all_that_the_former_one_said(story, refreshed):
     story.settle()
     row = story.file()
     assert (row["content_hash"], row["etag"]) == (document_hash(registration(name="New")), '"v2"')
-    assert [it["name"] for it in story.rows(schema.registration_file)] == ["New"]
+    assert [row["name"] for row in story.rows(schema.registration_file)] == ["New"]
     assert story.rows(schema.registration_service) == story.rows(schema.registration_capability) == []
     assert len(story.rows(schema.file_content)) == 1
 
@@ -86,7 +86,7 @@ def test_a_content_that_another_file_has_too_is_kept(story, server, refreshed):
     versioned.content, versioned.marks = registration(name="New"), {"ETag": '"v2"'}
     story.clock.pass_(1.2 * HOUR)
     story.settle()
-    assert sorted(it["name"] for it in story.query("SELECT name FROM agent_registration")) == ["Agent", "New"]
+    assert sorted(entry["name"] for entry in story.query("SELECT name FROM agent_registration")) == ["Agent", "New"]
 
 
 def test_a_file_is_asked_for_less_often_while_it_does_not_change(story, refreshed):
@@ -124,7 +124,7 @@ def test_a_file_that_its_agent_left_is_not_asked_for_any_more_until_it_comes_bac
     story.block(uri_updated(f"{server.url}/agent.json"))
     story.settle()
     assert versioned.answers == [200, 200]
-    assert [it["name"] for it in story.query("SELECT name FROM agent_registration")] == ["Agent"]
+    assert [entry["name"] for entry in story.query("SELECT name FROM agent_registration")] == ["Agent"]
 
 
 def test_an_agent_that_names_its_file_again_has_it_loaded_at_once(story, server, refreshed):
@@ -132,19 +132,19 @@ def test_an_agent_that_names_its_file_again_has_it_loaded_at_once(story, server,
     versioned.content = registration(name="New")
     story.block(uri_updated(f"{server.url}/agent.json"))
     story.settle()
-    assert [it["name"] for it in story.query("SELECT name FROM agent_registration")] == ["New"]
+    assert [entry["name"] for entry in story.query("SELECT name FROM agent_registration")] == ["New"]
 
 
 def test_malformed_marks_are_not_sent_back(story, server):
     etags = ("unquoted", '"' + "x" * 300 + '"', '"a\tb"')
-    marks = [*({"ETag": it} for it in etags), {"Last_Modified": "<script>"}, {"Last_Modified": "x" * 100}]
+    marks = [*({"ETag": etag} for etag in etags), {"Last_Modified": "<script>"}, {"Last_Modified": "x" * 100}]
     serve(story, server, marks)
     story.clock.pass_(1.2 * HOUR)
     story.settle()
     assert len(server.requests) == 10
     for _, _, headers in server.requests:
         assert not {"If-None-Match", "If-Modified-Since"} & headers.keys()
-    assert {it["state"] for it in story.rows(schema.file)} == {"loaded"}
+    assert {row["state"] for row in story.rows(schema.file)} == {"loaded"}
 
 
 def test_a_server_that_calls_an_unknown_file_unchanged_fails(story, server):

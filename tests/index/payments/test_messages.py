@@ -88,15 +88,15 @@ def test_messages_stay_with_a_payment_whose_log_moves_within_its_block(
     catch_up_payments()
 
     moved = proofs(engine)
-    assert [it["txHash"] for it in moved] == [first["txHash"], second["txHash"]]
-    assert [it["logIndex"] for it in moved] == [first["logIndex"] + 1, second["logIndex"] + 1]
-    found = dealings(engine)
-    assert (found.payments, sorted(found.reviews), found.votes, found.filed) == (2, [70, 80], [90], 1)
+    assert [proof["txHash"] for proof in moved] == [first["txHash"], second["txHash"]]
+    assert [proof["logIndex"] for proof in moved] == [first["logIndex"] + 1, second["logIndex"] + 1]
+    stored = dealings(engine)
+    assert (stored.payments, sorted(stored.reviews), stored.votes, stored.filed) == (2, [70, 80], [90], 1)
     again = [
         messages.take_review(signed(ReviewBody, review_of(proof, score), BUYER))
         for proof, score in zip(moved, (70, 80), strict=True)
     ]
-    assert [(it.id, it.is_new) for it in again] == [(ids[0], False), (ids[1], False)]
+    assert [(review.id, review.is_new) for review in again] == [(ids[0], False), (ids[1], False)]
     withdrawn = signed(DisputeBody, dispute_about(moved[1], "withdrawn"), SELLER)
     assert messages.take_dispute(BUYER.address, withdrawn).is_new
     assert dealings(engine).filed == 0

@@ -48,7 +48,7 @@ def test_a_payment_goes_to_the_wallet_at_its_place_of_the_chain(world, engine, c
     )  # fmt: skip
     world.mine(world.set_wallet(1, None), world.pay(ALICE, NEW_WALLET, 7))
     catch_up_payments()
-    assert [it[4] for it in stored(engine)] == [2, 3, 6]
+    assert [entry[4] for entry in stored(engine)] == [2, 3, 6]
     assert stored(engine) == world.expected()
 
 
@@ -85,7 +85,7 @@ def test_plain_transfers_count_if_the_operator_wants_it(world, engine, catch_up_
     world.mine(world.register(1, SELLER))
     world.mine(transfer(ALICE, SELLER, 9))
     catch_up_payments(PaymentTerms({TOKEN: 6}, counts_plain=True))
-    assert [it[4] for it in stored(engine)] == [9]
+    assert [entry[4] for entry in stored(engine)] == [9]
 
 
 def test_payments_of_an_agent_to_itself_say_why_they_do_not_count(world, engine, catch_up_payments):
@@ -114,9 +114,9 @@ def test_money_that_the_owner_returns_is_stored_from_its_first_block_on(world, e
         table = payment_return.c
         rows = connection.execute(select(table.payee, table.receiver, table.micros).order_by(table.micros))
         assert [tuple(row) for row in rows] == [(NEW_WALLET, ALICE, 50), (SELLER, ALICE, 800)]
-        found = read_dealings(connection, 31337, ALICE)
-        add_ties(connection, 31337, ALICE, found)
-    assert [it.returned for it in found.values()] == [850]
+        dealings = read_dealings(connection, 31337, ALICE)
+        add_ties(connection, 31337, ALICE, dealings)
+    assert [dealing.returned for dealing in dealings.values()] == [850]
 
 
 def test_money_that_an_owner_of_two_agents_returns_counts_once(world, engine, catch_up_payments):
@@ -124,9 +124,9 @@ def test_money_that_an_owner_of_two_agents_returns_counts_once(world, engine, ca
     world.mine(world.pay(ALICE, SELLER, 300), world.pay(ALICE, NEW_WALLET, 100), transfer(SELLER, ALICE, 41))
     catch_up_payments()
     with engine.connect() as connection:
-        found = read_dealings(connection, 31337, ALICE)
-        add_ties(connection, 31337, ALICE, found)
-    assert sorted(it.returned for it in found.values()) == [10, 30]  # rounded in the buyer's favour
+        dealings = read_dealings(connection, 31337, ALICE)
+        add_ties(connection, 31337, ALICE, dealings)
+    assert sorted(dealing.returned for dealing in dealings.values()) == [10, 30]  # rounded in the buyer's favour
 
 
 def test_payments_that_were_stored_without_returns_of_owners_are_read_anew(world, engine, catch_up_payments):
@@ -177,7 +177,7 @@ def test_a_reorganisation_withdraws_payments(world, event_chain, engine, catch_u
     event_chain.rpc("anvil_mine", hex(depth))
     catch_up_payments()
     assert stored(engine) == world.expected()
-    assert (BOB, SELLER, 77, 1) in [it[2:] for it in stored(engine)]
+    assert (BOB, SELLER, 77, 1) in [entry[2:] for entry in stored(engine)]
 
 
 def test_the_payments_of_a_random_chain_are_exact_after_many_reorganisations(
@@ -213,9 +213,9 @@ def test_other_terms_read_payments_anew(world, engine, catch_up_payments):
     world.mine(world.register(1, SELLER))
     world.mine(world.pay(ALICE, SELLER, 10**12, OTHER_TOKEN), world.pay(ALICE, SELLER, 2))
     catch_up_payments()
-    assert [it[4] for it in stored(engine)] == [2]
+    assert [entry[4] for entry in stored(engine)] == [2]
     catch_up_payments(PaymentTerms({TOKEN: 6, OTHER_TOKEN: 18}))
-    assert [it[4] for it in stored(engine)] == [10**12, 2]
+    assert [entry[4] for entry in stored(engine)] == [10**12, 2]
     with engine.connect() as connection:
         assert list(connection.execute(select(payment.c.micros)).scalars()) == [1, 2]
         assert connection.execute(select(payment_cursor.c.block_number)).scalar_one() == 2
@@ -238,8 +238,8 @@ def test_payments_are_behind_by_the_blocks_with_enough_confirmations(world, engi
         world.mine()
     catch_up_payments(PaymentTerms({TOKEN: 6}, confirmations=3))
     with engine.begin() as connection:
-        (found,) = payment_progress(connection)
-        assert (found.block, found.lag) == (4, 0)
+        (progress,) = payment_progress(connection)
+        assert (progress.block, progress.lag) == (4, 0)
         connection.execute(update(payment_cursor).values(block_number=1))
         assert payment_progress(connection)[0].lag == 3
 

@@ -57,7 +57,7 @@ class Payments:
 
     def mine(self, *logs):
         """Mine a block with logs, which may be in lists."""
-        return self.chain.mine([log for it in logs for log in (it if isinstance(it, list) else [it])])
+        return self.chain.mine([log for entry in logs for log in (entry if isinstance(entry, list) else [entry])])
 
     def register(self, agent, owner):
         """Return the logs of a registration."""
@@ -80,10 +80,10 @@ class Payments:
     def expected(self, until=None):
         """Read the chain log by log, and return (block, log, payer, payee, amount, agent) of each payment."""
         logs = self.chain.rpc("eth_getLogs", {"fromBlock": "0x0", "address": [IDENTITY, TOKEN]})
-        wallets, found, before = {}, [], None
+        wallets, payments, before = {}, [], None
         for log in logs:
             place = int(log["blockNumber"], 16), int(log["logIndex"], 16)
-            topics = [bytes.fromhex(it[2:]) for it in log["topics"]]
+            topics = [bytes.fromhex(topic[2:]) for topic in log["topics"]]
             if until is not None and place[0] > until:
                 break
             if topics[0] == ID_TRANSFER and len(topics) == 4:
@@ -98,14 +98,14 @@ class Payments:
                 if agent in wallets:  # nobody owns the others
                     wallets[agent] = checksummed("0x" + value.hex()) if size == 20 else None
             elif topics[0] == TRANSFER:
-                payer, payee = (checksummed("0x" + it[12:].hex()) for it in topics[1:])
+                payer, payee = (checksummed("0x" + topic[12:].hex()) for topic in topics[1:])
                 agents = sorted(agent for agent, wallet in wallets.items() if wallet == payee)
                 is_settled = before == (log["transactionHash"], place[1] - 1, topics[1])
                 amount = int(log["data"], 16)
                 if agents and is_settled and amount:
-                    found.append((*place, payer, payee, amount, agents[0]))
+                    payments.append((*place, payer, payee, amount, agents[0]))
             before = (log["transactionHash"], place[1], topics[1]) if topics[0] == USED else None
-        return found
+        return payments
 
 
 def stored(engine):
@@ -114,4 +114,4 @@ def stored(engine):
     columns = table.block_number, table.log_index, table.payer, table.payee, table.amount, table.agent_id
     with engine.connect() as connection:
         rows = connection.execute(select(*columns).order_by(*columns[:2]))
-        return [tuple(int(it) if name in (4, 5) else it for name, it in enumerate(row)) for row in rows]
+        return [tuple(int(value) if name in (4, 5) else value for name, value in enumerate(row)) for row in rows]

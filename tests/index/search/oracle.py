@@ -25,7 +25,7 @@ CAPABILITIES = {
 
 
 def words(*texts):
-    return {word for each in texts for word in ASCII_WORD.findall((each or "").lower())}
+    return {word for text in texts for word in ASCII_WORD.findall((text or "").lower())}
 
 
 @dataclass
@@ -46,15 +46,15 @@ class ModelAgent:
 
     @property
     def capabilities(self):
-        found = {("trust", it) for it in self.file["supportedTrust"]} if self.file else set()
+        capabilities = {("trust", entry) for entry in self.file["supportedTrust"]} if self.file else set()
         for service in self.file["services"] if self.file else ():
             for name, kind in CAPABILITIES[service["name"]].items():
-                found |= {(kind, it) for it in service.get(name, ())}
-        return found
+                capabilities |= {(kind, entry) for entry in service.get(name, ())}
+        return capabilities
 
     @property
     def services(self):
-        return {it["name"].lower() for it in self.file["services"]} if self.file else set()
+        return {service["name"].lower() for service in self.file["services"]} if self.file else set()
 
     @property
     def words(self):
@@ -93,58 +93,65 @@ class Oracle:
         with engine.connect() as connection:
             self._rows = lambda query: connection.execute(text(query)).mappings().all()
             contents = {
-                it["content_hash"]: json.loads(it["content"]) for it in self._rows("SELECT * FROM file_content")
+                row["content_hash"]: json.loads(row["content"]) for row in self._rows("SELECT * FROM file_content")
             }
-            self.identity = {it["address"]: it["identity_registry"] for it in self._rows("SELECT * FROM registry")}
+            self.identity = {row["address"]: row["identity_registry"] for row in self._rows("SELECT * FROM registry")}
             named = defaultdict(dict)
-            for it in self._rows(
+            for row in self._rows(
                 "SELECT r.*, f.uri, f.content_hash FROM file_reference r JOIN file f ON f.file_id = r.file_id"
                 " WHERE f.state = 'loaded' ORDER BY r.block_number, r.log_index"
             ):
-                named[it["kind"]][it["block_number"], it["log_index"]] = it
+                named[row["kind"]][row["block_number"], row["log_index"]] = row
             self._read_agents(named["registration"], contents)
             self._read_ratings(named["feedback"], contents)
         self.summaries = defaultdict(list)
-        for each in self.given:
-            self.summaries[each.agent, each.registry, each.side, each.tag].append(each)
-        self.vocabulary = set().union(*(it.name_words for it in self.agents.values()))
+        for entry in self.given:
+            self.summaries[entry.agent, entry.registry, entry.side, entry.tag].append(entry)
+        self.vocabulary = set().union(*(agent.name_words for agent in self.agents.values()))
 
     def _read_agents(self, named, contents):
         files = {
-            (it["chain_id"], it["registry"], python_integer(it["agent_id"]), it["uri"]): contents[it["content_hash"]]
-            for it in named.values()
+            (row["chain_id"], row["registry"], python_integer(row["agent_id"]), row["uri"]): contents[
+                row["content_hash"]
+            ]
+            for row in named.values()
         }
         self.agents = {}
-        for it in self._rows("SELECT * FROM agent"):
-            key = (it["chain_id"], it["identity_registry"], python_integer(it["agent_id"]))
-            file = files.get((*key, it["uri"]))
-            times = (it["registered_at"], it["updated_at"])
-            self.agents[key] = ModelAgent(key, it["owner"], it["wallet"], *times, file)
-        for it in self._rows("SELECT * FROM agent_metadata"):
-            key = (it["chain_id"], it["identity_registry"], python_integer(it["agent_id"]))
-            self.agents[key].metadata[it["metadata_key"]] = bytes(it["metadata_value"])
+        for row in self._rows("SELECT * FROM agent"):
+            key = (row["chain_id"], row["identity_registry"], python_integer(row["agent_id"]))
+            file = files.get((*key, row["uri"]))
+            times = (row["registered_at"], row["updated_at"])
+            self.agents[key] = ModelAgent(key, row["owner"], row["wallet"], *times, file)
+        for row in self._rows("SELECT * FROM agent_metadata"):
+            key = (row["chain_id"], row["identity_registry"], python_integer(row["agent_id"]))
+            self.agents[key].metadata[row["metadata_key"]] = bytes(row["metadata_value"])
 
     def _read_ratings(self, named, contents):
         revoked = {
-            (it["registry"], python_integer(it["agent_id"]), it["client_address"], python_integer(it["feedback_index"]))
-            for it in self._rows("SELECT * FROM feedback_revoked")
+            (
+                row["registry"],
+                python_integer(row["agent_id"]),
+                row["client_address"],
+                python_integer(row["feedback_index"]),
+            )
+            for row in self._rows("SELECT * FROM feedback_revoked")
         }
         self.given = []
-        for it in self._rows("SELECT * FROM new_feedback"):
-            key = (it["registry"], python_integer(it["agent_id"]), it["client_address"])
-            if (*key, python_integer(it["feedback_index"])) in revoked:
+        for row in self._rows("SELECT * FROM new_feedback"):
+            key = (row["registry"], python_integer(row["agent_id"]), row["client_address"])
+            if (*key, python_integer(row["feedback_index"])) in revoked:
                 continue
-            value = Fraction(python_integer(it["value"]), 10 ** it["value_decimals"])
-            file = named.get((it["block_number"], it["log_index"]))
+            value = Fraction(python_integer(row["value"]), 10 ** row["value_decimals"])
+            file = named.get((row["block_number"], row["log_index"]))
             proof = contents[file["content_hash"]].get("proofOfPayment") if file else None
-            self._give(it, it["agent_id"], "server", it["tag1"], it["client_address"], value, proof)
-        for it in self._rows("SELECT * FROM new_authorized_feedback"):
-            tag = bytes(it["tag1"]).rstrip(b"\0").decode()
-            self._give(it, it["agent_id"], "server", tag, it["client_address"], Fraction(it["score"]))
+            self._give(row, row["agent_id"], "server", row["tag1"], row["client_address"], value, proof)
+        for row in self._rows("SELECT * FROM new_authorized_feedback"):
+            tag = bytes(row["tag1"]).rstrip(b"\0").decode()
+            self._give(row, row["agent_id"], "server", tag, row["client_address"], Fraction(row["score"]))
         for side in ("client", "validator"):
-            for it in self._rows(f"SELECT * FROM {side}_rated"):  # noqa: S608  # our own names
-                rater = f"agent {python_integer(it['server_id'])}"
-                self._give(it, it[f"{side}_id"], side, "", rater, Fraction(it["rating"]))
+            for row in self._rows(f"SELECT * FROM {side}_rated"):  # noqa: S608  # our own names
+                rater = f"agent {python_integer(row['server_id'])}"
+                self._give(row, row[f"{side}_id"], side, "", rater, Fraction(row["rating"]))
 
     def _give(self, row, agent_id, side, tag, account, value, payment=None):
         agent = (row["chain_id"], self.identity[row["registry"]], python_integer(agent_id))
@@ -156,18 +163,18 @@ class Oracle:
         if terms is None:
             return []
         passed = [self._passed(gate, search.ranking) for gate in search.gates]
-        found = []
+        matches = []
         for key, agent in self.agents.items():
-            if self._matches(agent, search, terms) and all(key in it for it in passed):
+            if self._matches(agent, search, terms) and all(key in entry for entry in passed):
                 ranks = self._ranks(agent, search, terms, passed[0][key] if passed else 0.0)
-                found.append((*(-rank for rank in ranks), key))
-        return [key for *_, key in sorted(found)]
+                matches.append((*(-rank for rank in ranks), key))
+        return [key for *_, key in sorted(matches)]
 
     def leaders(self, tag, side):
         """Return the keys of the agents with a lower bound under a tag, the best first."""
         best = {}
-        for (agent, _, its_side, its_tag), given in self.summaries.items():
-            bound = self._figures(given, tag)[3] if (its_side, its_tag) == (side, tag) else None
+        for (agent, _, its_side, its_tag), entries in self.summaries.items():
+            bound = self._figures(entries, tag)[3] if (its_side, its_tag) == (side, tag) else None
             if bound is not None and agent in self.agents:
                 best[agent] = max(bound, best.get(agent, -1.0))
         return [agent for _, agent in sorted((-bound, agent) for agent, bound in best.items())]
@@ -196,9 +203,11 @@ class Oracle:
         return [other for _, other in sorted(ranked)][:10]
 
     @staticmethod
-    def _has(found, term):
+    def _has(words, term):
         wanted, is_beginning = term
-        return any(it in found or (is_beginning and any(word.startswith(it) for word in found)) for it in wanted)
+        return any(
+            word_ in words or (is_beginning and any(word.startswith(word_) for word in words)) for word_ in wanted
+        )
 
     def _matches(self, agent, search, terms):
         ranges = (
@@ -217,17 +226,17 @@ class Oracle:
             and all((kind.value, value) in agent.capabilities for kind, value in search.capabilities)
             and all(name.lower() in agent.services for name in search.services)
             and all(key in agent.metadata and value in (None, agent.metadata[key]) for key, value in search.metadata)
-            and search.rated in (None, any(it.agent == agent.key and it.side == "server" for it in self.given))
+            and search.rated in (None, any(entry.agent == agent.key and entry.side == "server" for entry in self.given))
             and all(self._has(agent.words, term) for term in terms)
         )
 
     def _passed(self, gate, order):
         """Return the agents that pass a gate, with the rank of their best ratings."""
         passed = {}
-        for (agent, _, side, tag), given in self.summaries.items():
+        for (agent, _, side, tag), entries in self.summaries.items():
             if side != gate.side or gate.tag not in (None, tag):
                 continue
-            counted = [it for it in given if self._counts(it, gate)]
+            counted = [entry for entry in entries if self._counts(entry, gate)]
             if not counted:
                 continue
             count, clients, mean, bound = self._figures(counted, tag)
@@ -244,28 +253,28 @@ class Oracle:
                 passed[agent] = max(rank, passed.get(agent, rank))
         return passed
 
-    def _counts(self, given, gate):
-        if gate.reviewers and given.account not in gate.reviewers:
+    def _counts(self, entry, gate):
+        if gate.reviewers and entry.account not in gate.reviewers:
             return False
         if gate.payment is None:
             return True
-        if given.payment is None:
+        if entry.payment is None:
             return False
-        agent, proof = self.agents[given.agent], given.payment
+        agent, proof = self.agents[entry.agent], entry.payment
         payees = {agent.owner.lower(), (agent.wallet or "").lower()}
-        is_matching = proof["fromAddress"].lower() == given.account.lower() and proof["toAddress"].lower() in payees
+        is_matching = proof["fromAddress"].lower() == entry.account.lower() and proof["toAddress"].lower() in payees
         return gate.payment is Payment.CLAIMED or is_matching
 
     @staticmethod
-    def _figures(given, tag):
+    def _figures(entries, tag):
         scale = scale_of_tag(tag)
         shares = defaultdict(list)
-        for each in given:
-            shares[each.account].append(0 if scale is None else share_of(each.value, *scale))
-        mean = sum(it.value for it in given) / len(given)
+        for entry in entries:
+            shares[entry.account].append(0 if scale is None else share_of(entry.value, *scale))
+        mean = sum(entry.value for entry in entries) / len(entries)
         share_sum = sum(sum(mine) // len(mine) for mine in shares.values())
         bound = None if scale is None else lower_bound(share_sum, len(shares), scale)
-        return len(given), len(shares), mean, bound
+        return len(entries), len(shares), mean, bound
 
     def _ranks(self, agent, search, terms, by_gate):
         if search.ranking is Order.RELEVANCE:

@@ -21,15 +21,17 @@ class RandomSearches:
     def __init__(self, oracle, seed):
         self.random = random.Random(seed)  # noqa: S311  # reproducible, not secret
         self.agents = list(oracle.agents.values())
-        self.words = sorted(set().union(*(it.words for it in self.agents)))
-        self.capabilities = sorted(set().union(*(it.capabilities for it in self.agents)))
-        self.accounts = sorted({it.account for it in oracle.given if it.side == "server"})
-        self.raters = sorted({it.account for it in oracle.given if it.side != "server"})
-        self.rated = {it.key: [] for it in self.agents}
-        for given in oracle.given:
-            if (rating := (Side(given.side), given.tag)) not in self.rated[given.agent]:
-                self.rated[given.agent].append(rating)
-        by_count = sorted((sum(it.account == each for it in oracle.given), each) for each in self.accounts)
+        self.words = sorted(set().union(*(agent.words for agent in self.agents)))
+        self.capabilities = sorted(set().union(*(agent.capabilities for agent in self.agents)))
+        self.accounts = sorted({entry.account for entry in oracle.given if entry.side == "server"})
+        self.raters = sorted({entry.account for entry in oracle.given if entry.side != "server"})
+        self.rated = {agent.key: [] for agent in self.agents}
+        for entry in oracle.given:
+            if (rating := (Side(entry.side), entry.tag)) not in self.rated[entry.agent]:
+                self.rated[entry.agent].append(rating)
+        by_count = sorted(
+            (sum(entry.account == account for entry in oracle.given), account) for account in self.accounts
+        )
         self.busiest = [account for _, account in by_count[-5:]]
 
     def make(self):  # noqa: C901  # one condition a filter

@@ -17,7 +17,7 @@ SEARCHES = int(os.environ.get("BILATERAL_SEARCHES", "40"))
 
 
 def keys(page):
-    return [(it.chain_id, it.identity_registry, it.agent_id) for it in page.items]
+    return [(item.chain_id, item.identity_registry, item.agent_id) for item in page.items]
 
 
 def test_random_searches_find_what_a_plain_filter_finds(connection, oracle, monkeypatch):
@@ -30,10 +30,10 @@ def test_random_searches_find_what_a_plain_filter_finds(connection, oracle, monk
         monkeypatch.setattr(search_plans, "MOST_LISTED", (2_000, 2_000, 0, 8)[number % 4])
         monkeypatch.setattr(search_plans, "LOOKED_AT", (2_000, 0, 20)[number % 3])
         search = searches.make()
-        found = search_agents(connection, search, limit=1_000)
+        agents = search_agents(connection, search, limit=1_000)
         expected = oracle.search(search)
-        assert keys(found) == expected, search
-        assert found.next is None
+        assert keys(agents) == expected, search
+        assert agents.next is None
         found_some += bool(expected)
         gated += bool(search.gates)
         passed += bool(search.gates and expected)
@@ -48,14 +48,14 @@ def test_pages_of_random_searches_join_to_the_whole(connection, oracle, monkeypa
     monkeypatch.setattr(search_plans, "FEW_RATED", few)
     searches, turned = RandomSearches(oracle, seed=2), 0
     for _ in range(SEARCHES // 2):
-        search, cursor, found = searches.make(), None, []
+        search, cursor, agents = searches.make(), None, []
         limit = searches.random.randint(1, 9)
         while True:
             page = search_agents(connection, search, limit=limit, cursor=cursor)
-            found += keys(page)
+            agents += keys(page)
             if (cursor := page.next) is None:
                 break
             assert len(page.items) == limit
             turned += 1
-        assert found == oracle.search(search), search
+        assert agents == oracle.search(search), search
     assert turned >= SEARCHES // 4

@@ -28,27 +28,27 @@ def key_of(agent_id):
 
 
 @pytest.fixture(scope="module")
-def given(world_engine):
+def all_feedback(world_engine):
     """All open feedback of the world, the newest first, with what is known of it."""
     with world_engine.connect() as connection:
         rows = connection.execute(select(schema.metadata.tables["new_feedback"])).all()
         revoked, answered = (
-            {(it.agent_id, it.client_address, it.feedback_index) for it in connection.execute(select(table))}
+            {(row.agent_id, row.client_address, row.feedback_index) for row in connection.execute(select(table))}
             for table in (schema.metadata.tables["feedback_revoked"], schema.metadata.tables["response_appended"])
         )
-        paid = {(it.block_number, it.log_index) for it in connection.execute(select(payment_claim))}
-    found = []
-    for row in sorted(rows, key=lambda it: (it.block_number, it.log_index), reverse=True):
+        paid = {(row.block_number, row.log_index) for row in connection.execute(select(payment_claim))}
+    rows_of = []
+    for row in sorted(rows, key=lambda row: (row.block_number, row.log_index), reverse=True):
         place, name = (row.block_number, row.log_index), (row.agent_id, row.client_address, row.feedback_index)
         value = Fraction(int(row.value), 10**row.value_decimals)
-        found.append((row, value, name in revoked, name in answered, place in paid))
-    return found
+        rows_of.append((row, value, name in revoked, name in answered, place in paid))
+    return rows_of
 
 
 def matches(search, entry):
     row, value, is_revoked, is_answered, is_paid = entry
     return (
-        (not search.agents or int(row.agent_id) in {it.agent_id for it in search.agents})
+        (not search.agents or int(row.agent_id) in {agent.agent_id for agent in search.agents})
         and (not search.reviewers or row.client_address in search.reviewers)
         and search.tag1 in (None, row.tag1)
         and search.tag2 in (None, row.tag2)
@@ -63,13 +63,13 @@ def matches(search, entry):
     )
 
 
-def test_random_searches_find_what_a_plain_filter_finds(connection, given):
+def test_random_searches_find_what_a_plain_filter_finds(connection, all_feedback):
     chance, found_some = random.Random(5), 0  # noqa: S311  # reproducible, not secret
     for _ in range(60):
-        row, value, *_ = chance.choice(given)
+        row, value, *_ = chance.choice(all_feedback)
         options = {
             "agents": (key_of(int(row.agent_id)), key_of(1)),
-            "reviewers": (row.client_address.lower(), given[0][0].client_address),
+            "reviewers": (row.client_address.lower(), all_feedback[0][0].client_address),
             "tag1": row.tag1,
             "tag2": row.tag2,
             "tags": (row.tag1, "week"),
@@ -83,14 +83,14 @@ def test_random_searches_find_what_a_plain_filter_finds(connection, given):
         }
         names = chance.sample(sorted(options), chance.randint(0, 3))
         search = FeedbackSearch(31337, **{name: options[name] for name in names})
-        expected = [(it[0].block_number, it[0].log_index) for it in given if matches(search, it)]
-        found, cursor = [], None
+        expected = [(entry[0].block_number, entry[0].log_index) for entry in all_feedback if matches(search, entry)]
+        places, cursor = [], None
         while True:
             page = search_feedback(connection, search, limit=400, cursor=cursor)
-            found += [(it.block, it.log_index) for it in page.items]
+            places += [(item.block, item.log_index) for item in page.items]
             if (cursor := page.next) is None:
                 break
-        assert found == expected, search
+        assert places == expected, search
         found_some += bool(expected)
     assert found_some >= 40
 
@@ -106,10 +106,13 @@ def test_values_of_any_size_are_compared_exactly(story):
     limits |= {Decimal("8.71"), Decimal(2**63 - 1), Decimal(-(2**63)), Decimal("1e38"), Decimal("-1e38"), Decimal(-1)}
     with story.engine.connect() as connection:
         for limit in limits:
-            for name, passes in (("minimum", lambda it, at: it >= at), ("maximum", lambda it, at: it <= at)):
+            for name, passes in (
+                ("minimum", lambda value, at: value >= at),
+                ("maximum", lambda value, at: value <= at),
+            ):
                 page = search_feedback(connection, FeedbackSearch(CHAIN_ID, **{name: limit}))
                 expected = {index for index, value in exact.items() if passes(value, Fraction(limit))}
-                assert {it.feedback_index for it in page.items} == expected, (name, limit)
+                assert {item.feedback_index for item in page.items} == expected, (name, limit)
 
 
 @pytest.mark.parametrize(

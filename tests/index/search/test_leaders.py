@@ -13,7 +13,7 @@ BOARDS = [("starred", Side.SERVER), ("uptime", Side.SERVER), ("", Side.CLIENT), 
 
 
 def keys(page):
-    return [(it.chain_id, it.identity_registry, it.agent_id) for it in page.items]
+    return [(item.chain_id, item.identity_registry, item.agent_id) for item in page.items]
 
 
 @pytest.mark.parametrize(("tag", "side"), BOARDS, ids=["stars", "uptime", "clients", "validators"])
@@ -21,13 +21,13 @@ def test_a_leaderboard_is_in_the_order_of_lower_bounds_with_each_agent_once(conn
     expected = oracle.leaders(tag, side)
     assert len(expected) > 7  # more than one page
     assert keys(leaderboard(connection, tag, side, limit=1_000)) == expected
-    found, cursor = [], None
+    agents, cursor = [], None
     while True:
         page = leaderboard(connection, tag, side, limit=7, cursor=cursor)
-        found += keys(page)
+        agents += keys(page)
         if (cursor := page.next) is None:
             break
-    assert found == expected
+    assert agents == expected
 
 
 def test_a_leaderboard_of_another_chain_is_empty(connection):

@@ -33,12 +33,12 @@ def paid(**proof):
 
 
 @pytest.fixture
-def found(story):
+def agents_with(story):
     """Return the ids of the agents that a search finds."""
 
     def search(text=None, **conditions):
         with story.engine.connect() as connection:
-            return [it.agent_id for it in search_agents(connection, AgentSearch(text=text, **conditions)).items]
+            return [item.agent_id for item in search_agents(connection, AgentSearch(text=text, **conditions)).items]
 
     return search
 
@@ -51,7 +51,12 @@ def rows(story):
         with story.engine.connect() as connection:
             return {
                 table.name: sorted(
-                    map(repr, connection.execute(select(*(it for it in table.c if it.name != "document_id"))).all())
+                    map(
+                        repr,
+                        connection.execute(
+                            select(*(column for column in table.c if column.name != "document_id"))
+                        ).all(),
+                    )
                 )
                 for table in TABLES
             }
@@ -59,37 +64,37 @@ def rows(story):
     return read
 
 
-def test_a_refreshed_file_is_found_by_its_new_words_only(story, server, found):
+def test_a_refreshed_file_is_found_by_its_new_words_only(story, server, agents_with):
     server.routes["/agent.json"] = versioned = Versioned(registration(name="Weather oracle"), ETag='"1"')
     story.block(*registered(f"{server.url}/agent.json"))
-    assert found("weather") == []
+    assert agents_with("weather") == []
     story.settle()
-    assert found("weather") == [1]
+    assert agents_with("weather") == [1]
     versioned.content, versioned.marks = registration(name="Chess tutor"), {"ETag": '"2"'}
     story.clock.pass_(1.2 * HOUR)
     story.settle()
-    assert (found("weather"), found("chess")) == ([], [1])
+    assert (agents_with("weather"), agents_with("chess")) == ([], [1])
 
 
-def test_a_left_file_is_not_found_even_before_the_new_uri_is_scanned(story, found):
+def test_a_left_file_is_not_found_even_before_the_new_uri_is_scanned(story, agents_with):
     story.block(*registered(data_uri(name="Weather oracle")))
     story.scan_all()
-    assert found("oracle") == [1]
+    assert agents_with("oracle") == [1]
     story.block(uri_updated(data_uri(name="Chess tutor")))
-    assert found("oracle") == []
+    assert agents_with("oracle") == []
     story.scan_all()
-    assert (found("oracle"), found("tutor")) == ([], [1])
+    assert (agents_with("oracle"), agents_with("tutor")) == ([], [1])
 
 
-def test_a_burnt_agent_is_not_found(story, found):
+def test_a_burnt_agent_is_not_found(story, agents_with):
     story.block(*registered(data_uri(name="Weather oracle")))
     story.scan_all()
     story.block(encoded(Registry.IDENTITY, "Transfer", OWNER, "0x" + "00" * 20, 1))
-    assert (found("oracle"), found()) == ([], [])
+    assert (agents_with("oracle"), agents_with()) == ([], [])
 
 
 @pytest.mark.parametrize("is_scanned", [True, False], ids=["scanned", "not scanned"])
-def test_a_reorganisation_brings_the_former_file_back(story, found, rows, is_scanned):
+def test_a_reorganisation_brings_the_former_file_back(story, agents_with, rows, is_scanned):
     first = story.block(*registered(data_uri(name="Weather oracle")))
     story.scan_all()
     before = rows()["agent_file"]
@@ -97,40 +102,40 @@ def test_a_reorganisation_brings_the_former_file_back(story, found, rows, is_sca
     if is_scanned:
         story.scan_all()
     story.roll_back(first)
-    assert found("oracle") == [1]
+    assert agents_with("oracle") == [1]
     assert rows()["agent_file"] == before
 
 
-def test_a_claimed_payment_counts_until_its_feedback_is_revoked_or_reorganised(story, found):
+def test_a_claimed_payment_counts_until_its_feedback_is_revoked_or_reorganised(story, agents_with):
     gate = Gate(payment=Payment.MATCHING)
     story.block(*registered(data_uri(name="Weather oracle")))
     block = story.block(feedback_given(paid()))
     story.scan_all()
-    assert found(gates=(gate,)) == [1]
+    assert agents_with(gates=(gate,)) == [1]
     story.block(encoded(Registry.BIDIRECTIONAL, "FeedbackRevoked", 1, CLIENT, 1))
-    assert found(gates=(gate,)) == []
+    assert agents_with(gates=(gate,)) == []
     story.roll_back(block)
-    assert found(gates=(gate,)) == [1]
+    assert agents_with(gates=(gate,)) == [1]
     story.roll_back(block - 1)
-    assert found(gates=(gate,)) == []
+    assert agents_with(gates=(gate,)) == []
     assert story.rows(schema.payment_claim) == []
 
 
-def test_a_claim_matches_only_if_it_names_client_and_agent(story, found):
+def test_a_claim_matches_only_if_it_names_client_and_agent(story, agents_with):
     story.block(*registered(""))
     stranger = "0x" + "99" * 20
     claims = [{"fromAddress": stranger}, {"toAddress": stranger}, {"txHash": "0x12"}, {"txHash": 5}]
     for index, claim in enumerate(claims, 1):
         story.block(feedback_given(paid(**claim), index=index))
     story.scan_all()
-    assert found(gates=(Gate(payment=Payment.CLAIMED, count=2, maximum_count=2),)) == [1]
-    assert found(gates=(Gate(payment=Payment.MATCHING),)) == []
+    assert agents_with(gates=(Gate(payment=Payment.CLAIMED, count=2, maximum_count=2),)) == [1]
+    assert agents_with(gates=(Gate(payment=Payment.MATCHING),)) == []
     story.block(feedback_given(paid(toAddress=f"eip155:31337:{OWNER}"), index=9))
     story.scan_all()
-    assert found(gates=(Gate(payment=Payment.MATCHING, count=1, maximum_count=1),)) == [1]
+    assert agents_with(gates=(Gate(payment=Payment.MATCHING, count=1, maximum_count=1),)) == [1]
 
 
-def test_rebuilding_and_filling_anew_make_the_same_rows(story, server, rows, found):
+def test_rebuilding_and_filling_anew_make_the_same_rows(story, server, rows, agents_with):
     server.routes["/agent.json"] = Versioned(registration(name="Weather oracle"), ETag='"1"')
     story.block(*registered(f"{server.url}/agent.json"), *registered(data_uri(name="Chess tutor"), agent_id=2))
     services = [
@@ -149,10 +154,10 @@ def test_rebuilding_and_filling_anew_make_the_same_rows(story, server, rows, fou
             connection.execute(delete(table))
         fill(connection)
     assert rows() == before
-    assert (found("wether"), found("oracle"), found("master")) == ([1], [1], [2])
+    assert (agents_with("wether"), agents_with("oracle"), agents_with("master")) == ([1], [1], [2])
 
 
-def test_words_vanish_with_their_content(story, found):
+def test_words_vanish_with_their_content(story, agents_with):
     block = story.block(*registered(""))
     story.block(uri_updated(data_uri(name="Weather oracle")))
     story.scan_all()

@@ -26,7 +26,7 @@ GATES = {
 
 
 def keys(page):
-    return [(it.chain_id, it.identity_registry, it.agent_id) for it in page.items]
+    return [(item.chain_id, item.identity_registry, item.agent_id) for item in page.items]
 
 
 @pytest.fixture
@@ -71,17 +71,17 @@ def steps(connection, statements):
 def test_sqlite_reads_summaries_by_their_lower_bounds(connection, statements, monkeypatch, gate, order, few):
     monkeypatch.setattr(search_plans, "FEW_RATED", few)
     assert search_agents(connection, AgentSearch(order=order, gates=(gate,))).items
-    found = steps(connection, statements)
+    plan = steps(connection, statements)
     by_bound = "SEARCH summary USING COVERING INDEX summary_by_lower_bound (chain_id=? AND side=? AND tag=?"
     by_key = "SEARCH summary USING PRIMARY KEY (chain_id=? AND registry=? AND agent_id=? AND side=? AND tag=?)"
-    assert {it.startswith(by_bound) or it == by_key for it in found} == {True}
-    assert any(it.startswith(by_bound) for it in found)
+    assert {text.startswith(by_bound) or text == by_key for text in plan} == {True}
+    assert any(text.startswith(by_bound) for text in plan)
 
 
 @pytest.mark.parametrize("world_engine", ["sqlite"], indirect=True)
 def test_sqlite_reads_leaders_by_their_lower_bounds(connection, statements):
     assert leaderboard(connection, "starred").items
-    assert {it.split()[5] for it in steps(connection, statements)} == {"summary_by_lower_bound"}
+    assert {step.split()[5] for step in steps(connection, statements)} == {"summary_by_lower_bound"}
 
 
 @pytest.mark.parametrize("world_engine", ["postgresql"], indirect=True)
@@ -93,7 +93,7 @@ def test_postgresql_walks_among_the_agents_with_the_words(connection, oracle, st
     assert keys(search_agents(connection, search, limit=1_000)) == oracle.search(search) != []
     among = [values for statement, values in statements if "= ANY (" in statement]
     assert bool(among) is is_asked
-    walked = {it for values in among for it in (OTHER, chain_id) if it in values.values()}
+    walked = {entry for values in among for entry in (OTHER, chain_id) if entry in values.values()}
     assert walked == ({chain_id} if is_asked else set())
 
 
@@ -134,10 +134,10 @@ def test_agents_of_one_file_are_listed_up_to_a_limit(connection, statements, mon
 @pytest.mark.parametrize("world_engine", ["postgresql"], indirect=True)
 def test_agents_with_many_words_are_listed_once(connection, oracle, statements, let_walk):
     let_walk(2_000)
-    agent = max(oracle.agents.values(), key=lambda it: len(it.words))
+    agent = max(oracle.agents.values(), key=lambda agent: len(agent.words))
     search = AgentSearch(text=" ".join(sorted(agent.words)[:6]), gates=(Gate("starred"),))
-    found = search_agents(connection, search, limit=1_000)
-    assert keys(found) == oracle.search(search)
+    agents = search_agents(connection, search, limit=1_000)
+    assert keys(agents) == oracle.search(search)
     listings = [statement for statement, _ in statements if statement.startswith("SELECT agent_file.chain_id")]
     walks = [statement for statement, _ in statements if "= ANY (" in statement]
     assert len(walks) > len(listings) == 1

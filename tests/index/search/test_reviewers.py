@@ -37,17 +37,17 @@ def plans(world_engine, connection):
 @pytest.mark.parametrize("side", list(Side))
 def test_sqlite_finds_the_agents_that_reviewers_rated(connection, oracle, plans, monkeypatch, side, tag, words, few):
     monkeypatch.setattr(search_plans, "FEW_FILES", few)
-    reviewers = sorted({it.account for it in oracle.given if it.side == side})[:5]
+    reviewers = sorted({entry.account for entry in oracle.given if entry.side == side})[:5]
     tag = "" if tag and side is not Side.SERVER else tag
     search_agents(connection, AgentSearch(text=words, gates=(Gate(tag, side, reviewers=tuple(reviewers)),)))
     steps = plans()
-    of_counterparts = [it for it in steps if it.split()[1] == "counterpart"]
+    of_counterparts = [step for step in steps if step.split()[1] == "counterpart"]
     assert of_counterparts
-    assert all(it.startswith(f"SEARCH counterpart USING PRIMARY KEY ({KEY}") for it in of_counterparts)
+    assert all(step.startswith(f"SEARCH counterpart USING PRIMARY KEY ({KEY}") for step in of_counterparts)
     table, rater = ("new_feedback", "client_address") if side is Side.SERVER else (f"{side}_rated", "server_id")
-    of_events = [it for it in steps if it.split()[1] == table]
+    of_events = [step for step in steps if step.split()[1] == table]
     assert of_events
-    assert all(f"{rater}=?" in it for it in of_events)
+    assert all(f"{rater}=?" in step for step in of_events)
 
 
 @pytest.mark.parametrize("side", [Side.CLIENT, Side.VALIDATOR])
@@ -71,8 +71,10 @@ def test_a_malformed_reviewer_rated_nobody(connection, side, text):
 
 @pytest.mark.parametrize("side", [Side.CLIENT, Side.VALIDATOR])
 def test_a_malformed_reviewer_does_not_hide_others(connection, oracle, side):
-    rater = next(it.account for it in oracle.given if it.side == side)
+    rater = next(entry.account for entry in oracle.given if entry.side == side)
     search = AgentSearch(gates=(Gate(side=side, reviewers=("agent x", rater)),))
-    found = [(it.chain_id, it.identity_registry, it.agent_id) for it in search_agents(connection, search).items]
-    assert found
-    assert found == oracle.search(search)[: len(found)]
+    agents = [
+        (item.chain_id, item.identity_registry, item.agent_id) for item in search_agents(connection, search).items
+    ]
+    assert agents
+    assert agents == oracle.search(search)[: len(agents)]

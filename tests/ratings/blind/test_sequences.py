@@ -105,7 +105,7 @@ class BlindMachine(RuleBasedStateMachine):
 
     def deal(self, back, is_wanted):
         """Take the newest deal that the call is likely to accept, or now and then any other one."""
-        wanted = [each for each in self.deals if is_wanted(each[0])]
+        wanted = [deal for deal in self.deals if is_wanted(deal[0])]
         if not wanted and back <= 1:
             self.agree(0, 1, 50, 95, is_taken=False, is_late=False, is_foreign=False)
             terms, deal = self.deals[-1]

@@ -99,10 +99,10 @@ class Awaited:
         return asyncio.run_coroutine_threadsafe(coroutine, cls._loop).result()
 
     def __getattr__(self, name):
-        found = getattr(self._inner, name)
-        if inspect.iscoroutinefunction(found):
-            return lambda *arguments, **options: self._wrapped(self._await(found(*arguments, **options)))
-        return (lambda: self.of(found())) if name == "batch" else self._wrapped(found)
+        attribute = getattr(self._inner, name)
+        if inspect.iscoroutinefunction(attribute):
+            return lambda *arguments, **options: self._wrapped(self._await(attribute(*arguments, **options)))
+        return (lambda: self.of(attribute())) if name == "batch" else self._wrapped(attribute)
 
     def __enter__(self):
         self._await(self._inner.__aenter__())

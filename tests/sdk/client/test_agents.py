@@ -226,12 +226,12 @@ def test_a_clock_that_is_not_the_chains_is_told_with_both_times(connect, late_ch
 
 
 @pytest.mark.parametrize(
-    "given",
+    "options",
     [{"signature": b""}, {"signature": b"", "deadline": datetime.now(UTC), "new_wallet_signer": Account.create()}],
 )
-def test_a_signature_comes_with_its_deadline_alone(connect, owner, agent, given):
+def test_a_signature_comes_with_its_deadline_alone(connect, owner, agent, options):
     with pytest.raises(InvalidArgumentError, match="comes with its deadline"):
-        connect(owner).set_agent_wallet(agent, owner.address, **given)
+        connect(owner).set_agent_wallet(agent, owner.address, **options)
 
 
 def test_a_deadline_needs_a_time_zone(connect, owner, agent):

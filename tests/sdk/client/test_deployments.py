@@ -21,8 +21,8 @@ def record(deployment, block):
         "AuthorizedReputationRegistry": deployment.authorized,
         "ValidationRegistry": deployment.validation,
     }
-    found = {name: {"address": address, "block": block} for name, address in names.items()}
-    return json.dumps({"chainId": deployment.chain_id, "network": "a:b", "contracts": found})
+    contracts = {name: {"address": address, "block": block} for name, address in names.items()}
+    return json.dumps({"chainId": deployment.chain_id, "network": "a:b", "contracts": contracts})
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_logs_are_looked_for_from_the_first_block(packaged, node, deployment, ag
     node.interference["eth_getLogs"] = lambda parameters, forward: asked.append(parameters[0]) or forward()
     with Client(node.url) as client:
         client.get_feedback(agent, reviewer.address, 0)
-    assert [it["fromBlock"] for it in asked] == ["0x2"]
+    assert [entry["fromBlock"] for entry in asked] == ["0x2"]
 
 
 def test_a_contract_of_unknown_block_may_be_anywhere(deployment):

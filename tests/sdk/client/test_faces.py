@@ -16,7 +16,7 @@ from scripts.sync_client import TARGETS, generated_files
 
 
 def methods(kind):
-    return {name: found for name, found in inspect.getmembers(kind, inspect.isfunction) if not name.startswith("_")}
+    return {name: member for name, member in inspect.getmembers(kind, inspect.isfunction) if not name.startswith("_")}
 
 
 def test_the_blocking_client_is_generated_from_the_asynchronous_one():
@@ -27,9 +27,9 @@ def test_the_blocking_client_is_generated_from_the_asynchronous_one():
 def test_both_clients_have_the_same_methods():
     blocking, asynchronous = methods(Client), methods(AsyncClient)
     assert set(blocking) == set(asynchronous)
-    assert all(inspect.iscoroutinefunction(found) for name, found in asynchronous.items() if name != "batch")
-    for name, found in blocking.items():
-        ours, theirs = inspect.signature(found), inspect.signature(asynchronous[name])
+    assert all(inspect.iscoroutinefunction(member) for name, member in asynchronous.items() if name != "batch")
+    for name, member in blocking.items():
+        ours, theirs = inspect.signature(member), inspect.signature(asynchronous[name])
         assert list(ours.parameters.values()) == list(theirs.parameters.values()), name
         expected = re.sub(r"\b(Handle|SignalBatch|WriteBatch)\b", r"Async\1", str(ours.return_annotation))
         assert theirs.return_annotation == expected, name
@@ -47,7 +47,7 @@ def test_every_method_is_documented_alike(name):
 def test_both_clients_take_the_same_settings():
     ours, theirs = (inspect.signature(kind).parameters for kind in (Client, AsyncClient))
     assert list(ours) == list(theirs)
-    assert [it.default for it in ours.values()] == [it.default for it in theirs.values()]
+    assert [parameter.default for parameter in ours.values()] == [parameter.default for parameter in theirs.values()]
     assert all(f"{name}:" in Client.__doc__ and f"{name}:" in AsyncClient.__doc__ for name in ours)
 
 

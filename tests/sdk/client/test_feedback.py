@@ -33,10 +33,10 @@ def test_the_least_feedback_is_a_value(connect, reviewer, agent):
 def test_feedback_is_read_as_it_was_given(connect, reviewer, agent, web3):
     client = connect(reviewer)
     handle = client.give_feedback(agent, "99.77", "uptime", "week", "https://mcp.example")
-    given = handle.wait()
+    feedback = handle.wait()
     read = client.get_feedback(agent, reviewer.address, 0)
-    assert read == client.get_feedback(given.id)
-    assert (read.id, read.value, read.stored) == (given.id, Decimal("99.77"), FeedbackValue(9977, 2))
+    assert read == client.get_feedback(feedback.id)
+    assert (read.id, read.value, read.stored) == (feedback.id, Decimal("99.77"), FeedbackValue(9977, 2))
     assert (read.tags, read.event.endpoint) == (("uptime", "week"), "https://mcp.example")
     assert read.event.transaction == handle.hash
     block = web3.eth.get_block(read.event.block)
@@ -46,15 +46,15 @@ def test_feedback_is_read_as_it_was_given(connect, reviewer, agent, web3):
 def test_feedback_comes_with_a_file(connect, reviewer, agent, deployment):
     client = connect(reviewer)
     file = prepare_feedback_file(text="Good", capability="tools", name="analyzer", endpoint="https://a.example")
-    given = client.give_feedback(str(agent), 85, "starred", "finance", feedback_file=file).wait()
-    assert given.event.endpoint == "https://a.example"
-    read = client.get_feedback(given.id)
+    feedback = client.give_feedback(str(agent), 85, "starred", "finance", feedback_file=file).wait()
+    assert feedback.event.endpoint == "https://a.example"
+    read = client.get_feedback(feedback.id)
     assert (read.text, read.file.mcp.tool, read.file_problem) == ("Good", "analyzer", None)
     assert read.file.agent_registry == str(deployment.agent_registry)
     assert read.file.agent_id == agent.token_id
     assert read.file.client_address == f"eip155:{deployment.chain_id}:{reviewer.address}"
     assert (read.file.value, read.file.tag1, read.file.tag2) == (85, "starred", "finance")
-    assert client.get_feedback(given.id, load_file=False).file is None
+    assert client.get_feedback(feedback.id, load_file=False).file is None
 
 
 def test_a_file_may_be_kept_elsewhere(connect, reviewer, agent):
@@ -78,7 +78,7 @@ def test_a_value_without_meaning_is_refused(connect, reviewer, agent, value, tag
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         {"feedback_file": prepare_feedback_file(text="x"), "feedback_uri": "data:,"},
         {"feedback_uri": "data:,", "feedback_hash": b"short"},
@@ -87,9 +87,9 @@ def test_a_value_without_meaning_is_refused(connect, reviewer, agent, value, tag
         {"tag1": "\ud800"},
     ],
 )
-def test_arguments_that_do_not_fit_are_refused(connect, reviewer, agent, given):
+def test_arguments_that_do_not_fit_are_refused(connect, reviewer, agent, arguments):
     with pytest.raises(InvalidArgumentError):
-        connect(reviewer).give_feedback(agent, 1, **given)
+        connect(reviewer).give_feedback(agent, 1, **arguments)
 
 
 def test_an_owner_does_not_rate_its_own_agent(connect, owner, agent, web3):
@@ -127,11 +127,11 @@ def test_feedback_is_named_wholly_and_once(connect, agent, reviewer):
 
 
 def test_a_text_answers_feedback(connect, reviewer, owner, agent):
-    given = connect(reviewer).give_feedback(agent, 10).wait()
+    feedback = connect(reviewer).give_feedback(agent, 10).wait()
     client = connect(owner)
     result = client.append_response(agent, reviewer.address, 0, response="We have mended it").wait()
-    assert (result.feedback, result.responder) == (given.id, owner.address)
-    assert client.get_responses(given.id) == [result]
+    assert (result.feedback, result.responder) == (feedback.id, owner.address)
+    assert client.get_responses(feedback.id) == [result]
     document = client._state.loader.load(result.uri, result.hash)
     assert b'"text":"We have mended it"' in document.content
 
@@ -145,10 +145,10 @@ def test_a_text_answers_feedback(connect, reviewer, owner, agent):
     ],
 )
 def test_a_link_answers_feedback(connect, reviewer, payer, agent, response):
-    given = connect(reviewer).give_feedback(agent, 10).wait()
+    feedback = connect(reviewer).give_feedback(agent, 10).wait()
     client = connect(payer)
-    result = client.append_response(given.id, response=response).wait()
-    assert result == FeedbackResponse(given.id, payer.address, "ipfs://answer", HASH)
+    result = client.append_response(feedback.id, response=response).wait()
+    assert result == FeedbackResponse(feedback.id, payer.address, "ipfs://answer", HASH)
 
 
 @pytest.mark.parametrize("response", [{}, {"uri": 1}, {"uri": "x", "text": "y"}, 7])
@@ -158,9 +158,9 @@ def test_another_response_is_refused(connect, reviewer, agent, response):
 
 
 def test_an_empty_uri_answers_nothing(connect, reviewer, agent):
-    given = connect(reviewer).give_feedback(agent, 10).wait()
+    feedback = connect(reviewer).give_feedback(agent, 10).wait()
     with pytest.raises(ContractRevertError) as caught:
-        connect(reviewer).append_response(given.id, response=ResponseLink(""))
+        connect(reviewer).append_response(feedback.id, response=ResponseLink(""))
     assert caught.value.reason == "empty_uri"
 
 
@@ -176,22 +176,22 @@ def test_answers_to_other_feedback_are_others(connect, reviewer, payer, agent):
 
 def test_feedback_is_revoked_once(connect, reviewer, agent, web3):
     client = connect(reviewer)
-    given = client.give_feedback(agent, 1).wait()
-    assert client.revoke_feedback(agent, 0).wait() == FeedbackRevocation(given.id)
-    assert client.get_feedback(given.id).is_revoked
+    feedback = client.give_feedback(agent, 1).wait()
+    assert client.revoke_feedback(agent, 0).wait() == FeedbackRevocation(feedback.id)
+    assert client.get_feedback(feedback.id).is_revoked
     assert client.read_all_feedback(agent) == []
     assert [entry.is_revoked for entry in client.read_all_feedback(agent, include_revoked=True)] == [True]
     before = nonce_of(web3, reviewer)
     with pytest.raises(ContractRevertError) as caught:
-        client.revoke_feedback(given.id)
+        client.revoke_feedback(feedback.id)
     assert caught.value.reason == "already_revoked"
     assert nonce_of(web3, reviewer) == before
 
 
 def test_nobody_revokes_anothers_feedback(connect, reviewer, other_reviewer, agent):
-    given = connect(reviewer).give_feedback(agent, 1).wait()
+    feedback = connect(reviewer).give_feedback(agent, 1).wait()
     with pytest.raises(InvalidArgumentError, match="only that client can revoke"):
-        connect(other_reviewer).revoke_feedback(given.id)
+        connect(other_reviewer).revoke_feedback(feedback.id)
 
 
 def test_a_client_that_gave_nothing_has_nothing_to_revoke(connect, reviewer, agent):
@@ -202,17 +202,17 @@ def test_a_client_that_gave_nothing_has_nothing_to_revoke(connect, reviewer, age
 
 def test_a_file_is_dated_by_when_it_was_given(connect, reviewer, agent):
     client = connect(reviewer)
-    given = client.give_feedback(agent, 1, feedback_file=prepare_feedback_file(text="x")).wait()
-    created = client.get_feedback(given.id).file.created
+    feedback = client.give_feedback(agent, 1, feedback_file=prepare_feedback_file(text="x")).wait()
+    created = client.get_feedback(feedback.id).file.created
     assert abs(created - datetime.now(UTC)) < timedelta(minutes=1)
 
 
 def test_a_response_may_be_the_fourth_argument(connect, reviewer, agent):
     client = connect(reviewer)
-    given = client.give_feedback(agent, 10).wait()
+    feedback = client.give_feedback(agent, 10).wait()
     link = {"uri": "ipfs://answer", "hash": HASH}
-    result = client.append_response(str(agent), reviewer.address, given.id.index, link).wait()
-    assert result == FeedbackResponse(given.id, reviewer.address, "ipfs://answer", HASH)
+    result = client.append_response(str(agent), reviewer.address, feedback.id.index, link).wait()
+    assert result == FeedbackResponse(feedback.id, reviewer.address, "ipfs://answer", HASH)
 
 
 @pytest.mark.parametrize("response", [None, ""])

@@ -41,7 +41,7 @@ def test_fees_up_to_the_default_limits_are_signed(connect, node, newcomer, agent
 
 
 @pytest.mark.parametrize(
-    ("base", "tip", "said"),
+    ("base", "tip", "problem"),
     [
         (GWEI, MAX_TIP + 1, "tip per gas of 50000000001 wei exceeds the limit of 50000000000"),
         (46 * GWEI, 453 * GWEI, "tip per gas"),
@@ -49,9 +49,9 @@ def test_fees_up_to_the_default_limits_are_signed(connect, node, newcomer, agent
         (GWEI, 1_000_000 * GWEI, "tip per gas"),
     ],
 )
-def test_fees_beyond_the_default_limits_are_not_signed(connect, node, newcomer, agent, web3, base, tip, said):
+def test_fees_beyond_the_default_limits_are_not_signed(connect, node, newcomer, agent, web3, base, tip, problem):
     node.interference["eth_feeHistory"] = quotes(base, tip)
-    with pytest.raises(FeeLimitError, match=f"{said}.*raise max_fee_per_gas"):
+    with pytest.raises(FeeLimitError, match=f"{problem}.*raise max_fee_per_gas"):
         connect(newcomer, to=node.url).give_feedback(agent, 1)
     assert ("eth_sendRawTransaction" in node.methods, nonce_of(web3, newcomer)) == (False, 0)
 
@@ -163,10 +163,10 @@ def test_a_pending_transaction_is_cancelled(connect, newcomer, agent, held, web3
 
 def test_a_transaction_of_another_program_is_found_and_replaced(connect, newcomer, agent, held, web3):
     sent = connect(newcomer).give_feedback(agent, 7)
-    found = connect(newcomer).find_transaction(str(sent.hash))
+    transaction = connect(newcomer).find_transaction(str(sent.hash))
     fields = ("to", "data", "value", "nonce", "gas", "chainId", "maxFeePerGas", "maxPriorityFeePerGas")
-    assert [found.transaction[name] for name in fields] == [sent.transaction[name] for name in fields]
-    faster = found.speed_up()
+    assert [transaction.transaction[name] for name in fields] == [sent.transaction[name] for name in fields]
+    faster = transaction.speed_up()
     held()
     assert (faster.wait(), sent.hash != faster.hash) == (True, True)
     assert web3.eth.get_transaction_receipt(faster.hash)["status"] == 1
@@ -174,8 +174,8 @@ def test_a_transaction_of_another_program_is_found_and_replaced(connect, newcome
 
 def test_a_dry_run_finds_a_transaction_and_replaces_nothing(connect, newcomer, agent, held, web3):
     sent = connect(newcomer).give_feedback(agent, 7)
-    found = connect(newcomer, dry_run=True).find_transaction(str(sent.hash))
-    assert (found.speed_up().hash, found.cancel().hash) == (None, None)
+    transaction = connect(newcomer, dry_run=True).find_transaction(str(sent.hash))
+    assert (transaction.speed_up().hash, transaction.cancel().hash) == (None, None)
     held()
     assert sent.wait().value == 7
 

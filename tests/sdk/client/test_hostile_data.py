@@ -64,10 +64,10 @@ def test_feedback_with_any_bytes_is_read(connect, reviewer, agent, scribble, tex
     scribble(agent, text, text, text, text)
     client = connect()
     entry = client.get_feedback(agent, reviewer.address, 0)
-    for found in (entry.tag1, entry.tag2, entry.event.endpoint, entry.event.uri):
-        assert found.raw == text
-        assert found.printable.isprintable()
-        assert found.is_valid == (text == text.decode(errors="ignore").encode())
+    for shown in (entry.tag1, entry.tag2, entry.event.endpoint, entry.event.uri):
+        assert shown.raw == text
+        assert shown.printable.isprintable()
+        assert shown.is_valid == (text == text.decode(errors="ignore").encode())
     assert isinstance(entry.file_problem, DocumentError)
     assert str(entry.file_problem).isprintable()
     assert len(str(entry.file_problem)) < 1000

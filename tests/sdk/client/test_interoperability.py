@@ -65,8 +65,13 @@ def test_others_read_our_feedback(connect, reviewer, agent, reputation, web3):
     (event,) = reputation.events.NewFeedback().process_receipt(receipt, DISCARD)
     content = inline(event["args"]["feedbackURI"])
     assert keccak(content) == event["args"]["feedbackHash"]
-    said = json.loads(content)
-    assert (said["text"], said["mcp"], said["value"], said["valueDecimals"]) == ("Good", {"tool": "analyzer"}, 9977, 2)
+    parsed = json.loads(content)
+    assert (parsed["text"], parsed["mcp"], parsed["value"], parsed["valueDecimals"]) == (
+        "Good",
+        {"tool": "analyzer"},
+        9977,
+        2,
+    )
 
 
 def test_we_read_what_others_registered(connect, owner, identity, web3):
@@ -127,8 +132,8 @@ def test_we_read_feedback_whose_hash_is_of_another_serialisation(
 ):
     file = {"text": "Théirs", "agentId": agent.token_id, "a2a": {"skills": ["b", "a"]}}
     uri = "data:application/json;base64," + base64.b64encode(json.dumps(file, indent=4).encode()).decode()
-    given = reputation.functions.giveFeedback(agent.token_id, 85, 0, "starred", "", "", uri, hashed(file))
-    transact(web3, given, reviewer)
+    call = reputation.functions.giveFeedback(agent.token_id, 85, 0, "starred", "", "", uri, hashed(file))
+    transact(web3, call, reviewer)
     entry = connect().get_feedback(agent, reviewer.address, 0)
     assert (entry.value, entry.text, entry.file.a2a.skills) == (85, "Théirs", ["b", "a"])
     assert isinstance(entry.file_problem, HashMismatchError)

@@ -39,9 +39,9 @@ def test_a_server_rates_a_validator(connect, newcomer, server, agent):
     client = connect(newcomer)
     rating = Rating(RatingKind.VALIDATOR, agent, server, 0)
     assert client.rate_validator(agent, 0).wait() == rating
-    found = client.get_validator_rating(agent, server)
-    assert found == rating
-    assert found.has_rating
+    shown = client.get_validator_rating(agent, server)
+    assert shown == rating
+    assert shown.has_rating
     assert not client.get_client_rating(agent, server).has_rating
 
 
@@ -49,17 +49,21 @@ def test_a_server_rates_many_clients(connect, newcomer, server, register):
     first, second, third = register(), register(), register()
     client = connect(newcomer)
     result = client.rate_clients({second: 100, str(first): 0}).wait()
-    assert [(it.kind, it.subject, it.server, it.rating) for it in result] == [
+    assert [(rating.kind, rating.subject, rating.server, rating.rating) for rating in result] == [
         (RatingKind.CLIENT, second, server, 100),
         (RatingKind.CLIENT, first, server, 0),
     ]
-    assert [it.rating for it in client.get_client_ratings([first, second, third], server)] == [0, 100, None]
+    assert [client_rating.rating for client_rating in client.get_client_ratings([first, second, third], server)] == [
+        0,
+        100,
+        None,
+    ]
 
 
 def test_a_server_rates_many_validators(connect, newcomer, server, register):
     first, second = register(), register()
     result = connect(newcomer).rate_validators({first: 1, second: 2}).wait()
-    assert [(it.kind, it.subject, it.rating) for it in result] == [
+    assert [(rate_validator.kind, rate_validator.subject, rate_validator.rating) for rate_validator in result] == [
         (RatingKind.VALIDATOR, first, 1),
         (RatingKind.VALIDATOR, second, 2),
     ]

@@ -64,7 +64,7 @@ def test_an_agent_without_feedback_has_none(connect, agent):
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "expected"),
     [
         ({}, [80, 90, Decimal("99.5")]),
         ({"tags": ["starred"]}, [80, 90]),
@@ -76,8 +76,8 @@ def test_an_agent_without_feedback_has_none(connect, agent):
         ({"tags": ["reachable"]}, []),
     ],
 )
-def test_feedback_is_searched(connect, reviewed, query, found):
-    assert values(connect().search_feedback(reviewed, **query)) == found
+def test_feedback_is_searched(connect, reviewed, query, expected):
+    assert values(connect().search_feedback(reviewed, **query)) == expected
 
 
 def test_a_bound_of_another_type_is_refused(connect, reviewed):
@@ -110,7 +110,7 @@ def test_a_search_for_everything_is_refused(connect):
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "expected"),
     [
         ({"capabilities": ["tools"]}, [1]),
         ({"capabilities": ["prompts", "tools"], "names": ["analyzer"]}, [1]),
@@ -121,9 +121,9 @@ def test_a_search_for_everything_is_refused(connect):
         ({"tasks": ["task-1"]}, [3]),
     ],
 )
-def test_feedback_is_found_by_the_contents_of_its_file(connect, reviewer, other_reviewer, agent, query, found):
+def test_feedback_is_found_by_the_contents_of_its_file(connect, reviewer, other_reviewer, agent, query, expected):
     client = connect(reviewer)
-    for value, said in enumerate(
+    for value, content in enumerate(
         (
             {"capability": "tools", "name": "analyzer"},
             {"capability": "prompts", "name": "greeting", "skill": "trading"},
@@ -131,9 +131,9 @@ def test_feedback_is_found_by_the_contents_of_its_file(connect, reviewer, other_
         ),
         1,
     ):
-        client.give_feedback(agent, value, feedback_file=prepare_feedback_file(**said)).wait()
+        client.give_feedback(agent, value, feedback_file=prepare_feedback_file(**content)).wait()
     connect(other_reviewer).give_feedback(agent, 4).wait()
-    assert values(client.search_feedback(agent, **query)) == found
+    assert values(client.search_feedback(agent, **query)) == expected
 
 
 def test_a_search_loads_files(connect, reviewer, agent):
@@ -195,11 +195,11 @@ def test_a_node_that_limits_logs_is_asked_for_ranges(connect, node, reviewed, re
         return refusal(parameters, forward) if last - first >= 7 else forward()
 
     node.interference["eth_getLogs"] = limit
-    found = connect(to=node.url).get_feedback(reviewed, reviewer.address, 0)
-    assert found == connect().get_feedback(reviewed, reviewer.address, 0)
+    feedback = connect(to=node.url).get_feedback(reviewed, reviewer.address, 0)
+    assert feedback == connect().get_feedback(reviewed, reviewer.address, 0)
     ranges = [(first, last) for first, last in asked if last - first < 7]
     assert ranges[0][0] == 0
-    assert ranges[-1][0] <= found.event.block <= ranges[-1][1]  # and no further
+    assert ranges[-1][0] <= feedback.event.block <= ranges[-1][1]  # and no further
     assert all(last + 1 == first for (_, last), (first, _) in pairwise(ranges))
 
 
@@ -294,7 +294,10 @@ def test_a_search_does_not_wait_for_every_slow_server(connect, reviewer, other_r
     first, second = connect().search_feedback(agent, load_files=True, load_seconds=1.2)
     assert (first.text, first.file_problem) == ("Slow", None)
     assert (second.file, second.file_problem.seconds) == (None, 1.2)
-    assert [it.text for it in connect().search_feedback(agent, capabilities=["tools"], load_seconds=1.2)] == ["Slow"]
+    assert [
+        feedback_entry.text
+        for feedback_entry in connect().search_feedback(agent, capabilities=["tools"], load_seconds=1.2)
+    ] == ["Slow"]
     assert len(connect().search_feedback(agent, capabilities=["tools"])) == 2
 
 

@@ -33,8 +33,8 @@ def test_feedback_that_a_node_does_not_give_at_once_is_read_in_batches(connect, 
     reader = connect(to=node.url)
     reader.get_deployment()
     node.round_trips = 0
-    found = reader.read_all_feedback(agent, reviewers=[reviewer.address])
-    assert [entry.value for entry in found] == list(range(ENTRIES))
+    all_feedback = reader.read_all_feedback(agent, reviewers=[reviewer.address])
+    assert [entry.value for entry in all_feedback] == list(range(ENTRIES))
     assert node.round_trips == 3  # refused; the last index; all entries
 
 

@@ -33,7 +33,7 @@ def test_tasks_share_a_client(rpc, deployment, newcomer, agent, held):
             handles = await asyncio.gather(*(client.give_feedback(agent, value) for value in range(24)))
             assert sorted(handle.transaction["nonce"] for handle in handles) == list(range(24))
             held()
-            return sorted(it.value for it in await asyncio.gather(*(handle.wait() for handle in handles)))
+            return sorted(entry.value for entry in await asyncio.gather(*(handle.wait() for handle in handles)))
 
     assert asyncio.run(run()) == list(range(24))
 
@@ -135,7 +135,7 @@ def sent_twice(_, forward):
 def test_a_nonce_that_is_used_is_understood_in_any_words(connect, node, newcomer, agent, web3, words):
     overtake = overtaken_by(web3, newcomer)
     answer = refuses(words)
-    node.interference["eth_sendRawTransaction"] = times(1, lambda *given: overtake(*given) and answer(*given))
+    node.interference["eth_sendRawTransaction"] = times(1, lambda *value: overtake(*value) and answer(*value))
     assert connect(newcomer, to=node.url).give_feedback(agent, 1).transaction["nonce"] == 1
 
 

@@ -64,37 +64,41 @@ class Writes(RuleBasedStateMachine):
 
     @rule(who=st.integers(0, 1), choice=CHOICES)
     def revoke(self, who, choice):
-        index, given = self.entry(who, choice)
-        expected = "index_out_of_bounds" if not given else "already_revoked" if given[0].revoked else None
+        index, chosen = self.entry(who, choice)
+        expected = "index_out_of_bounds" if not chosen else "already_revoked" if chosen[0].revoked else None
         self.attempt(lambda: self.world.reviewers[who].revoke_feedback(self.agent, index), expected)
-        for it in given:
-            it.revoked = True
+        for entry in chosen:
+            entry.revoked = True
 
     @rule(whose=st.integers(0, 1), choice=CHOICES)
     def answer(self, whose, choice):
-        index, given = self.entry(whose, choice)
+        index, chosen = self.entry(whose, choice)
         client = self.world.reviewers[whose].address
         answered = self.attempt(
             lambda: self.world.owner.append_response(self.agent, client, index, response="said"),
-            None if given else "index_out_of_bounds",
+            None if chosen else "index_out_of_bounds",
         )
-        for it in given:
-            it.answers += 1
-            assert len(self.world.owner.get_responses(answered.feedback)) == it.answers
+        for entry in chosen:
+            entry.answers += 1
+            assert len(self.world.owner.get_responses(answered.feedback)) == entry.answers
 
     @invariant()
     def everything_is_read(self):
         entries = self.world.owner.read_all_feedback(self.agent, include_revoked=True)
-        for reviewer, given in zip(self.world.reviewers, self.given, strict=True):
-            found = [
-                (it.stored, (it.tag1, it.tag2), it.is_revoked) for it in entries if it.id.client == reviewer.address
+        for reviewer, own in zip(self.world.reviewers, self.given, strict=True):
+            stored = [
+                (entry.stored, (entry.tag1, entry.tag2), entry.is_revoked)
+                for entry in entries
+                if entry.id.client == reviewer.address
             ]
-            assert found == [(it.value, it.tags, it.revoked) for it in given]
+            assert stored == [(value.value, value.tags, value.revoked) for value in own]
 
     @invariant()
     def the_summary_is_of_what_counts(self):
         for tag in ("", "starred"):
-            counted = [it.value for given in self.given for it in given if not it.revoked and tag in ("", it.tags[0])]
+            counted = [
+                entry.value for own in self.given for entry in own if not entry.revoked and tag in ("", entry.tags[0])
+            ]
             summary, expected = self.world.owner.get_reputation_summary(self.agent, tag), summarize(counted)
             assert (summary.count, summary.value) == (expected.count, expected.value)
             assert summary.decimals == expected.decimals

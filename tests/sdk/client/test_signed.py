@@ -30,8 +30,14 @@ def now(web3):
 def test_an_authorised_client_gives_feedback(connect, owner, reviewer, agent):
     authorization = connect(owner).authorize_feedback(agent, reviewer.address)
     client = connect(reviewer)
-    given = client.give_authorized_feedback(agent, 92, authorization, tag1="defi", tag2="swap").wait()
-    assert (given.agent, given.client, given.score, given.tag1, given.tag2) == (
+    authorized_feedback = client.give_authorized_feedback(agent, 92, authorization, tag1="defi", tag2="swap").wait()
+    assert (
+        authorized_feedback.agent,
+        authorized_feedback.client,
+        authorized_feedback.score,
+        authorized_feedback.tag1,
+        authorized_feedback.tag2,
+    ) == (
         agent,
         reviewer.address,
         92,
@@ -39,7 +45,7 @@ def test_an_authorised_client_gives_feedback(connect, owner, reviewer, agent):
         "swap",
     )
     (read,) = client.get_authorized_feedback(agent)
-    assert read == replace(given, position=0, given_at=read.given_at, uri=None, hash=None)
+    assert read == replace(authorized_feedback, position=0, given_at=read.given_at, uri=None, hash=None)
     assert abs(read.given_at - datetime.now(UTC)) < timedelta(minutes=1)
     assert client.get_authorized_summary(agent) == AuthorizedSummary(agent, 1, Decimal(92))
 
@@ -47,8 +53,8 @@ def test_an_authorised_client_gives_feedback(connect, owner, reviewer, agent):
 @pytest.mark.parametrize("form", ["object", "bytes", "text"])
 def test_an_authorisation_is_handed_over_in_any_form(connect, owner, reviewer, agent, form):
     authorization = connect(owner).authorize_feedback(agent, reviewer.address)
-    given = {"object": authorization, "bytes": authorization.encoded, "text": str(authorization)}[form]
-    assert connect(reviewer).give_authorized_feedback(agent, 1, given).wait().score == 1
+    form_of = {"object": authorization, "bytes": authorization.encoded, "text": str(authorization)}[form]
+    assert connect(reviewer).give_authorized_feedback(agent, 1, form_of).wait().score == 1
 
 
 def test_an_authorisation_is_for_so_much_feedback(connect, owner, reviewer, agent, web3):
@@ -159,8 +165,10 @@ def test_a_score_is_100_at_most(connect, owner, reviewer, agent):
 def test_authorised_feedback_comes_with_a_file(connect, owner, reviewer, agent):
     authorization = connect(owner).authorize_feedback(agent, reviewer.address)
     client = connect(reviewer)
-    given = client.give_authorized_feedback(agent, 5, authorization, file=prepare_feedback_file(text="Said")).wait()
-    file = client._state.loader.load(given.uri, given.hash).feedback()
+    authorized_feedback = client.give_authorized_feedback(
+        agent, 5, authorization, file=prepare_feedback_file(text="Said")
+    ).wait()
+    file = client._state.loader.load(authorized_feedback.uri, authorized_feedback.hash).feedback()
     assert (file.text, file.value) == ("Said", 5)
 
 
@@ -170,10 +178,10 @@ def test_a_score_is_a_score_whatever_its_tag_means_to_open_feedback(connect, own
     client = connect(reviewer)
     assert client.give_authorized_feedback(agent, 100, authorization, **tags).wait().score == 100
     file = prepare_feedback_file(text="Said")
-    given = client.give_authorized_feedback(agent, 100, authorization, **tags, file=file).wait()
-    stored = client._state.loader.load(given.uri, given.hash).feedback()
-    assert (given.score, stored.value, stored.value_decimals) == (100, 100, 0)
-    assert (given.tag1, stored.tag1) == (tags["tag1"], tags["tag1"])
+    authorized_feedback = client.give_authorized_feedback(agent, 100, authorization, **tags, file=file).wait()
+    stored = client._state.loader.load(authorized_feedback.uri, authorized_feedback.hash).feedback()
+    assert (authorized_feedback.score, stored.value, stored.value_decimals) == (100, 100, 0)
+    assert (authorized_feedback.tag1, stored.tag1) == (tags["tag1"], tags["tag1"])
 
 
 def test_authorised_feedback_is_read_by_pages_and_clients(connect, node, owner, reviewer, other_reviewer, agent):

@@ -42,7 +42,7 @@ def signals(register):
 
 
 @pytest.mark.parametrize(
-    "write", [lambda it, agent: it.give_feedback(agent, 1), lambda it, agent: it.sign_feedback(agent, 1)]
+    "write", [lambda value, agent: value.give_feedback(agent, 1), lambda value, agent: value.sign_feedback(agent, 1)]
 )
 def test_an_error_of_a_signer_is_named_without_its_text(connect, newcomer, agent, write):
     failure = ValueError("no such key: 0xabcd")

@@ -76,8 +76,8 @@ def test_signed_feedback_names_the_file_that_was_stored(connect, newcomer, payer
     store = PublicStore()
     signed = connect(newcomer, store=store).sign_feedback(agent, 1, feedback_file=FEEDBACK)
     assert signed.feedback.feedback_uri == "https://store.example/1"
-    given = connect(payer).submit_signed_feedback(signed).wait()
-    assert given.event.hash == StoredDocument("", store.contents[0]).hash
+    submit_signed_feedback = connect(payer).submit_signed_feedback(signed).wait()
+    assert submit_signed_feedback.event.hash == StoredDocument("", store.contents[0]).hash
 
 
 @pytest.mark.parametrize("connect", [Client], indirect=True)

@@ -47,7 +47,7 @@ def test_a_request_brings_its_document(connect, owner, checker, agent, name):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "options",
     [
         {},
         {"request_uri": "data:,"},
@@ -56,9 +56,9 @@ def test_a_request_brings_its_document(connect, owner, checker, agent, name):
         {"request_hash": b"x"},
     ],
 )
-def test_a_request_has_a_document_or_a_hash(connect, owner, checker, agent, given):
+def test_a_request_has_a_document_or_a_hash(connect, owner, checker, agent, options):
     with pytest.raises(InvalidArgumentError):
-        connect(owner).request_validation(agent, checker.address, **given)
+        connect(owner).request_validation(agent, checker.address, **options)
 
 
 def test_answers_are_averaged_by_tag_and_validator(connect, owner, checker, payer, agent):

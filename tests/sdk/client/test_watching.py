@@ -32,18 +32,18 @@ def test_a_rater_is_resolved_to_its_agent(connect, newcomer, agent):
     rater = client.register_agent(file=file).wait().agent
     wallet = Account.create()
     client.set_agent_wallet(rater, wallet.address, new_wallet_signer=wallet).wait()
-    given = client.give_feedback(agent, 1).wait()
-    for address in (given.id.client, wallet.address.lower()):
-        found = client.resolve_rater(address)
-        assert (found.agent.id, found.name, found.image) == (rater, "Rater", "https://rater.example/i.png")
+    feedback = client.give_feedback(agent, 1).wait()
+    for address in (feedback.id.client, wallet.address.lower()):
+        entry = client.resolve_rater(address)
+        assert (entry.agent.id, entry.name, entry.image) == (rater, "Rater", "https://rater.example/i.png")
     assert client.resolve_rater(wallet.address, load_file=False).name is None
 
 
 def test_a_rater_without_an_agent_is_an_address(connect, reviewer):
     address = Account.create().address
-    found = connect().resolve_rater(address)
-    assert found == Rater(address, None)
-    assert (found.name, found.image) == (None, None)
+    rater = connect().resolve_rater(address)
+    assert rater == Rater(address, None)
+    assert (rater.name, rater.image) == (None, None)
 
 
 def test_a_registry_without_a_directory_is_searched_for_wallets(connect, node, register, newcomer):
@@ -54,8 +54,8 @@ def test_a_registry_without_a_directory_is_searched_for_wallets(connect, node, r
     client.unset_agent_wallet(first).wait()
     node.interference["eth_call"] = without_directory
     searching = connect(to=node.url)
-    found = searching.resolve_rater(newcomer.address).agent
-    assert (found.id, found.domain) == (second, "")
+    agent = searching.resolve_rater(newcomer.address).agent
+    assert (agent.id, agent.domain) == (second, "")
     assert searching.resolve_rater(formerly.address).agent is None
 
 
@@ -82,7 +82,7 @@ def test_signals_are_published(connect, newcomer, signals):
     batch = client.publish_signals(signals, WEEK)
     assert batch.already_published == ()
     entries = batch.wait()
-    assert [(it.id.agent, it.tag1, it.tag2, it.value) for it in entries] == [
+    assert [(entry.id.agent, entry.tag1, entry.tag2, entry.value) for entry in entries] == [
         (signal.agent, signal.tag, WEEK, Decimal(value))
         for signal, value in zip(signals, ("1", "99.77", "89", "560"), strict=True)
     ]
@@ -121,7 +121,9 @@ def test_a_run_that_was_cut_off_is_completed(connect, node, newcomer, signals):
     client = connect(newcomer)
     batch = client.publish_signals(signals, WEEK)
     assert batch.already_published == tuple(signals[:2])
-    assert [(it.id.agent, it.tag1) for it in batch.wait()] == [(it.agent, it.tag) for it in signals[2:]]
+    assert [(entry.id.agent, entry.tag1) for entry in batch.wait()] == [
+        (signal.agent, signal.tag) for signal in signals[2:]
+    ]
     for agent in {signal.agent for signal in signals}:
         assert len(client.read_all_feedback(agent)) == 2
 
@@ -162,7 +164,7 @@ def test_a_run_that_loses_a_race_leaves_the_signals_to_the_other(connect, node, 
     node.interference["eth_sendRawTransaction"] = times(1, overtaken)
     batch = connect(newcomer, to=node.url).publish_signals(signals, WEEK)
     assert batch.already_published == tuple(signals[:3])
-    assert [it.tag1 for it in batch.wait()] == ["responseTime"]
+    assert [entry.tag1 for entry in batch.wait()] == ["responseTime"]
     assert {len(connect().read_all_feedback(signal.agent)) for signal in signals} == {2}
 
 
@@ -238,7 +240,7 @@ def test_a_node_that_is_behind_is_waited_for(connect, node, newcomer, signals, w
     node.interference[method] = times(4, node.interference[method])
     batch = connect(newcomer, to=node.url).publish_signals(signals, WEEK)
     assert batch.already_published == tuple(signals[:3])
-    assert [it.tag1 for it in batch.wait()] == ["responseTime"]
+    assert [entry.tag1 for entry in batch.wait()] == ["responseTime"]
 
 
 def test_a_node_that_shows_the_next_blocks_state_for_a_moment_is_asked_again(connect, node, newcomer, signals, web3):
@@ -271,7 +273,7 @@ def test_a_revoked_signal_is_published_anew(connect, newcomer, signals):
     client.revoke_feedback(first.id).wait()
     batch = client.publish_signals(signals, WEEK)
     assert len(batch.already_published) == 3
-    assert [(it.id.agent, it.tag1) for it in batch.wait()] == [(signals[0].agent, "reachable")]
+    assert [(entry.id.agent, entry.tag1) for entry in batch.wait()] == [(signals[0].agent, "reachable")]
 
 
 def test_all_signals_are_checked_before_the_first_is_sent(connect, newcomer, signals, register, web3):

@@ -133,5 +133,5 @@ def test_a_batch_stores_the_documents_of_its_writes(blocking, newcomer, agent, t
 
 def _given(blocking, client, agent):
     """The agent, client and index of a feedback."""
-    given = blocking(client).give_feedback(agent, 1).wait()
-    return agent, given.id.client, given.id.index
+    feedback = blocking(client).give_feedback(agent, 1).wait()
+    return agent, feedback.id.client, feedback.id.index

@@ -109,7 +109,11 @@ only_the_blocking_client = pytest.mark.parametrize("connect", [Client], indirect
 def test_a_value_of_the_wrong_type_is_refused(connect, reviewer, method, kind):
     call = getattr(connect(reviewer, dry_run=True), method)
     parameters = inspect.signature(call).parameters.values()
-    needed = {it.name: NEEDED[it.name] for it in parameters if it.default is inspect.Parameter.empty}
+    needed = {
+        parameter.name: NEEDED[parameter.name]
+        for parameter in parameters
+        if parameter.default is inspect.Parameter.empty
+    }
     for parameter in parameters:
         allowed = kind in parameter.annotation or ("HumanValue" in parameter.annotation and kind == "bool")
         try:

@@ -45,9 +45,9 @@ class UnreliableNode:
         if isinstance(asked, dict):
             self._respond(handler, self._answer_to(asked))
             return
-        found = [self._answer_to(request) for request in asked]
-        whole = next((it for it in found if not isinstance(it, dict)), found)
-        self._respond(handler, whole if whole is not found else json.dumps(found).encode())
+        replies = [self._answer_to(request) for request in asked]
+        whole = next((entry for entry in replies if not isinstance(entry, dict)), replies)
+        self._respond(handler, whole if whole is not replies else json.dumps(replies).encode())
 
     def _answer_to(self, request):
         """The answer to one request: JSON-RPC with its id unless the test names another, bytes, a status, or None."""

@@ -14,11 +14,13 @@ END = "<!-- end of methods -->\n"
 
 def public_names():
     """Return the public methods and properties of the client, in the order of their classes' bodies."""
-    found = {}
+    members_of = {}
     for base in reversed(Client.__mro__[:-1]):
         members = {name: member for name, member in vars(base).items() if not name.startswith("_")}
-        found |= {name: None for name, it in members.items() if inspect.isfunction(it) or isinstance(it, property)}
-    return list(found)
+        members_of |= {
+            name: None for name, member in members.items() if inspect.isfunction(member) or isinstance(member, property)
+        }
+    return list(members_of)
 
 
 def table(outcomes):
@@ -29,7 +31,7 @@ def table(outcomes):
     """
     columns = list(outcomes)
     lines = [f"| method | {' | '.join(columns)} |", "| --- |" + " --- |" * len(columns)]
-    lines += [f"| `{name}` | {' | '.join(outcomes[it][name] for it in columns)} |" for name in public_names()]
+    lines += [f"| `{name}` | {' | '.join(outcomes[column][name] for column in columns)} |" for name in public_names()]
     return "\n".join(["", *lines, "", ""])
 
 

@@ -72,7 +72,7 @@ def get_deployment(world):
 def inspect_deployment(world):
     report = world.owner.inspect_deployment()
     assert report.problems == ()
-    assert [it.has_code for it in report.registries] == [True] * len(report.registries)
+    assert [registry.has_code for registry in report.registries] == [True] * len(report.registries)
 
 
 @scenario
@@ -220,8 +220,8 @@ def give_feedback(world):
 
 @scenario
 def get_feedback(world):
-    given = world.reviewer.give_feedback(world.agent, 80, endpoint="https://agent.example").wait()
-    read = world.owner.get_feedback(given.id)
+    feedback = world.reviewer.give_feedback(world.agent, 80, endpoint="https://agent.example").wait()
+    read = world.owner.get_feedback(feedback.id)
     assert (read.value, read.event.endpoint) == (80, "https://agent.example")
 
 
@@ -257,22 +257,22 @@ def get_reputation_summary(world):
 
 @scenario
 def append_response(world):
-    given = world.reviewer.give_feedback(world.agent, 80).wait()
-    assert world.owner.append_response(given.id, response="thanks").wait().responder == OWNER.address
+    feedback = world.reviewer.give_feedback(world.agent, 80).wait()
+    assert world.owner.append_response(feedback.id, response="thanks").wait().responder == OWNER.address
 
 
 @scenario
 def get_responses(world):
-    given = world.reviewer.give_feedback(world.agent, 80).wait()
-    world.owner.append_response(given.id, response="thanks").wait()
-    assert [it.responder for it in world.owner.get_responses(given.id)] == [OWNER.address]
+    feedback = world.reviewer.give_feedback(world.agent, 80).wait()
+    world.owner.append_response(feedback.id, response="thanks").wait()
+    assert [response.responder for response in world.owner.get_responses(feedback.id)] == [OWNER.address]
 
 
 @scenario
 def revoke_feedback(world):
-    given = world.reviewer.give_feedback(world.agent, 80).wait()
-    world.reviewer.revoke_feedback(given.id).wait()
-    assert world.owner.get_feedback(given.id).is_revoked
+    feedback = world.reviewer.give_feedback(world.agent, 80).wait()
+    world.reviewer.revoke_feedback(feedback.id).wait()
+    assert world.owner.get_feedback(feedback.id).is_revoked
 
 
 @scenario
@@ -291,14 +291,14 @@ def rate_validator(world):
 def rate_clients(world):
     subjects = proven(world, [fresh_of_reviewer(world), fresh_of_reviewer(world)])
     rated = rater(world).rate_clients(dict.fromkeys(subjects, 70)).wait()
-    assert [it.subject for it in rated] == subjects
+    assert [client.subject for client in rated] == subjects
 
 
 @scenario
 def rate_validators(world):
     subjects = proven(world, [fresh_of_reviewer(world), fresh_of_reviewer(world)])
     rated = rater(world).rate_validators(dict.fromkeys(subjects, 70)).wait()
-    assert [it.subject for it in rated] == subjects
+    assert [validator.subject for validator in rated] == subjects
 
 
 @scenario
@@ -308,7 +308,9 @@ def get_client_rating(world):
 
 @scenario
 def get_client_ratings(world):
-    assert [it.rating for it in world.owner.get_client_ratings([world.other], world.agent)] == [None]
+    assert [client_rating.rating for client_rating in world.owner.get_client_ratings([world.other], world.agent)] == [
+        None
+    ]
 
 
 @scenario

@@ -74,5 +74,5 @@ def test_an_inspection_reports_each_problem(canonical, web3):
         f"there is no contract at {NOWHERE}",
         f"{foreign} belongs to the identity registry {identity}, not to {other}",
     )
-    no_code = next(it for it in report.registries if it.registry == "reputation")
+    no_code = next(registry for registry in report.registries if registry.registry == "reputation")
     assert (no_code.has_code, no_code.version, no_code.owner, no_code.identity_registry) == (False, None, None, None)

@@ -48,8 +48,8 @@ def test_this_projects_deployment_is_used_where_it_is_named(canonical):
 
 
 def test_a_deployment_that_is_given_comes_before_both(canonical):
-    given = Deployment(CHAIN_ID, CANONICAL.identity)
-    assert canonical.connect(deployment=given).get_deployment() is given
+    deployment = Deployment(CHAIN_ID, CANONICAL.identity)
+    assert canonical.connect(deployment=deployment).get_deployment() is deployment
 
 
 def test_a_name_without_a_packaged_deployment_is_an_error(canonical):

@@ -49,7 +49,7 @@ def test_the_deployment_says_whose_each_registry_is(world):
     }
     report = world.owner.inspect_deployment()
     assert report.problems == ()
-    assert {it.registry: it.identity_registry for it in report.registries} == {
+    assert {registry.registry: registry.identity_registry for registry in report.registries} == {
         "identity": None,
         "reputation": CANONICAL.identity,
         "ratings": deployment.directory,
@@ -61,14 +61,14 @@ def test_the_deployment_says_whose_each_registry_is(world):
 
 def test_a_rating_is_given_and_read(world, server):
     client = world.reviewer.register_agent().wait().agent
-    given = server.rate_client(client, 35).wait()
-    assert world.owner.get_client_rating(client, given.server).rating == 35
+    rate_client = server.rate_client(client, 35).wait()
+    assert world.owner.get_client_rating(client, rate_client.server).rating == 35
     assert reason_of(lambda: server.rate_client(client, 90)) == "already_rated"
 
 
 def test_agent_0_is_rated(world, server):
-    given = server.rate_validator(0, 80).wait()
-    assert world.owner.get_validator_rating(0, given.server).rating == 80
+    rate_validator = server.rate_validator(0, 80).wait()
+    assert world.owner.get_validator_rating(0, rate_validator.server).rating == 80
 
 
 def test_nobody_speaks_as_agent_0(canonical, world):
@@ -95,7 +95,7 @@ def test_a_batch_names_proven_agents_only(world, server):
     ratings = dict.fromkeys(agents, 70)
     assert reason_of(lambda: server.rate_clients(ratings)) == "rating_refused"
     assert world.payer.prove_agent(agents[1]).wait().is_highest
-    assert [it.rating for it in server.rate_clients(ratings).wait()] == [70, 70]
+    assert [rate_client.rating for rate_client in server.rate_clients(ratings).wait()] == [70, 70]
     assert reason_of(lambda: world.payer.prove_agent(10**6)) == "erc721_nonexistent_token"
 
 

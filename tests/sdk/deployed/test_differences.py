@@ -21,9 +21,9 @@ FEEDBACK = Feedback(0, REVIEWER.address, 1, 1, 0, "", "", "", "", bytes(32), 2**
 def test_the_first_agent_has_id_0(canonical):
     assert canonical.owner.get_deployment().first_agent_id == 0
     assert canonical.owner.get_agent_owner(0)
-    given = canonical.payer.give_feedback(0, 80, "starred").wait()
-    assert str(given.id) == f"8453:0:{PAYER.address}:{given.id.index}"
-    assert canonical.owner.get_feedback(str(given.id.agent), PAYER.address, given.id.index).value == 80
+    feedback = canonical.payer.give_feedback(0, 80, "starred").wait()
+    assert str(feedback.id) == f"8453:0:{PAYER.address}:{feedback.id.index}"
+    assert canonical.owner.get_feedback(str(feedback.id.agent), PAYER.address, feedback.id.index).value == 80
 
 
 def test_an_unknown_agent_is_told_apart(canonical):
@@ -36,21 +36,25 @@ def test_an_unknown_agent_is_told_apart(canonical):
 def test_proxies_are_shown_with_implementation_and_owner(canonical, web3):
     report = canonical.owner.inspect_deployment()
     assert report.deployment == CANONICAL
-    assert [it.registry for it in report.registries] == ["identity", "reputation", "validation"]
-    for it in report.registries:
-        assert it.is_upgradable
-        assert it.owner == web3.eth.accounts[0]
-        assert web3.eth.get_code(it.implementation)
-        assert it.version == "2.0.0"
-    assert [it.identity_registry for it in report.registries] == [None, CANONICAL.identity, CANONICAL.identity]
+    assert [registry.registry for registry in report.registries] == ["identity", "reputation", "validation"]
+    for entry in report.registries:
+        assert entry.is_upgradable
+        assert entry.owner == web3.eth.accounts[0]
+        assert web3.eth.get_code(entry.implementation)
+        assert entry.version == "2.0.0"
+    assert [registry.identity_registry for registry in report.registries] == [
+        None,
+        CANONICAL.identity,
+        CANONICAL.identity,
+    ]
 
 
 def test_registries_of_this_project_have_no_proxy(worlds):
     report = worlds["this project's"].owner.inspect_deployment()
-    assert [it.registry for it in report.registries] == [
+    assert [registry.registry for registry in report.registries] == [
         *("identity", "reputation", "ratings", "authorized", "validation", "buyers"),
     ]
-    assert not any(it.is_upgradable or it.owner or it.problem for it in report.registries)
+    assert not any(registry.is_upgradable or registry.owner or registry.problem for registry in report.registries)
 
 
 def test_a_rating_names_the_registry_that_is_missing(canonical):
@@ -117,22 +121,22 @@ def test_a_summary_that_a_node_refuses_is_computed_here_with_the_same_result(can
 
 
 def test_logs_are_read_from_the_block_in_which_the_registry_appeared(canonical, node, web3):
-    given = canonical.reviewer.give_feedback(canonical.agent, 80).wait()
+    feedback = canonical.reviewer.give_feedback(canonical.agent, 80).wait()
     asked = []
     node.interference["eth_getLogs"] = lambda parameters, forward: asked.append(parameters[0]) or forward()
-    canonical.connect(rpc=node.url).get_feedback(given.id, load_file=False)
+    canonical.connect(rpc=node.url).get_feedback(feedback.id, load_file=False)
     first = int(asked[0]["fromBlock"], 16)
     assert web3.eth.get_code(CANONICAL.identity, first)
     assert first == 0 or not web3.eth.get_code(CANONICAL.identity, first - 1)
 
 
 def test_a_node_without_old_states_is_asked_for_all_logs(canonical, node):
-    given = canonical.reviewer.give_feedback(canonical.agent, 80).wait()
+    feedback = canonical.reviewer.give_feedback(canonical.agent, 80).wait()
     asked = []
     node.interference["eth_getCode"] = refuses("missing trie node")
     node.interference["eth_getLogs"] = lambda parameters, forward: asked.append(parameters[0]) or forward()
-    assert canonical.connect(rpc=node.url).get_feedback(given.id, load_file=False).event is not None
-    assert [it["fromBlock"] for it in asked] == ["0x0"]
+    assert canonical.connect(rpc=node.url).get_feedback(feedback.id, load_file=False).event is not None
+    assert [entry["fromBlock"] for entry in asked] == ["0x0"]
 
 
 def test_a_rater_is_found_by_its_wallet(canonical):

@@ -104,7 +104,7 @@ def put_companion(web3):
     companion = deploy(web3, ape.project.CompanionDirectory, CANONICAL.identity)
     names = ("BidirectionalReputationRegistry", "AuthorizedReputationRegistry")
     places = {name: deploy(web3, getattr(ape.project, name), companion) for name in names}
-    contracts = {name: {"address": it} for name, it in ({"CompanionDirectory": companion} | places).items()}
+    contracts = {name: {"address": place} for name, place in ({"CompanionDirectory": companion} | places).items()}
     return Deployment.from_record(json.dumps({"chainId": CHAIN_ID, "contracts": contracts}))
 
 

@@ -119,12 +119,12 @@ def review(web3, token, enrich, seller, agent, deployment, rpc):
 
 
 @pytest.fixture
-def given(rpc, deployment, agent):
+def values_of(rpc, deployment, agent):
     """Return the values that a reviewer has given the agent on chain."""
 
     def read(reviewer):
         with Client(rpc, deployment=deployment) as client:
-            found = client.search_feedback(agent, reviewers=[reviewer.address], include_revoked=True)
-            return [int(entry.value) for entry in found]
+            feedback = client.search_feedback(agent, reviewers=[reviewer.address], include_revoked=True)
+            return [int(entry.value) for entry in feedback]
 
     return read

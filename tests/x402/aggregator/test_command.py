@@ -25,12 +25,12 @@ def file(tmp_path, settings_with, monkeypatch):
     return path
 
 
-def test_one_command_sponsors_feedback_in_several_processes(file, sqlite_url, review, given):
+def test_one_command_sponsors_feedback_in_several_processes(file, sqlite_url, review, values_of):
     made = review(value=5)
     with serving("--no-index", "--workers", "2", "--aggregator", file, "--database", sqlite_url) as (process, http):
         number = http.post(FEEDBACK, content=made.content).json()["id"]
         wait_until(lambda: http.get(f"{FEEDBACK}/{number}").json()["state"] == "confirmed")
-        assert given(made.reviewer) == [5]
+        assert values_of(made.reviewer) == [5]
         for _ in range(8):  # whichever process answers
             shown = http.get("/metrics", headers={"connection": "close"}).text
             figures = dict(line.rsplit(" ", 1) for line in shown.splitlines() if line[0] != "#")
@@ -57,6 +57,6 @@ def test_mistake_in_the_file_ends_the_command_before_anything_is_served(file, sq
     with CliRunner().isolation() as (_, error, _):
         with pytest.raises(SystemExit) as end:
             get_command(app).main(arguments, prog_name="bilateral")
-        said = error.getvalue().decode()
-    assert (end.value.code, problem in said) == (3, True), said
-    assert "listening" not in said
+        text = error.getvalue().decode()
+    assert (end.value.code, problem in text) == (3, True), text
+    assert "listening" not in text

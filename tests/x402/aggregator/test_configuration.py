@@ -40,14 +40,14 @@ def read(tmp_path, monkeypatch):
 
 
 def test_file_is_read_with_its_defaults(read):
-    found = read(CHAIN)
-    (chain,) = found.chains
+    read_chain = read(CHAIN)
+    (chain,) = read_chain.chains
     assert (chain.chain_id, chain.account, chain.budget) == (5, Account.from_key(KEY).address, 10**20)
     assert (dict(chain.tokens), chain.confirmations, chain.requires_bound_proof) == ({ADDRESS: 5}, 3, False)
     assert not chain.requires_checked_file
     assert read(CHAIN + "\nrequires_checked_file = true").chains[0].requires_checked_file
-    assert found.answer_seconds == AggregatorSettings.answer_seconds
-    assert KEY[2:] not in repr(found)
+    assert read_chain.answer_seconds == AggregatorSettings.answer_seconds
+    assert KEY[2:] not in repr(read_chain)
 
 
 def test_keystore_is_found(read, tmp_path, monkeypatch):

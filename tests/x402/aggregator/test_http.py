@@ -89,7 +89,7 @@ def registries(rpc, deployment, loader, reviewer):
 
 
 def confirmed(http, number):
-    return until(lambda: http.get(f"{FEEDBACK}/{number}").json(), lambda it: it["state"] == "confirmed")
+    return until(lambda: http.get(f"{FEEDBACK}/{number}").json(), lambda sponsored: sponsored["state"] == "confirmed")
 
 
 def test_client_without_ether_pays_verifies_and_reviews(
@@ -183,14 +183,14 @@ def test_statuses_tell_new_known_and_refused(http, review):
 
 
 def test_answer_names_registry_transaction_and_file(http, review, deployment):
-    found = http.post(FEEDBACK, content=review().with_file().bound().content).json()
-    assert found == found | {
+    answer = http.post(FEEDBACK, content=review().with_file().bound().content).json()
+    assert answer == answer | {
         "settlementRegistry": f"eip155:31337:{deployment.reputation}",
         "proof": "bound",
         "file": "checked",
     }
-    assert found["txRef"].startswith("eip155:31337:0x")
-    assert found["feedbackURI"].startswith("data:")
+    assert answer["txRef"].startswith("eip155:31337:0x")
+    assert answer["feedbackURI"].startswith("data:")
 
 
 def test_the_status_of_an_answer_tells_feedback_that_waits_for_a_transaction(serve, review, web3):
@@ -204,17 +204,17 @@ def test_the_status_of_an_answer_tells_feedback_that_waits_for_a_transaction(ser
 
 def test_log_shows_all_feedback_page_by_page(http, review):
     asked = [review(value=value) for value in (90, 3, 55)]
-    numbers = [http.post(FEEDBACK, content=each.content).json()["id"] for each in asked]
+    numbers = [http.post(FEEDBACK, content=review.content).json()["id"] for review in asked]
     first = http.get(FEEDBACK, params={"limit": 2}).json()
-    assert [it["id"] for it in first["items"]] == numbers[:0:-1]
+    assert [item["id"] for item in first["items"]] == numbers[:0:-1]
     later = http.post(FEEDBACK, content=review().content).json()["id"]
     rest = http.get(FEEDBACK, params={"limit": 2, "cursor": first["next"]}).json()
-    assert ([it["id"] for it in rest["items"]], rest["next"]) == (numbers[:1], None)
-    assert [it["value"] for it in first["items"] + rest["items"]] == [55, 3, 90]
-    found = http.get(FEEDBACK, params={"client": asked[1].reviewer.address.lower()}).json()["items"]
-    assert [it["id"] for it in found] == [numbers[1]]
-    found = http.get(FEEDBACK, params={"task_ref": asked[2].task_ref, "agent": f"31337:{asked[2].agent.agent}"}).json()
-    assert [it["id"] for it in found["items"]] == [numbers[2]]
+    assert ([item["id"] for item in rest["items"]], rest["next"]) == (numbers[:1], None)
+    assert [item["value"] for item in first["items"] + rest["items"]] == [55, 3, 90]
+    items = http.get(FEEDBACK, params={"client": asked[1].reviewer.address.lower()}).json()["items"]
+    assert [item["id"] for item in items] == [numbers[1]]
+    items = http.get(FEEDBACK, params={"task_ref": asked[2].task_ref, "agent": f"31337:{asked[2].agent.agent}"}).json()
+    assert [item["id"] for item in items["items"]] == [numbers[2]]
     for number in (*numbers, later):
         confirmed(http, number)
     assert len(http.get(FEEDBACK, params={"state": "confirmed"}).json()["items"]) == 4
@@ -254,7 +254,7 @@ def test_terms_and_tally_are_public(http, review, token, sponsor, deployment):
         "budget": str(10**18),
         "spent_today": entry["cost"],
     }
-    tally = {it["band"]: it for it in http.get("/v1/aggregator/tally").json()}
+    tally = {entry["band"]: entry for entry in http.get("/v1/aggregator/tally").json()}
     assert tally[0]["accepted"] == {"confirmed": 1}
     assert tally[-1]["refused"] == {"INVALID_PAYLOAD": 1}
 

@@ -28,7 +28,7 @@ def post(url, asked):
 
 
 @pytest.fixture
-def kill_at(web3, settings_with, review, given, sponsor, tmp_path):
+def kill_at(web3, settings_with, review, values_of, sponsor, tmp_path):
     """Kill a process at a point, and check that the next one ends with one feedback and one transaction."""
 
     def check(database, point):
@@ -38,10 +38,10 @@ def kill_at(web3, settings_with, review, given, sponsor, tmp_path):
         engine = open_database(database)
         with Aggregator(engine, settings) as aggregator:
             taken, _ = aggregator.submit(asked.content)
-            done = until(lambda: aggregator.read(taken.id), lambda it: it.state is State.CONFIRMED)
+            done = until(lambda: aggregator.read(taken.id), lambda sponsored: sponsored.state is State.CONFIRMED)
             assert len(aggregator.find(Filter())) == 1
         engine.dispose()
-        assert given(asked.reviewer) == [95]
+        assert values_of(asked.reviewer) == [95]
         assert web3.eth.get_transaction_count(sponsor.address) == 1
         assert web3.eth.get_transaction_receipt(done.transaction)["from"] == sponsor.address
 
@@ -64,7 +64,7 @@ def test_process_that_ends_loses_and_doubles_nothing_on_postgresql(kill_at, fres
 
 
 def test_processes_that_are_killed_at_random_lose_and_double_nothing(
-    web3, settings_with, review, given, sponsor, sqlite_url, tmp_path
+    web3, settings_with, review, values_of, sponsor, sqlite_url, tmp_path
 ):
     settings, chance = settings_with(lease_seconds=1.0, resend_seconds=1.0), random.Random(1)  # noqa: S311  # moments
     written = write_settings(tmp_path, settings)
@@ -97,9 +97,9 @@ def test_processes_that_are_killed_at_random_lose_and_double_nothing(
             with Aggregator(engine, settings) as reader:
                 done = until(
                     lambda reader=reader: reader.find(Filter()),
-                    lambda all_: len(all_) == 6 and all(it.state is State.CONFIRMED for it in all_),
+                    lambda all_: len(all_) == 6 and all(sponsored.state is State.CONFIRMED for sponsored in all_),
                 )
             engine.dispose()
-    assert [given(each.reviewer) for each in asked] == [[value] for value in range(6)]
-    assert len({it.transaction for it in done}) == 6
+    assert [values_of(review.reviewer) for review in asked] == [[value] for value in range(6)]
+    assert len({entry.transaction for entry in done}) == 6
     assert web3.eth.get_transaction_count(sponsor.address) == 6

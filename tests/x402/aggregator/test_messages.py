@@ -30,8 +30,8 @@ def signed():
 
 def changed(value, path, new):
     """Return a message with another value at a path; without it for ..."""
-    found = copy.deepcopy(value)
-    place = found
+    altered = copy.deepcopy(value)
+    place = altered
     *way, last = path.split(".")
     for name in way:
         place = place[name]
@@ -39,7 +39,7 @@ def changed(value, path, new):
         del place[last]
     else:
         place[last] = new
-    return found
+    return altered
 
 
 def test_message_is_written_and_read_back(signed):

@@ -22,15 +22,15 @@ def refused(aggregator, content):
     return refusal.value
 
 
-def test_feedback_goes_on_chain_at_the_sponsors_cost(web3, any_engine, settings_with, review, given, sponsor):
+def test_feedback_goes_on_chain_at_the_sponsors_cost(web3, any_engine, settings_with, review, values_of, sponsor):
     with Aggregator(any_engine, settings_with()) as aggregator:
         asked = review(value=7)
         before = web3.eth.get_balance(sponsor.address), web3.eth.get_balance(asked.reviewer.address)
         taken, is_new = aggregator.submit(asked.content)
         assert is_new
         taken = aggregator.wait(taken)
-        done = until(lambda: aggregator.read(taken.id), lambda it: it.state is State.CONFIRMED)
-    assert given(asked.reviewer) == [7]
+        done = until(lambda: aggregator.read(taken.id), lambda sponsored: sponsored.state is State.CONFIRMED)
+    assert values_of(asked.reviewer) == [7]
     assert done.transaction == taken.transaction
     receipt = web3.eth.get_transaction_receipt(done.transaction)
     assert (receipt["from"], receipt["blockNumber"], receipt["gasUsed"]) == (
@@ -45,42 +45,42 @@ def test_feedback_goes_on_chain_at_the_sponsors_cost(web3, any_engine, settings_
     assert aggregator.spent_today(aggregator.settings.chains[0]) == done.cost
 
 
-def test_all_sentiments_are_taken(aggregator, review, given):
+def test_all_sentiments_are_taken(aggregator, review, values_of):
     asked = [review(value=value) for value in (0, 1, 50, 99, 100)]
-    taken = [aggregator.submit(each.content)[0] for each in asked]
-    for each in taken:
-        until(lambda each=each: aggregator.read(each.id), lambda it: it.state is State.CONFIRMED)
-    assert [given(each.reviewer) for each in asked] == [[0], [1], [50], [99], [100]]
-    assert sorted(it.value for it in aggregator.find(Filter())) == [0, 1, 50, 99, 100]
-    tally = {it.band: it.accepted for it in aggregator.tally() if it.accepted}
+    taken = [aggregator.submit(review.content)[0] for review in asked]
+    for sponsored in taken:
+        until(lambda number=sponsored.id: aggregator.read(number), lambda read: read.state is State.CONFIRMED)
+    assert [values_of(review.reviewer) for review in asked] == [[0], [1], [50], [99], [100]]
+    assert sorted(entry.value for entry in aggregator.find(Filter())) == [0, 1, 50, 99, 100]
+    tally = {tally.band: tally.accepted for tally in aggregator.tally() if tally.accepted}
     assert tally == {0: {"confirmed": 2}, 5: {"confirmed": 1}, 9: {"confirmed": 2}}
 
 
-def test_same_message_again_gets_the_same_transaction(aggregator, review, given):
+def test_same_message_again_gets_the_same_transaction(aggregator, review, values_of):
     asked = review()
     first, is_new = aggregator.submit(asked.content)
     first = aggregator.wait(first)
     again, is_new_again = aggregator.submit(asked.content)
     assert (is_new, is_new_again) == (True, False)
     assert (again.id, again.transaction) == (first.id, first.transaction)
-    until(lambda: aggregator.read(first.id), lambda it: it.state is State.CONFIRMED)
+    until(lambda: aggregator.read(first.id), lambda sponsored: sponsored.state is State.CONFIRMED)
     assert aggregator.submit(asked.bound().content)[0].id == first.id
-    assert given(asked.reviewer) == [95]
+    assert values_of(asked.reviewer) == [95]
 
 
-def test_twenty_at_once_give_one_transaction(web3, any_engine, settings_with, review, given, sponsor):
+def test_twenty_at_once_give_one_transaction(web3, any_engine, settings_with, review, values_of, sponsor):
     asked = review()
     with Aggregator(any_engine, settings_with()) as aggregator:
         with ThreadPoolExecutor(20) as pool:
-            found = list(pool.map(aggregator.submit, [asked.content] * 20))
-        assert len({taken.id for taken, _ in found}) == 1
-        assert [is_new for _, is_new in found].count(True) == 1
-        until(lambda: aggregator.read(found[0][0].id), lambda it: it.state is State.CONFIRMED)
+            submitted = list(pool.map(aggregator.submit, [asked.content] * 20))
+        assert len({taken.id for taken, _ in submitted}) == 1
+        assert [is_new for _, is_new in submitted].count(True) == 1
+        until(lambda: aggregator.read(submitted[0][0].id), lambda sponsored: sponsored.state is State.CONFIRMED)
     assert web3.eth.get_transaction_count(sponsor.address) == 1
-    assert given(asked.reviewer) == [95]
+    assert values_of(asked.reviewer) == [95]
 
 
-def test_message_that_went_on_chain_while_it_was_checked_again_is_known(any_engine, settings_with, review, given):
+def test_message_that_went_on_chain_while_it_was_checked_again_is_known(any_engine, settings_with, review, values_of):
     asked = review()
     content = FeedbackFile.of(asked.file()).to_bytes()
     taken = []
@@ -89,7 +89,7 @@ def test_message_that_went_on_chain_while_it_was_checked_again_is_known(any_engi
         if not taken:
             taken.append(None)
             taken[0] = worker.submit(asked.content)[0]
-            until(lambda: worker.read(taken[0].id), lambda it: it.state is State.CONFIRMED)
+            until(lambda: worker.read(taken[0].id), lambda sponsored: sponsored.state is State.CONFIRMED)
         respond(handler, content)
 
     with HttpServer() as host, Aggregator(any_engine, settings_with()) as worker:
@@ -99,26 +99,26 @@ def test_message_that_went_on_chain_while_it_was_checked_again_is_known(any_engi
         again, is_new = second.submit(asked.content)
         second.close()
     assert (again.id, is_new) == (taken[0].id, False)
-    assert given(asked.reviewer) == [95]
+    assert values_of(asked.reviewer) == [95]
 
 
-def test_another_feedback_for_the_payment_is_refused(aggregator, review, given):
+def test_another_feedback_for_the_payment_is_refused(aggregator, review, values_of):
     asked = review()
     taken, _ = aggregator.submit(asked.content)
-    until(lambda: aggregator.read(taken.id), lambda it: it.state is State.CONFIRMED)
+    until(lambda: aggregator.read(taken.id), lambda sponsored: sponsored.state is State.CONFIRMED)
     refusal = refused(aggregator, asked.but(value=1, index=2).content)
     assert (refusal.code, refusal.status) == (Code.DUPLICATE_TASK_REF, 409)
-    assert given(asked.reviewer) == [95]
+    assert values_of(asked.reviewer) == [95]
 
 
-def test_each_payment_allows_a_feedback(aggregator, review, given):
+def test_each_payment_allows_a_feedback(aggregator, review, values_of):
     first = review()
     taken, _ = aggregator.submit(first.content)
-    until(lambda: aggregator.read(taken.id), lambda it: it.state is State.CONFIRMED)
+    until(lambda: aggregator.read(taken.id), lambda sponsored: sponsored.state is State.CONFIRMED)
     second = review(first.reviewer, value=20)
     taken, _ = aggregator.submit(second.content)
-    until(lambda: aggregator.read(taken.id), lambda it: it.state is State.CONFIRMED)
-    assert given(first.reviewer) == [95, 20]
+    until(lambda: aggregator.read(taken.id), lambda sponsored: sponsored.state is State.CONFIRMED)
+    assert values_of(first.reviewer) == [95, 20]
 
 
 def test_second_feedback_waits_for_the_first(idle, review):

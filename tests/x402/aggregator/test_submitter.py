@@ -49,8 +49,8 @@ def worker(engine, settings_with, clock):
         return aggregator, Submitter(engine, chain, settings, client, clock=clock)
 
     yield make
-    for each in made:
-        each.close()
+    for sponsored in made:
+        sponsored.close()
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_budget_that_falls_below_the_fees_delays_and_loses_nothing(web3, engine,
     assert state_of(aggregator, taken) is State.CONFIRMED
 
 
-def test_reorganised_feedback_comes_back(web3, worker, review, given, clock):
+def test_reorganised_feedback_comes_back(web3, worker, review, values_of, clock):
     aggregator, submitter = worker(confirmations=3)
     asked = review()
     web3.provider.make_request("anvil_mine", ["0x3"])
@@ -146,9 +146,9 @@ def test_reorganised_feedback_comes_back(web3, worker, review, given, clock):
     step_and_wait(web3, submitter)
     submitter.step()
     included = aggregator.read(taken.id)
-    assert (included.state, given(asked.reviewer)) == (State.INCLUDED, [95])
+    assert (included.state, values_of(asked.reviewer)) == (State.INCLUDED, [95])
     web3.provider.make_request("anvil_rollback", [1])
-    assert given(asked.reviewer) == []
+    assert values_of(asked.reviewer) == []
     submitter.step()
     assert state_of(aggregator, taken) is State.SENT
     step_and_wait(web3, submitter)
@@ -157,10 +157,10 @@ def test_reorganised_feedback_comes_back(web3, worker, review, given, clock):
     web3.provider.make_request("anvil_mine", ["0x3"])
     submitter.step()
     done = aggregator.read(taken.id)
-    assert (done.state, done.transaction, given(asked.reviewer)) == (State.CONFIRMED, included.transaction, [95])
+    assert (done.state, done.transaction, values_of(asked.reviewer)) == (State.CONFIRMED, included.transaction, [95])
 
 
-def test_low_fees_are_raised_and_one_of_both_is_mined(web3, engine, worker, review, given, clock, waiting_blocks):
+def test_low_fees_are_raised_and_one_of_both_is_mined(web3, engine, worker, review, values_of, clock, waiting_blocks):
     aggregator, submitter = worker(replace_seconds=60.0)
     asked = review()
     taken, _ = aggregator.submit(asked.content)
@@ -177,10 +177,10 @@ def test_low_fees_are_raised_and_one_of_both_is_mined(web3, engine, worker, revi
         nonces = connection.execute(select(sponsored_transaction.c.nonce)).scalars().all()
     assert nonces == [0, 0]
     done = aggregator.read(taken.id)
-    assert (done.state, done.transaction, given(asked.reviewer)) == (State.CONFIRMED, second, [95])
+    assert (done.state, done.transaction, values_of(asked.reviewer)) == (State.CONFIRMED, second, [95])
 
 
-def test_nonce_that_another_program_used_is_replaced(web3, worker, review, given, clock, sponsor, waiting_blocks):
+def test_nonce_that_another_program_used_is_replaced(web3, worker, review, values_of, clock, sponsor, waiting_blocks):
     aggregator, submitter = worker()
     asked = review()
     taken, _ = aggregator.submit(asked.content)
@@ -192,12 +192,12 @@ def test_nonce_that_another_program_used_is_replaced(web3, worker, review, given
         clock.now += 20
         submitter.step()
     done = aggregator.read(taken.id)
-    assert (done.state, given(asked.reviewer)) == (State.CONFIRMED, [95])
+    assert (done.state, values_of(asked.reviewer)) == (State.CONFIRMED, [95])
     assert web3.eth.get_transaction_count(sponsor.address) == 2
 
 
 def test_feedback_whose_index_was_used_meanwhile_fails_and_can_be_sent_again(
-    web3, rpc, deployment, worker, review, given, clock
+    web3, rpc, deployment, worker, review, values_of, clock
 ):
     aggregator, submitter = worker()
     asked = review()
@@ -212,7 +212,7 @@ def test_feedback_whose_index_was_used_meanwhile_fails_and_can_be_sent_again(
     assert is_new
     step_and_wait(web3, submitter)
     submitter.step()
-    assert (state_of(aggregator, again), given(asked.reviewer)) == (State.CONFIRMED, [50, 95])
+    assert (state_of(aggregator, again), values_of(asked.reviewer)) == (State.CONFIRMED, [50, 95])
 
 
 def test_refused_feedback_with_a_nonce_uses_it_up_by_an_empty_transaction(
@@ -264,7 +264,7 @@ def rival(web3, asked, deployment):
     web3.eth.send_raw_transaction(asked.reviewer.sign_transaction(transaction).raw_transaction)
 
 
-def test_one_worker_has_the_lease_and_the_next_takes_it_over(web3, any_engine, worker, review, clock, given):
+def test_one_worker_has_the_lease_and_the_next_takes_it_over(web3, any_engine, worker, review, clock, values_of):
     aggregator, first = worker(any_engine)
     _, second = worker(any_engine)
     asked = review()
@@ -280,7 +280,7 @@ def test_one_worker_has_the_lease_and_the_next_takes_it_over(web3, any_engine, w
     assert aggregator.read(taken.id).transaction is not None
     assert first.step()
     second.step()
-    assert (state_of(aggregator, taken), given(asked.reviewer)) == (State.CONFIRMED, [95])
+    assert (state_of(aggregator, taken), values_of(asked.reviewer)) == (State.CONFIRMED, [95])
 
 
 def test_worker_that_lost_its_lease_changes_nothing(engine, worker, review, clock):
@@ -311,11 +311,11 @@ def test_node_that_fails_loses_nothing(engine, worker, review, settings_with):
     cut.queue.release_lease()
 
 
-def test_at_most_sixteen_transactions_wait_for_a_block(web3, worker, review, given, sponsor, waiting_blocks):
+def test_at_most_sixteen_transactions_wait_for_a_block(web3, worker, review, values_of, sponsor, waiting_blocks):
     aggregator, submitter = worker()
     asked = [review() for _ in range(18)]
-    for each in asked:
-        aggregator.submit(each.content)
+    for asked_one in asked:
+        aggregator.submit(asked_one.content)
     with waiting_blocks() as mine:
         for _ in range(2):
             submitter.step()
@@ -325,16 +325,19 @@ def test_at_most_sixteen_transactions_wait_for_a_block(web3, worker, review, giv
             submitter.step()
         mine()
         submitter.step()
-    assert {it.state for it in aggregator.find(Filter())} == {State.CONFIRMED}
+    assert {sponsored.state for sponsored in aggregator.find(Filter())} == {State.CONFIRMED}
 
 
-def test_twelve_reviewers_share_the_nonces_of_one_sponsor(web3, any_engine, settings_with, review, given, sponsor):
+def test_twelve_reviewers_share_the_nonces_of_one_sponsor(web3, any_engine, settings_with, review, values_of, sponsor):
     asked = [review(value=value) for value in range(12)]
     with Aggregator(any_engine, settings_with()) as aggregator:
-        for each in asked:
-            aggregator.submit(each.content)
-        done = until(lambda: aggregator.find(Filter()), lambda found: all(it.state is State.CONFIRMED for it in found))
-    assert [given(each.reviewer) for each in asked] == [[value] for value in range(12)]
+        for asked_one in asked:
+            aggregator.submit(asked_one.content)
+        done = until(
+            lambda: aggregator.find(Filter()),
+            lambda all_: all(sponsored.state is State.CONFIRMED for sponsored in all_),
+        )
+    assert [values_of(review.reviewer) for review in asked] == [[value] for value in range(12)]
     assert web3.eth.get_transaction_count(sponsor.address) == len(done) == 12
     with any_engine.connect() as connection:
         nonces = connection.execute(select(sponsored_feedback.c.nonce)).scalars().all()

@@ -11,8 +11,8 @@ def until(read, holds, seconds=SECONDS):
     """Read until a condition holds, and return what was read."""
     end = time.monotonic() + seconds
     while True:
-        found = read()
-        if holds(found):
-            return found
-        assert time.monotonic() < end, found
+        value = read()
+        if holds(value):
+            return value
+        assert time.monotonic() < end, value
         time.sleep(0.02)

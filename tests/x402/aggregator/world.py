@@ -93,7 +93,7 @@ class Review:
     @property
     def message(self):
         """The message that an aggregator takes."""
-        said = Feedback(
+        feedback = Feedback(
             int(self.agent.agent),
             self.reviewer.address,
             self.index,
@@ -113,8 +113,8 @@ class Review:
             agent_signature=self.key.sign(self.interaction_hash),
             reviewer=self.account,
             reviewer_signature=self.client_signature,
-            feedback=said,
-            signature=bytes(self.reviewer.sign_message(said.signable(domain)).signature),
+            feedback=feedback,
+            signature=bytes(self.reviewer.sign_message(feedback.signable(domain)).signature),
             bodies=self.bodies,
         )
 

@@ -197,11 +197,11 @@ def bought_accounts(world: World, attack: Attack) -> None:
     draw, at = world.random, world.time(START + 80 * DAY, world.end - 45 * DAY)
     count = by_size(attack, {4: 1, 9: 2, 18: 3})
     agents = with_agents(world, [new_owner(world, attack, at - draw.uniform(3, 30) * DAY) for _ in range(count)])
-    said, owners = true_feedbacks(world), {agent.owner.address for agent in world.agents}
+    feedback_of, owners = true_feedbacks(world), {agent.owner.address for agent in world.agents}
     pool = [
         one
         for one in world.honest
-        if said[one.address] >= 3 and one.address not in owners  # noqa: PLR2004
+        if feedback_of[one.address] >= 3 and one.address not in owners  # noqa: PLR2004
         if one.born < at - 30 * DAY and not one.generous
     ]
     brokers = [mule(world, attack.number, at - DAY, 15.0 * attack.size) for _ in range(1 + attack.size // 10)]
@@ -222,9 +222,11 @@ def bought_accounts(world: World, attack: Attack) -> None:
 def kickback(world: World, attack: Attack) -> None:
     """Real clients really pay, praise, and get the money back with a bonus, from pass-through accounts."""
     draw, at, size = world.random, beginning(world), attack.size
-    said, owners = true_feedbacks(world), {agent.owner.address for agent in world.agents}
+    feedback_of, owners = true_feedbacks(world), {agent.owner.address for agent in world.agents}
     pool = [
-        one for one in world.honest if said[one.address] >= 1 and one.address not in owners and one.born < at + 10 * DAY
+        one
+        for one in world.honest
+        if feedback_of[one.address] >= 1 and one.address not in owners and one.born < at + 10 * DAY
     ]
     members = recruit(world, attack, pool, size, "bought")
     shops = []

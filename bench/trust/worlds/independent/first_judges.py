@@ -94,12 +94,12 @@ def blacklist_cartel(world: World, attack: Attack) -> None:
     """Servers of one community in business for long rate the same good clients down."""
     draw, at, servers = world.random, *_cartel(world, attack)
     owners = recruit(world, attack, [agent.owner for agent in servers.values()], attack.size, "sybil")
-    agents, said = [servers[one.address] for one in owners], true_feedbacks(world)
+    agents, feedback_of = [servers[one.address] for one in owners], true_feedbacks(world)
     good = [
         one
         for one in available(world.honest)
         if one.community == agents[0].community and one.quality >= 70  # noqa: PLR2004
-        if said[one.address] >= 3 and one.born < at + 20 * DAY  # noqa: PLR2004
+        if feedback_of[one.address] >= 3 and one.born < at + 20 * DAY  # noqa: PLR2004
     ]
     for victim in some_of(world, good, by_size(attack, {3: 5, 7: 9, 14: 16})):
         start = at + draw.uniform(0, 45) * DAY

@@ -234,11 +234,11 @@ def lie(world: World, client: Account, agent: Agent, value: float, ts: float, **
     if world.happens(habits.get("paid", 0.6)):
         amount = float(habits.get("amount", draw.lognormal(-1, 1.2)))
         proof = world.pay(client, agent, amount, at)
-    said = at + draw.exponential(5 * HOUR)
-    if proof is not None and said > world.end:  # never before its payment
-        said = draw.uniform(at, world.end)
+    time = at + draw.exponential(5 * HOUR)
+    if proof is not None and time > world.end:  # never before its payment
+        time = draw.uniform(at, world.end)
     keeps = proof is not None and world.happens(habits.get("proven", 0.5))
-    world.say(client, agent, value, said, proof=proof if keeps else None, attack=client.attack)
+    world.say(client, agent, value, time, proof=proof if keeps else None, attack=client.attack)
     if world.happens(habits.get("answered", 0.0)):
         world.rate_client(client, agent, draw.normal(93, 4), at + draw.exponential(12 * HOUR), client.attack)
     return amount, at

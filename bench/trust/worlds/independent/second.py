@@ -243,8 +243,8 @@ def wash_trading(world: World, attack: Attack) -> None:
             for _ in range(int(draw.integers(2, 5))):
                 when = world.time(at + 12 * DAY, at + 55 * DAY)
                 proof = world.pay(one, agents[other], draw.lognormal(0.5, 0.8), when)
-                value, said = draw.uniform(88, 100), world.time(when, when + DAY)
-                world.say(one, agents[other], value, said, proof=proof, attack=attack.number)
+                value, time = draw.uniform(88, 100), world.time(when, when + DAY)
+                world.say(one, agents[other], value, time, proof=proof, attack=attack.number)
         for _ in range(int(draw.integers(1, 4))):
             mule, amount = mules[draw.integers(len(mules))], draw.lognormal(1.5, 0.5)
             when = world.time(at + 15 * DAY, at + 55 * DAY)
@@ -277,8 +277,8 @@ def validator_cartel(world: World, attack: Attack) -> None:
             world.rate_validator(validator, agent, draw.uniform(92, 100), later, attack.number)
         for other in draw.choice(attack.size, 2, replace=False):
             if other != place:
-                said = world.time(at + 15 * DAY, at + 50 * DAY)
-                world.say(one, agents[other], draw.uniform(90, 100), said, attack=attack.number)
+                time = world.time(at + 15 * DAY, at + 50 * DAY)
+                world.say(one, agents[other], draw.uniform(90, 100), time, attack=attack.number)
     for spot in draw.choice(len(world.servers), attack.size):
         _judge(world, validator, world.servers[spot], at)
 

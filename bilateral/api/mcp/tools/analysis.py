@@ -57,10 +57,10 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
 
         def read(connection: Connection) -> TrustedClients:
             key = key_of(connection, agent_id)
-            found = trusted_clients(connection, key)
-            if found is None:
+            clients = trusted_clients(connection, key)
+            if clients is None:
                 raise NotIndexedError("analysis of chain", key.chain_id)
-            return found
+            return clients
 
         with tool_errors():
             return untrusted(TrustedClients, await to_thread.run_sync(reader.read, read))

@@ -64,8 +64,8 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
             standing = _read_buyer(connection, address, key.chain_id, policy or default_policy)
             offers = read_offers(connection, [key])
             offer = offers.get((key.chain_id, key.identity_registry, key.agent_id), Offer())
-            found, applies_to = best_discount(offer.discounts_for(standing))
-            answer = {"percentage": found.percentage, "code": found.verdict.value, "reason": found.reason}
+            discount, applies_to = best_discount(offer.discounts_for(standing))
+            answer = {"percentage": discount.percentage, "code": discount.verdict.value, "reason": discount.reason}
             return {**answer, "services": len(applies_to), "scoring_policy": standing.policy.name}
 
         with tool_errors():
@@ -88,5 +88,5 @@ def _read_buyer(connection: Connection, address: str, chain_id: int | None, poli
 
 def _shown(value: Any) -> dict[str, Any]:
     """Return an answer as JSON values. It has no words of strangers."""
-    found: dict[str, Any] = json.loads(encode(value))
-    return found
+    parsed: dict[str, Any] = json.loads(encode(value))
+    return parsed

@@ -117,7 +117,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
                 active=active,
                 x402=x402,
                 rated=rated,
-                gates=tuple(it.gate() for it in gates),
+                gates=tuple(gate.gate() for gate in gates),
                 order=order,
             )
             read_registries(connection).require_indexed(chains)

@@ -33,6 +33,6 @@ def upgrade() -> None:
         .where(~content.c.content_hash.in_(select(card.c.content_hash)))
         .limit(_AT_ONCE)
     )
-    while found := connection.execute(missing).all():
-        rows = [read_content(Kind.REGISTRATION, hash_, raw)[card][0] for hash_, raw in found]
+    while contents := connection.execute(missing).all():
+        rows = [read_content(Kind.REGISTRATION, hash_, raw)[card][0] for hash_, raw in contents]
         connection.execute(insert(card), rows)

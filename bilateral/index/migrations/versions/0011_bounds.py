@@ -18,8 +18,8 @@ _NAME: Final = "summary_by_lower_bound"
 def upgrade() -> None:
     """Make the index anew if it lacks columns. A new database got it with its table."""
     connection = op.get_bind()
-    (index,) = (it for it in schema.summary.indexes if it.name == _NAME)
-    (stored,) = (it for it in inspect(connection).get_indexes(schema.summary.name) if it["name"] == _NAME)
+    (index,) = (index for index in schema.summary.indexes if index.name == _NAME)
+    (stored,) = (index for index in inspect(connection).get_indexes(schema.summary.name) if index["name"] == _NAME)
     if "mean" not in stored["column_names"]:
         index.drop(connection)
         index.create(connection)

@@ -19,7 +19,7 @@ def upgrade() -> None:
         (analysis.analysis, ("run", "seen_block", "first_run", "first_seen_block")),
         (analysis.funding, ("seen_block",)),
     ):
-        known = {it["name"] for it in inspect(connection).get_columns(table.name)}
+        known = {column["name"] for column in inspect(connection).get_columns(table.name)}
         for name in names:
             if name not in known:
                 op.add_column(table.name, table.c[name].copy())

@@ -19,8 +19,10 @@ def upgrade() -> None:
         (schema.EVENT_TABLES[ResponseAppended], ("response_appended_by_subject", "response_appended_by_responder")),
         (payments.payment, ("payment_by_payee",)),
     ):
-        stored = {it["name"]: it["column_names"] for it in inspect(connection).get_indexes(table.name)}
-        for index in sorted((it for it in table.indexes if it.name in names), key=lambda it: str(it.name)):
+        stored = {index["name"]: index["column_names"] for index in inspect(connection).get_indexes(table.name)}
+        for index in sorted(
+            (index for index in table.indexes if index.name in names), key=lambda index: str(index.name)
+        ):
             if stored.get(index.name) != [column.name for column in index.columns]:
                 index.drop(connection, checkfirst=True)
                 index.create(connection)

@@ -16,5 +16,5 @@ _NAME: Final = "agent_by_change"
 
 def upgrade() -> None:
     """Create the index. A new database got it with its table."""
-    (index,) = (it for it in schema.agent.indexes if it.name == _NAME)
+    (index,) = (index for index in schema.agent.indexes if index.name == _NAME)
     index.create(op.get_bind(), checkfirst=True)

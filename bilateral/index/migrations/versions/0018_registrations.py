@@ -23,7 +23,7 @@ _NAME: Final = "agent_by_registration"
 def upgrade() -> None:
     """Create the index, which a new database has. Move each scan back to the block before its first such agent."""
     connection = op.get_bind()
-    (index,) = (it for it in agent.indexes if it.name == _NAME)
+    (index,) = (index for index in agent.indexes if index.name == _NAME)
     index.create(connection, checkfirst=True)
     tables = [EVENT_TABLES[event] for event in (AgentRegistered, AgentUpdated)]
     named = union_all(*(select(table.c.chain_id, table.c.block_number) for table in tables)).subquery()

@@ -23,11 +23,11 @@ _NAME: Final = "file_reference_of_domain"
 def upgrade() -> None:
     """Create the index, which a new database has. Move each scan back to the block before its first such event."""
     connection = op.get_bind()
-    (index,) = (it for it in file_reference.indexes if it.name == _NAME)
+    (index,) = (index for index in file_reference.indexes if index.name == _NAME)
     index.create(connection, checkfirst=True)
     event = EVENT_TABLES[AgentUpdated]
     key = ("chain_id", "block_number", "log_index")
-    is_known = exists().where(*(file_reference.c[it] == event.c[it] for it in key))
+    is_known = exists().where(*(file_reference.c[name] == event.c[name] for name in key))
     first = select(func.min(event.c.block_number)).where(event.c.chain_id == file_scan.c.chain_id, ~is_known)
     moved = {"block_number": first.scalar_subquery() - 1, "generation": file_scan.c.generation + 1}
     connection.execute(update(file_scan).where(first.scalar_subquery() <= file_scan.c.block_number).values(moved))

@@ -21,9 +21,11 @@ def upgrade() -> None:
     if connection.dialect.name != "postgresql":
         return
     for table, names in _COVERING.items():
-        found = inspect(connection).get_indexes(table.name)
-        stored = {it["name"]: it.get("dialect_options", {}).get("postgresql_include") for it in found}
-        for index in sorted((it for it in table.indexes if it.name in names), key=lambda it: str(it.name)):
+        indexes = inspect(connection).get_indexes(table.name)
+        stored = {index["name"]: index.get("dialect_options", {}).get("postgresql_include") for index in indexes}
+        for index in sorted(
+            (index for index in table.indexes if index.name in names), key=lambda index: str(index.name)
+        ):
             if stored.get(index.name) != index.dialect_options["postgresql"]["include"]:
                 index.drop(connection, checkfirst=True)
                 index.create(connection)

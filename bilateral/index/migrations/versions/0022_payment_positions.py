@@ -43,12 +43,12 @@ def upgrade() -> None:
 
 
 def _columns(connection: Connection, table: Table) -> set[str]:
-    return {it["name"] for it in inspect(connection).get_columns(table.name)}
+    return {column["name"] for column in inspect(connection).get_columns(table.name)}
 
 
 def _rename(connection: Connection, table: Table) -> None:
     """Replace the log indices of a table's messages by positions."""
-    (index,) = (it for it in table.indexes if it.unique)
+    (index,) = (index for index in table.indexes if index.unique)
     rows = connection.execute(
         text(
             f"SELECT told.id, told.chain_id, told.transaction_hash, paid.position FROM {table.name} told "  # noqa: S608

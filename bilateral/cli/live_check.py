@@ -1,0 +1,68 @@
+"""`bilateral check server … --live`: the answer from nodes, without an index."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+from bilateral.cli.errors import ExitCode, UsageProblemError
+
+if TYPE_CHECKING:
+    from bilateral.checks import Policy
+    from bilateral.cli.invocation import Invocation
+    from bilateral.client import Client
+
+EXITS: Final = {"accept": ExitCode.DONE, "caution": ExitCode.CAUTION, "decline": ExitCode.DECLINE}
+"""The exit code of each verdict."""
+
+
+def show_live(  # noqa: PLR0913  # what the command was asked
+    invocation: Invocation, agent: str, *, is_live: bool, node: str | None, pay_to: str | None, policy: Policy
+) -> None:
+    """Check a server by nodes, show the answer, and end with the exit code of its verdict.
+
+    The node of an EVM chain is asked too if the settings name one: it proves a registration there.
+
+    Args:
+        invocation: The invocation.
+        agent: The server.
+        is_live: True if the user asked for a live check.
+        node: The URL of the node of Solana.
+        pay_to: The account that a payment would go to.
+        policy: The policy.
+
+    Raises:
+        UsageProblemError: The agent is not on Solana, `--live` or the node is missing.
+    """
+    from bilateral.checks import check_solana_server  # noqa: PLC0415  # slow to import
+
+    if not agent.startswith("solana:"):
+        raise UsageProblemError("--live checks agents on Solana, solana:<chain>:<mint>: leave it out for other agents")
+    if not is_live:
+        raise UsageProblemError("no index has agents on Solana: add --live")
+    if node is None:
+        raise UsageProblemError("--live asks a node of Solana: give --solana-node")
+    with ExitStack() as stack:
+        clients: dict[str, Client] = {}
+        if invocation.settings.rpc_url is not None:
+            client = stack.enter_context(invocation.reading())
+            clients = {str(client.get_deployment().agent_registry.chain): client}
+        stack.enter_context(invocation.output.waiting("Asking the node"))
+        answer = check_solana_server(
+            agent, node, pay_to=pay_to, policy=policy, loader=invocation.loader(), clients=clients
+        )
+    view = {
+        "verdict": answer.verdict.value,
+        "agent": answer.agent,
+        "account": answer.account,
+        "name, as it calls itself": answer.untrusted.get("name"),
+        "slot": answer.block,
+        "reasons": {f"{reason.severity.value}: {reason.code.value}": reason.sentence for reason in answer.reasons},
+        "also": {other.agent: other.problem or "both files name each other" for other in answer.also},
+        "not known without an index": list(answer.unknown),
+    }
+    invocation.output.result(answer, title="Check of a server", view=view)
+    if code := EXITS[answer.verdict.value]:
+        raise typer.Exit(code)

@@ -1,0 +1,1 @@
+"""Files with which operators run the service: containers, units, proxies, monitors."""

@@ -1,0 +1,53 @@
+"""The stages of the Dockerfile run as commands, and the container's health check answers."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+
+import pytest
+import yaml
+
+from scripts._build import ROOT
+from tests.packaging.conftest import record, service_of  # noqa: F401  # a fixture
+from tests.packaging.fixtures import clone, run
+
+FOLDER = ROOT / "operating" / "container"
+DOCKERFILE = (FOLDER / "Dockerfile").read_text()
+
+
+def test_first_stage_builds_the_wheel_that_every_build_makes(wheel, tmp_path):
+    source = clone(tmp_path / "source")
+    run(source / "operating/container/install.sh", "wheel", tmp_path / "wheel", cwd=tmp_path)
+    (built,) = (tmp_path / "wheel").iterdir()
+    assert built.read_bytes() == wheel.read_bytes()
+
+
+def test_second_stage_installs_a_service_whose_health_check_answers(wheel, tmp_path, chain, record):  # noqa: F811
+    extras = re.search(r"install\.sh runtime /wheel/\*\.whl /opt/bilateral (\S+)", DOCKERFILE)[1]
+    environment = tmp_path / "bilateral"
+    run(FOLDER / "install.sh", "runtime", wheel, environment, extras, cwd=tmp_path)
+    python, *check = json.loads(re.search(r"HEALTHCHECK .*\n    CMD (\[.*\])", DOCKERFILE)[1])
+    assert python == "python"
+    with service_of(environment / "bin", tmp_path, chain, record) as url:
+        check[-1] = check[-1].replace("http://127.0.0.1:8004", url)
+        run(environment / "bin" / "python", *check)
+    ended = subprocess.run([environment / "bin" / "python", *check], capture_output=True, check=False)  # noqa: S603
+    assert ended.returncode != 0
+
+
+@pytest.mark.parametrize("words", [[], ["wheel"], ["runtime", "one"], ["other"]])
+def test_wrong_words_are_refused(words):
+    ended = subprocess.run([FOLDER / "install.sh", *words], capture_output=True, text=True, check=False)  # noqa: S603
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("install.sh: ")
+
+
+def test_containers_of_bilateral_write_only_their_volumes_and_may_do_nothing_special():
+    services = yaml.safe_load((FOLDER / "compose.yaml").read_text())["services"]
+    for name in ("follower", "service"):
+        assert services[name]["read_only"] is True
+        assert services[name]["cap_drop"] == ["ALL"]
+        assert services[name]["security_opt"] == ["no-new-privileges:true"]
+    assert "\nUSER bilateral\n" in DOCKERFILE

@@ -1,0 +1,78 @@
+"""Alert rules and the board ask for figures that exist, and the manual explains each of them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import httpx
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from bilateral.api.metrics import Metrics
+from bilateral.index.monitoring import monitored
+from bilateral.index.store.database import open_database
+from bilateral.query.readers import Reader
+from scripts._build import ROOT
+
+FOLDER = ROOT / "operating" / "monitoring"
+RULES = yaml.safe_load((FOLDER / "alerts.yml").read_text())["groups"][0]["rules"]
+BOARD = json.loads((FOLDER / "board.json").read_text())
+OTHERS = {"up", "node_filesystem_avail_bytes", "node_filesystem_size_bytes"}
+"""Figures of Prometheus itself and of its node exporter."""
+
+
+def names(text):
+    """Return the names of figures, with the endings that Prometheus gives counters and histograms.
+
+    The client library adds the time at which it began to count, which nobody asks for.
+    """
+    families = text_string_to_metric_families(text)
+    endings = {"counter": ["_total"], "histogram": ["_bucket", "_count", "_sum"]}
+    return {
+        family.name + ending
+        for family in families
+        if not family.name.endswith("_created")
+        for ending in endings.get(family.type, [""])
+    }
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """The names of all figures of the service and of the follower."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('monitors') / 'index.sqlite'}"
+    engine = open_database(url)
+    reader = Reader(url)
+    metrics = Metrics(reader)
+    metrics.observe("GET", "/v1/chains", 200, 0.01)
+    with monitored(engine, "127.0.0.1", 0) as port:
+        follower = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+    yield names(metrics.text().decode()) | names(follower)
+    reader.close()
+    engine.dispose()
+
+
+def figures(expression):
+    """Return the figures that a query of Prometheus names."""
+    return set(re.findall(r"\b(?:up(?=\{)|(?:bilateral|node)_\w+)", expression))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
+def test_an_alert_asks_for_figures_that_exist(rule, shown):
+    assert figures(rule["expr"])
+    assert figures(rule["expr"]) <= shown | OTHERS
+
+
+@pytest.mark.parametrize("panel", BOARD["panels"], ids=lambda panel: panel["title"])
+def test_a_panel_of_the_board_asks_for_figures_that_exist(panel, shown):
+    for target in panel["targets"]:
+        assert figures(target["expr"])
+        assert figures(target["expr"]) <= shown
+
+
+def test_the_manual_says_what_to_do_for_each_alert_and_what_each_figure_means(shown):
+    manual = (ROOT / "docs" / "operating.md").read_text()
+    assert {rule["alert"] for rule in RULES} == set(re.findall(r"^### `(Bilateral\w+)`", manual, re.MULTILINE))
+    figures_named = {re.sub(r"_(total|bucket|count|sum)$", "", name) for name in shown}
+    assert not {name for name in figures_named if f"`{name}`" not in manual and f"`{name}_total`" not in manual}

@@ -1,0 +1,120 @@
+"""The npm package, as its users have it: installed beside its dependencies, outside of the checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import tarfile
+from http import HTTPStatus
+from pathlib import Path
+
+import httpx
+import pytest
+from solcx import compile_standard
+
+from scripts import npm_package
+from scripts._build import ROOT
+from tests.packaging.fixtures import once_a_run, run
+from tests.x402.aggregator.waiting import until
+
+PROJECTS = Path(__file__).parent / "projects"
+TOOLS = ROOT / ".cache" / "npm-package" / "node_modules"
+
+
+@pytest.fixture(scope="session")
+def archive(tmp_path_factory):
+    with once_a_run(tmp_path_factory, "npm") as folder:
+        if not folder.exists():
+            npm_package.build(folder.with_name("packing"))
+            folder.with_name("packing").rename(folder)
+        (path,) = folder.iterdir()
+    return path
+
+
+@pytest.fixture
+def user_project(archive):
+    """Make a copy of one of the projects that has the package and its dependencies in node_modules.
+
+    Ape does not compile in the temporary folder or in .cache, so the copy is outside of both.
+    """
+    root = ROOT / ".user-projects" / str(os.getpid())
+
+    def make(name):
+        folder = shutil.copytree(PROJECTS / name, root / name)
+        modules = folder / "node_modules"
+        modules.mkdir()
+        with tarfile.open(archive) as content:
+            content.extractall(modules, filter="data")
+        (modules / "package").rename(modules / "bilateral")
+        for package in TOOLS.iterdir():
+            if package.name != "bilateral" and not package.name.startswith("."):
+                (modules / package.name).symlink_to(package)
+        return folder
+
+    yield make
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def test_archive_has_sources_abis_types_and_the_licence_and_nothing_else(archive):
+    with tarfile.open(archive) as content:
+        names = {name.removeprefix("package/") for name in content.getnames()}
+    assert {"LICENSE", "README.md", "package.json", "abi/IdentityRegistry.json", "dist/service.d.ts"} <= names
+    assert {"contracts/reputation/ReputationGated.sol", "contracts/buyers/BuyerTierGated.sol"} <= names
+    assert {name.partition("/")[0] for name in names} == {
+        "LICENSE", "README.md", "abi", "contracts", "dist", "package.json",
+    }  # fmt: skip
+    assert not [name for name in names if "mocks" in name]
+
+
+def test_version_is_that_of_the_python_package(archive):
+    manifest = json.loads((ROOT / "npm/package.json").read_text())
+    assert f'version = "{manifest["version"]}"' in (ROOT / "pyproject.toml").read_text()
+    assert archive.name == f"bilateral-{manifest['version']}.tgz"
+    libraries = json.loads((ROOT / "package.json").read_text())["dependencies"]
+    assert {name: manifest["dependencies"][name] for name in libraries} == libraries
+
+
+def test_project_of_ape_compiles_a_gate(user_project, tmp_path):
+    folder = user_project("ape")
+    environment = {**os.environ, "APE_DATA_FOLDER": str(tmp_path / "ape-data")}
+    run(Path(sys.executable).with_name("ape"), "compile", cwd=folder, environment=environment)
+    contract = json.loads((folder / ".build/__local__.json").read_text())["contractTypes"]["Service"]
+    assert {entry.get("name") for entry in contract["abi"]} >= {"serve", "served", "ClientDeclined"}
+
+
+def test_project_of_foundry_compiles_a_gate_by_its_remappings(user_project, monkeypatch):
+    folder = user_project("foundry")
+    monkeypatch.chdir(folder)
+    source = "src/TrustedBuyers.sol"
+    request = {
+        "language": "Solidity",
+        "sources": {source: {"urls": [source]}},
+        "settings": {
+            "remappings": (folder / "remappings.txt").read_text().split(),
+            "evmVersion": re.search('evm_version = "(.*)"', (folder / "foundry.toml").read_text())[1],
+            "outputSelection": {"*": {"*": ["abi"]}},
+        },
+    }
+    compiled = compile_standard(request, base_path=folder, allow_paths=[folder, TOOLS])
+    abi = compiled["contracts"][source]["TrustedBuyers"]["abi"]
+    assert {entry.get("name") for entry in abi} >= {"serve", "served", "TierTooLow"}
+
+
+def test_types_of_calls_follow_the_abis_and_the_service(user_project):
+    folder = user_project("node")
+    options = ["--noEmit", "--strict", "--module", "NodeNext", "--target", "ES2022", "--skipLibCheck"]
+    run(TOOLS / ".bin" / "tsc", *options, "types.ts", cwd=folder)
+
+
+def test_client_asks_a_service(user_project, service, chain, identity, owner):
+    identity.register('data:application/json,{"name":"Translator"}', sender=owner)
+    agent = f"{chain.chain_id}:{identity.getAgentCount()}"
+    until(lambda: httpx.get(f"{service}/v1/agents/{agent}").status_code, lambda status: status == HTTPStatus.OK)
+    answer = json.loads(run("node", "ask.mjs", service, agent, cwd=user_project("node")))
+    assert answer["agent"] == agent
+    assert len(answer["found"]) == 1
+    assert {answer["server"], answer["client"]} <= {"accept", "caution", "reject"}
+    assert answer["refusal"] == [True, 404, "agent_not_found"]
