@@ -27,7 +27,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play setup compile clean test test-all lint format test-interop prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-explorer bench-speed bench-retaliation market evaluate packages dist licences vulnerabilities lock pictures deployed-registries
+.PHONY: help demo play setup compile clean test test-all lint format test-interop prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-explorer bench-speed bench-retaliation market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
 
 ##@ Try it
 
@@ -110,12 +110,13 @@ audit: compile ## Search the contracts for known faults by static analysis.
 	@./assurance/setup.sh
 	@./assurance/audit.sh
 
-prove: compile ## Prove the statements of tests/proofs/, play long sequences of calls to all registries, send many paid requests, and read made-up bytes as Solana's.
+prove: compile ## Prove the statements of tests/proofs/, play long sequences of calls to all registries, send many paid requests, pay evil servers, and read made-up bytes as Solana's.
 	@./assurance/setup.sh
 	@./assurance/prove.sh
 	@$(BIN)/python -m tests.system $(EXAMPLES)
 	@$(BIN)/python -m tests.index.chaos $(CHAOS)
 	@$(BIN)/python -m bench.x402.proofs $(PAID)
+	@BILATERAL_EVIL=all $(BIN)/ape test tests/x402/test_evil_servers.py --numprocesses 0
 	@BILATERAL_FUZZ=$(FUZZED) $(BIN)/ape test tests/solana/test_fuzz.py tests/solana/test_attestations.py --numprocesses 0
 
 mutate: compile ## Change the contracts one line at a time and count the changes that tests notice. Resumable.
@@ -159,8 +160,11 @@ bench-retaliation: setup ## Measure in a market how many bad experiences open an
 evaluate: setup ## Measure the trust analysis on worlds and on the data in DATA, and write docs/trust-figures.md.
 	@$(BIN)/python -m bench.trust $(DATA)
 
-market: setup ## Play markets whose buyers follow each policy, with attackers who search against it, and print the measures.
+market: setup ## Play markets whose buyers follow each policy, with attackers who search against it; write docs/decisions.md. Takes an hour.
 	@$(BIN)/python -m bench.market
+
+docs: setup ## Build the documentation site into .cache/site-html/, and fail at a dead link or anchor.
+	@./toolchain/site/build.sh
 
 packages: setup ## Print the size of each Python package, its longest file and the rooms that it imports.
 	@$(BIN)/python -m scripts.packages
@@ -185,8 +189,9 @@ lock: ## Resolve the *.in files of toolchain/, assurance/ and interop/ into hash
 	@npm install --package-lock-only --ignore-scripts --prefix assurance --omit-lockfile-registry-resolved
 	@npm install --package-lock-only --ignore-scripts --prefix interop --omit-lockfile-registry-resolved
 	@npm install --package-lock-only --ignore-scripts --prefix npm --omit-lockfile-registry-resolved
+	@npm install --package-lock-only --ignore-scripts --prefix toolchain/site --omit-lockfile-registry-resolved
 	@./toolchain/setup.sh # fails if package-lock.json and package.json differ
-	@for name in toolchain/uv toolchain/requirements assurance/requirements assurance/fuzz assurance/provenance interop/requirements; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	@for name in toolchain/uv toolchain/requirements assurance/requirements assurance/fuzz assurance/provenance interop/requirements toolchain/site/requirements; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-annotate --no-header --override toolchain/overrides.in $$name.in --output-file $$name.lock \
 	  > /dev/null || exit 1; done
 

@@ -21,6 +21,7 @@ TESTS = {
     "contracts/identity": ["tests/identity"],
     "contracts/reputation/Authorized": ["tests/authorized"],
     "contracts/reputation/Bidirectional": ["tests/ratings"],
+    "contracts/reputation/Blind": ["tests/ratings"],
     "contracts/reputation/ReputationGated": ["tests/ratings"],
     "contracts/reputation": ["tests/reputation"],
     "contracts/validation": ["tests/validation"],

@@ -366,6 +366,18 @@ def max_tip_of(chain_id: int) -> int:
     return (MAX_TIP_GWEI if record is None else record.max_tip_gwei) * 10**9
 
 
+def has_private_mempool(chain_id: int) -> bool:
+    """Return True if the packaged address book says that nobody sees a chain's transactions before they are included.
+
+    Args:
+        chain_id: EIP-155 id of the chain.
+    """
+    from bilateral.deployment_records import address_book  # noqa: PLC0415  # heavy
+
+    record = address_book().get(chain_id)
+    return record is not None and record.private_mempool
+
+
 def network_of(chain_id: int) -> str:
     """Return the name of a chain's network by the packaged records, such as `base:sepolia`; "unnamed" without one.
 

@@ -57,6 +57,7 @@ class DeploymentRecord(BaseModel):
         chain_id: EIP-155 id of the chain.
         network: The network's name, as `base:sepolia`.
         max_tip_gwei: The largest tip per gas that a client signs by default, in gwei.
+        private_mempool: True if nobody sees a transaction before it is included, as with a single sequencer.
         contracts: The registries by their names in Solidity.
     """
 
@@ -65,6 +66,7 @@ class DeploymentRecord(BaseModel):
     chain_id: Annotated[int, Field(strict=True, gt=0)]
     network: str = ""
     max_tip_gwei: Number = MAX_TIP_GWEI
+    private_mempool: Annotated[bool, Field(strict=True)] = False
     contracts: dict[str, RegistryEntry]
 
     @classmethod
@@ -91,6 +93,7 @@ class _BookChain(BaseModel):
     chain_id: int
     network: str
     max_tip_gwei: Number = MAX_TIP_GWEI
+    private_mempool: Annotated[bool, Field(strict=True)] = False
     groups: list[str]
 
 
@@ -187,6 +190,7 @@ def read_book(text: bytes) -> dict[int, DeploymentRecord]:
             chain_id=chain.chain_id,
             network=chain.network,
             max_tip_gwei=chain.max_tip_gwei,
+            private_mempool=chain.private_mempool,
             contracts={name: entry for group in chain.groups for name, entry in book.groups[group].items()},
         )
         for chain in book.chains

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import threading
@@ -45,7 +46,7 @@ class Interrupted(BaseException):
 
 
 @contextmanager
-def running_anvil(*options: str) -> Iterator[str]:
+def running_anvil(*options: str, states: int = 256) -> Iterator[str]:
     """Run anvil on a free port.
 
     A signal that would end this process ends anvil first, also if it comes while anvil is being started. After SIGKILL,
@@ -53,6 +54,7 @@ def running_anvil(*options: str) -> Iterator[str]:
 
     Args:
         *options: Further options of anvil, as `--chain-id`, `84532`.
+        states: The number of blocks whose states it keeps, in memory.
 
     Yields:
         The URL of its RPC.
@@ -62,7 +64,11 @@ def running_anvil(*options: str) -> Iterator[str]:
     """
     with _interruptions_held_back() as release:
         anvil = subprocess.Popen(  # noqa: S603  # the pinned anvil
-            [ANVIL, "--port", "0", *options], stdout=subprocess.PIPE, text=True, start_new_session=True
+            [ANVIL, "--port", "0", *options],
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env=os.environ | {"ANVIL_STATES": str(states)},
         )
         try:
             with ended_after_us(anvil):

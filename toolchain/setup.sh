@@ -64,7 +64,7 @@ install_anvil() {
   [ -x "$anvil" ] || anvil=$(command -v anvil || :)
   [ -n "$anvil" ] && "$anvil" --version 2>/dev/null | grep -q "$ANVIL_VERSION" ||
     fail "anvil $ANVIL_VERSION is required, and npm has none for this platform: foundryup --install $ANVIL_VERSION"
-  printf '#!/bin/sh\nHOME="%s/.cache" exec "%s" --prune-history 256 "$@"\n' "$PWD" "$anvil" > .venv/bin/anvil
+  printf '#!/bin/sh\nHOME="%s/.cache" exec "%s" --prune-history "${ANVIL_STATES:-256}" "$@"\n' "$PWD" "$anvil" > .venv/bin/anvil
   chmod +x .venv/bin/anvil
 }
 

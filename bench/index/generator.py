@@ -18,7 +18,7 @@ from bilateral.contracts import Registry, selectors
 from bilateral.identifiers import checksummed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 ADDRESSES: Final = {
     Registry.IDENTITY: checksummed("0x" + "a1" * 20),
@@ -74,6 +74,7 @@ class Generator:
         self._last_index: dict[tuple[int, str], int] = {}
         self._given: list[tuple[int, str, int]] = []
         self._rated: set[tuple[str, int, int]] = set()
+        self._sealed: list[tuple[tuple[int, int, bytes], str, list[str]]] = []
         self._requests: list[tuple[str, int, bytes]] = []
         self._roots = 0
 
@@ -94,8 +95,8 @@ class Generator:
             yield from self._register()
             return
         kinds = (self._feedback, self._revoke, self._respond, self._rate, self._validate, self._change, self._pay)
-        weights = 66, 4, 9, 8, 5, 7, 3, 100 * self._hostile / 4
-        (kind,) = self._random.choices((*kinds, self._junk), weights=weights)
+        weights = 66, 4, 9, 8, 5, 7, 3, 4, 100 * self._hostile / 4
+        (kind,) = self._random.choices((*kinds, self._rate_blind, self._junk), weights=weights)
         yield from kind()
 
     def _register(self) -> Iterator[Log]:
@@ -152,6 +153,52 @@ class Generator:
         if subject != rater and (event, subject, rater) not in self._rated:
             self._rated.add((event, subject, rater))
             yield encoded(Registry.BIDIRECTIONAL, event, subject, rater, self._random.randint(0, 100))
+
+    def _rate_blind(self) -> Iterator[Log]:
+        """Seal ratings of a client and a server, open one side or both, or exchange them."""
+        if self._sealed and self._random.random() < 0.6:  # noqa: PLR2004  # a share
+            yield from self._open()
+            return
+        client, server = self._any_agent(), self._any_agent()
+        if client == server or ("ClientRated", client, server) in self._rated:
+            return
+        self._rated.add(("ClientRated", client, server))
+        pair = client, server, keccak(text=f"{client} and {server}")
+        sides = self._random.choice(((), (), (), ("rating", "feedback")))
+        if sides:
+            yield from self._opened(pair, self._any_account(), sides)
+        else:
+            self._sealed.append((pair, self._any_account(), ["rating", "feedback"]))
+            yield encoded(Registry.BIDIRECTIONAL, "RatingsSealed", *pair)
+
+    def _open(self) -> Iterator[Log]:
+        """Open a sealed rating, its feedback, or both. Now and then the opening names what was never given."""
+        at = self._random.randrange(len(self._sealed))
+        pair, account, missing = self._sealed[at]
+        if self._random.random() < self._hostile:
+            index = self._random.randint(0, 3)
+            yield encoded(Registry.BIDIRECTIONAL, "RatingsOpened", *pair, self._any_account(), index)
+            return
+        sides = missing if self._random.random() < 0.5 else [self._random.choice(missing)]  # noqa: PLR2004  # a share
+        rest = [side for side in missing if side not in sides]
+        self._sealed[at] = pair, account, rest
+        if not rest:
+            self._sealed.pop(at)
+        yield from self._opened(pair, account, sides)
+
+    def _opened(self, pair: tuple[int, int, bytes], account: str, sides: Sequence[str]) -> Iterator[Log]:
+        """Return the logs of an opening, in the registry's order."""
+        client, server, _ = pair
+        if "rating" in sides:
+            yield encoded(Registry.BIDIRECTIONAL, "ClientRated", client, server, self._random.randint(0, 100))
+        index = 0
+        if "feedback" in sides:
+            index = self._last_index[server, account] = self._last_index.get((server, account), 0) + 1
+            self._given.append((server, account, index))
+            tag, value = self._random.choice(_TAGS).encode(), self._random.randint(0, 100)
+            texts = keccak(tag), tag, b"week", b"https://a.example", b""
+            yield encoded(Registry.BIDIRECTIONAL, "NewFeedback", *(server, account, index, value, 0, *texts), bytes(32))
+        yield encoded(Registry.BIDIRECTIONAL, "RatingsOpened", *pair, account, index)
 
     def _validate(self) -> Iterator[Log]:
         """Request a validation, or answer one."""

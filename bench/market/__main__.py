@@ -1,38 +1,51 @@
-"""`make market`: buyers follow each policy in turn, and attackers search for acts that pay against it."""
+"""`make market`: buyers follow each policy in turn, and attackers search for acts that pay against it.
+
+It prints the table of docs/decisions.md, and writes the page, its pictures and the figures. All parts take hours.
+"""
 
 from __future__ import annotations
 
 import argparse
+from typing import Final
 
 from rich.console import Console
-from rich.table import Table
+from rich.markdown import Markdown
 
-from bench.market.measures import outcome, play
-from bench.market.ours import Lower
-from bench.market.policies import simple
-from bench.market.settings import Settings
+from bench.market import page, study
+from bench.market.free import SIZES
+from bench.market.policies import Truth
+
+PARTS: Final = ("attacked", "framed", "peaceful", "sizes", "ablated")
 
 
 def main() -> None:
-    """Play one market under each policy, and print the measures."""
+    """Measure, record, and write the page."""
     parser = argparse.ArgumentParser(prog="make market", description="Measure decisions in money.")
-    parser.add_argument("--accounts", type=int, default=Settings.accounts, help="the honest accounts")
-    parser.add_argument("--seed", type=int, default=1, help="the seed of the market")
-    parser.add_argument("--rehearsals", type=int, default=1, help="the markets that attackers learn from before")
+    parser.add_argument("parts", nargs="*", help=f"the parts to measure, all by default: {', '.join(PARTS)}")
+    parser.add_argument("--policy", help="the only policy to measure in the parts attacked and framed")
+    parser.add_argument("--page", action="store_true", help="write the page from the recorded figures")
     arguments = parser.parse_args()
-    settings = Settings(accounts=arguments.accounts)
-    table = Table("buyers follow", "lost, %", "value, $", "good declined, %", "profit per $", "needs served, %")
-    for policy in [*simple(), Lower()]:
-        measured = outcome(*play(settings, policy, arguments.seed, arguments.rehearsals))
-        table.add_row(
-            policy.name,
-            f"{100 * measured.lost:.1f}",
-            f"{measured.value:,.0f}",
-            f"{100 * measured.declined:.2f}",
-            f"{measured.profit:+.2f}",
-            f"{100 * measured.served:.1f}",
-        )
-    Console(width=120).print(table)
+    console = Console(width=160)
+    figures = study.recorded()
+    parts = [] if arguments.page else arguments.parts or PARTS
+    if unknown := set(parts) - set(PARTS):
+        parser.error(f"unknown part {min(unknown)}: expected some of {', '.join(PARTS)}")
+    chosen = [policy for policy in study.policies() if arguments.policy in (None, policy.name)]
+    if not chosen:
+        parser.error(f"unknown policy: expected one of {', '.join(policy.name for policy in study.policies())}")
+    if "attacked" in parts:
+        study.attacked(figures, chosen, study.SEEDS, console.print)
+    if "framed" in parts:
+        study.framed(figures, [policy for policy in chosen if not isinstance(policy, Truth)], console.print)
+    if "peaceful" in parts:
+        study.peaceful(figures, study.SEEDS[:2], console.print)
+    if "sizes" in parts:
+        study.sizes(figures, SIZES, console.print)
+    if "ablated" in parts:
+        study.ablated(figures, study.SEEDS[-1] + 1, console.print)
+    page.write(figures)
+    console.print(Markdown(page.text(figures)))
+    console.print(f"written: {page.PAGE.name}")
 
 
 if __name__ == "__main__":

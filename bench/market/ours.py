@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bench.market.play import Answers
+from bilateral.trust.decisions import LEAST_RATING, NEWCOMER
 from bilateral.trust.engine import Engine, all_detectors
 from bilateral.trust.opinions import Kind
 from bilateral.trust.standing import Side, Status
@@ -74,11 +75,13 @@ class Standings:
     Attributes:
         name: The name in tables.
         without: One of `PARTS` that is left out; empty for none.
+        weighs: True to let buyers pay what `bilateral trust decide` accepts, and no more.
         every: The number of days between analyses.
     """
 
     name: str = "our standing"
     without: str = ""
+    weighs: bool = False
     every: int = 2
 
     def answer(self, market: Market) -> Answers:
@@ -86,5 +89,11 @@ class Standings:
         table = standings(fitted(market.log, self.without))
         table = table.filter(np.array(table["side"].to_pylist()) == Side.SERVER)
         lower = table["lower"].to_numpy()
-        refused = np.array(table["status"].to_pylist()) == Status.HELD_BACK
-        return Answers(lower, np.where(refused, 0.0, np.inf), (0.0, np.inf))
+        status = np.array(table["status"].to_pylist(), str)
+        refused = status == Status.HELD_BACK
+        limit = np.full(len(lower), np.inf)
+        if self.weighs:
+            cost, rating = table["evidence_cost"].to_numpy(), table["rating"].to_numpy()
+            limit = np.where(status == Status.OK, np.maximum(cost, NEWCOMER), NEWCOMER)
+            refused |= (rating < LEAST_RATING) | (status == Status.CONTESTED)
+        return Answers(lower, np.where(refused, 0.0, limit), (0.0, NEWCOMER if self.weighs else np.inf))

@@ -160,8 +160,8 @@ class Market:
         place = np.repeat(np.arange(settings.accounts), wishes)
         slot = random.integers(3, size=len(place))
         amount = np.clip(settings.price * random.lognormal(0, 1.2, len(place)), 0.01, 200.0)
-        offers = self._offers(place, slot, np.where(limit > 0, score, -np.inf))
-        chosen = self._chosen(offers, amount, score, limit)
+        offers = self.offers(place, slot, np.where(limit > 0, score, -np.inf))
+        chosen = self.choices(offers, amount, score, limit)
         served = chosen >= 0
         self.unserved.append((int((~served).sum()), len(served)))
         self._deliver(place[served], slot[served], chosen[served], amount[served])
@@ -178,11 +178,16 @@ class Market:
         amount = self.random.uniform(1, 2, len(invited))
         self._deliver(invited, np.zeros(len(invited), int), np.full(len(invited), agent), amount)
 
-    def _offers(self, place: Array, slot: Array, score: Array) -> Array:
+    def offers(self, place: Array, slot: Array, score: Array) -> Array:
         """Return the agents that each need compares; -1 stands for no offer.
 
         The first is the last good one. Half of the others are of the policy's leaders of this kind of service, half are
         of all.
+
+        Args:
+            place: The buyer of each need.
+            slot: Which of its three kinds of service each needs.
+            score: The policy's score of each agent.
         """
         kind = self.people.taste[place, slot]
         present = np.flatnonzero(self.present)
@@ -201,8 +206,15 @@ class Market:
         own = self.log.agents["owner"][offers] == buyer
         return np.where(own | np.isin(buyer * _PAIR + offers, self._avoided), -1, offers)
 
-    def _chosen(self, offers: Array, amount: Array, score: Array, limit: Array) -> Array:
-        """Return the agent that each need goes to, or -1."""
+    def choices(self, offers: Array, amount: Array, score: Array, limit: Array) -> Array:
+        """Return the agent that each need goes to, or -1.
+
+        Args:
+            offers: The agents that each need compares.
+            amount: The amount of each need.
+            score: The policy's score of each agent.
+            limit: The greatest amount that the policy lets a buyer pay each agent.
+        """
         settings, random = self.settings, self.random
         allowed = (offers >= 0) & (limit[offers] >= amount[:, None]) & (limit[offers] > 0)
         rank = np.where(allowed, score[offers] + random.random(offers.shape) * 0.5, -np.inf)

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from bilateral.api.answers import Format
 from bilateral.errors import InvalidArgumentError
+from bilateral.query.blind import Blind
 from bilateral.query.pages import MAX_LIMIT
 from bilateral.text import quoted
 
@@ -60,6 +61,12 @@ AddressPath = Annotated[
 
 Client = Annotated[str | None, Query(max_length=42, description="The client's address.")]
 """A client whose records to show."""
+
+BlindOnly = Annotated[
+    Blind | None,
+    Query(alias="blind", description="`only`: ratings that were sealed before either side saw the other's."),
+]
+"""A filter by the way in which ratings were given."""
 
 Tag = Annotated[str | None, Query(max_length=1_000, description="The tag, exactly.")]
 """A tag of feedback. Its text is a stranger's, and may be empty."""

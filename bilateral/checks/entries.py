@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
@@ -107,6 +108,23 @@ def entries(
         raise HistoryTooLongError("ratings", MOST_ENTRIES)
     placed.sort(key=itemgetter(0))
     return [entry for _, entry in placed if since is None or entry.row.block_time >= since]
+
+
+def without_repeats(entries: Iterable[Entry], limit: int, period: int) -> list[Entry]:
+    """Return the first ratings of each rater in each period, for each side and tag.
+
+    Args:
+        entries: The ratings, in the order of the chain.
+        limit: The ratings of a rater that count in a period.
+        period: The length of the periods, in seconds of Unix time.
+    """
+    kept, numbers = [], Counter[tuple[object, ...]]()
+    for entry in entries:
+        key = entry.registry, entry.side, entry.tag, entry.rater, entry.row.block_time // period
+        numbers[key] += 1
+        if numbers[key] <= limit:
+            kept.append(entry)
+    return kept
 
 
 def entry_tallies(entries: Iterable[Entry], side: str, tag: str) -> dict[Rater, tuple[int, int]]:

@@ -11,6 +11,7 @@ from bilateral.checks.entries import SERVER
 from bilateral.checks.moments import covering
 from bilateral.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback
 from bilateral.index.tables import schema
+from bilateral.index.tables.blind import is_blind_feedback, is_blind_rating
 from bilateral.index.tables.unindexed import newest_first
 from bilateral.query.prepared import Prepared, at_most, one_of, size_for, spread
 
@@ -79,7 +80,7 @@ def _given_by(registries: int, accounts: int, limit: int) -> Prepared:
 
 
 @lru_cache
-def newest_about(side: str, registries: int, raters: int, limit: int) -> Prepared:
+def newest_about(side: str, registries: int, raters: int, limit: int, *, only_blind: bool = False) -> Prepared:
     """Return the statement that reads the newest ratings of an agent by some raters; 0 for all.
 
     Its parameters: those of `covering`, `agent_id`, for a server `tag`, and the lists `registry` and `rater`.
@@ -89,6 +90,7 @@ def newest_about(side: str, registries: int, raters: int, limit: int) -> Prepare
         registries: The number of registries.
         raters: The number of parameters for raters.
         limit: The most rows.
+        only_blind: True for blind ratings alone.
     """
     table, is_server = (_GIVEN, True) if side == SERVER else (_CLIENT, False)
     rater = table.c.client_address if is_server else table.c.server_id
@@ -99,6 +101,8 @@ def newest_about(side: str, registries: int, raters: int, limit: int) -> Prepare
         query = query.where(table.c.agent_id == bindparam("agent_id"), table.c.tag1 == bindparam("tag"), ~_is_revoked())
     else:
         query = query.where(table.c.client_id == bindparam("agent_id"))
+    if only_blind:
+        query = query.where(is_blind_feedback(table) if is_server else is_blind_rating(table))
     if raters:
         query = query.where(one_of("rater", rater, raters))
     by_place = (table.c.block_number.desc(), table.c.log_index.desc())  # the index of an agent's feedback has blocks

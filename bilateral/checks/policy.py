@@ -27,6 +27,7 @@ from bilateral.checks.verdicts import SEVERITIES, Code, Severity
 from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.identifiers import checksummed
 from bilateral.invalid_fields import first_problem
+from bilateral.query.blind import Blind
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
@@ -130,7 +131,11 @@ class Policy(_Few):
         anonymous: The treatment of clients without an agent.
         trust: The raters whose ratings count.
         require_payment_proof: True to count only feedback whose file claims a payment by its client to the agent.
+        blind: `only` to count only ratings that were sealed before either side saw the other's; None to count all.
         maximum_rating_age_days: The age beyond which a rating does not count; None for no limit.
+        maximum_repeats: The number of ratings by one rater within `repeat_days` that count, the first ones; None for
+            all. A rater's mean counts once in any case, so repeats never outweigh another rater.
+        repeat_days: The length of the periods in which `maximum_repeats` ratings of a rater count.
         validators: The validators whose answers count; all if empty, which proves nothing.
         minimum_validations: The number of validations that a server needs.
         minimum_validation: The lowest acceptable mean answer of validators, 0 to 100.
@@ -149,7 +154,10 @@ class Policy(_Few):
     anonymous: Newcomers = Newcomers.CAUTION
     trust: Trust = Trust()
     require_payment_proof: bool = False
+    blind: Blind | None = None
     maximum_rating_age_days: Annotated[int, Field(ge=1, le=_MAX_DAYS)] | None = None
+    maximum_repeats: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    repeat_days: Annotated[int, Field(ge=1, le=_MAX_DAYS)] = 1
     validators: Annotated[tuple[Address, ...], FailFast(), Field(max_length=_MAX_LISTED)] = ()
     minimum_validations: Annotated[int, Field(ge=0, le=1_000)] = 0
     minimum_validation: Share = MINIMUM_RATING
@@ -177,6 +185,13 @@ class Policy(_Few):
         if scale_of_tag(tag) is None:
             raise ValueError(f"the tag {quoted(tag)} has no scale from 0 to 100: choose another, such as starred")
         return tag
+
+    @property
+    def reads_entries(self) -> bool:
+        """True if the sums of all ratings do not answer, so that ratings are read one by one."""
+        return (
+            self.require_payment_proof or self.maximum_rating_age_days is not None or self.maximum_repeats is not None
+        )
 
     def severity_of(self, code: Code) -> Severity:
         """Return the severity of a reason under this policy."""

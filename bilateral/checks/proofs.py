@@ -1,4 +1,4 @@
-"""Proofs of payment that feedback files claim."""
+"""Ratings that count by the way in which they were given: with a claim of payment, or blind."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import select, tuple_
 
+from bilateral.checks.entries import SERVER
 from bilateral.checks.sights import sights
+from bilateral.events import ClientRated, NewFeedback
 from bilateral.index.tables import files as schema
+from bilateral.index.tables.blind import is_blind_feedback, is_blind_rating
+from bilateral.index.tables.schema import EVENT_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -68,6 +72,32 @@ def with_payment_proof(
         and _account(claim.payment_from) == entry.rater.lower()
         and _account(claim.payment_to) in accepted
     ]
+
+
+def only_blind(connection: Connection, moment: Moment, entries: Sequence[Entry], side: str) -> list[Entry]:
+    """Return the ratings that were sealed before either side saw the other's.
+
+    Args:
+        connection: The connection.
+        moment: The moment. An opening is in the block of its ratings, so each rating is as it was then.
+        entries: The ratings.
+        side: The agent's part: `server` or `client`.
+    """
+    event, condition = (NewFeedback, is_blind_feedback) if side == SERVER else (ClientRated, is_blind_rating)
+    table, places = EVENT_TABLES[event], [_place(entry) for entry in entries]
+    blind: set[tuple[int, int]] = set()
+    for start in range(0, len(places), _AT_ONCE):
+        query = select(table.c.block_number, table.c.log_index).where(
+            table.c.chain_id == moment.chain_id,
+            tuple_(table.c.block_number, table.c.log_index).in_(places[start : start + _AT_ONCE]),
+            condition(table),
+        )
+        blind |= {tuple(row) for row in connection.execute(query)}
+    return [entry for entry in entries if _place(entry) in blind]
+
+
+def _place(entry: Entry) -> tuple[int, int]:
+    return entry.row.block_number, entry.row.log_index
 
 
 def _account(text: str | None) -> str:

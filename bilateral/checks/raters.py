@@ -10,16 +10,17 @@ from sqlalchemy import select, text
 
 from bilateral.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.checks.agents import agents_at, agents_of_accounts
-from bilateral.checks.entries import CLIENT, SERVER, entries, entry_tallies
+from bilateral.checks.entries import CLIENT, SERVER, entries, entry_tallies, without_repeats
 from bilateral.checks.errors import HistoryTooLongError
 from bilateral.checks.moments import DAY, OPEN_REGISTRIES, evidence_of, identity_registries
 from bilateral.checks.names import named_agent
 from bilateral.checks.newest import given_by, newest_about
-from bilateral.checks.proofs import with_payment_proof
+from bilateral.checks.proofs import only_blind, with_payment_proof
 from bilateral.checks.ratings import Counted, Tallies, all_tallies, counted, tallies, total
 from bilateral.events import ClientRated
 from bilateral.index.derive.summaries import DECIMALS
 from bilateral.index.tables import schema
+from bilateral.index.tables.blind import BLIND_SIDES
 from bilateral.index.tables.unindexed import newest_first
 from bilateral.query.prepared import size_for, spread
 
@@ -130,12 +131,13 @@ def judge(connection: Connection, question: Question) -> Judgement:
         HistoryTooLongError: More events have to be read one by one than a check reads.
     """
     moment, policy, side = question.moment, question.policy, question.side
-    place = (question.kinds, question.facts.agent_id, side, question.tag)
+    counted_side = side if policy.blind is None else BLIND_SIDES[side]
+    place = (question.kinds, question.facts.agent_id, counted_side, question.tag)
     own = _own_raters(connection, question)
     listed = _listed(connection, question) if policy.trust.is_set else None
     by_rater: Tallies
-    if moment.is_head and policy.maximum_rating_age_days is None and not policy.require_payment_proof:
-        everybody = total(question.ratings, side, question.tag)
+    if moment.is_head and not policy.reads_entries:
+        everybody = total(question.ratings, counted_side, question.tag)
         trusted = None if listed is None else listed | _reputable_now(connection, question)
         by_rater = {} if trusted is None else tallies(connection, moment, *place, trusted)
         own_tallies = tallies(connection, moment, *place, own) if everybody.count else {}
@@ -146,6 +148,10 @@ def judge(connection: Connection, question: Question) -> Judgement:
         entries = question.ratings.entries_since(since)
         if policy.require_payment_proof and side == SERVER:
             entries = with_payment_proof(connection, moment, entries, question.facts.accounts)
+        if policy.blind is not None:
+            entries = only_blind(connection, moment, entries, side)
+        if policy.maximum_repeats is not None:
+            entries = without_repeats(entries, policy.maximum_repeats, policy.repeat_days * DAY)
         by_rater = entry_tallies(entries, side, question.tag)
         everybody = None
         trusted = None
@@ -241,7 +247,8 @@ def newest_ratings(
     size = 0 if few is None else size_for(few)
     parameters = {**moment.bounds, "agent_id": agent_id, "tag": question.tag}
     parameters |= spread("registry", kinds, len(kinds))
-    statement = newest_about(question.side, len(kinds), size, _LOOKED_AT)
+    only_blind_ones = question.policy.blind is not None
+    statement = newest_about(question.side, len(kinds), size, _LOOKED_AT, only_blind=only_blind_ones)
     evidence = []
     for row in statement.records(connection, parameters | spread("rater", few or [], size)):
         rater = row.client_address if question.side == SERVER else f"agent {row.server_id}"
@@ -256,7 +263,8 @@ def _reputable_now(connection: Connection, question: Question, by_rater: Tallies
         return frozenset()
     moment, side = question.moment, question.side
     if by_rater is None:
-        place = (question.kinds, question.facts.agent_id, side, question.tag)
+        counted_side = side if question.policy.blind is None else BLIND_SIDES[side]
+        place = (question.kinds, question.facts.agent_id, counted_side, question.tag)
         by_rater = all_tallies(connection, moment, *place, MOST_RATERS)
     elif len(by_rater) > MOST_RATERS:
         by_rater = None

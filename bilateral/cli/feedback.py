@@ -290,7 +290,7 @@ def search(  # noqa: PLR0913, PLR0917  # as many as the user has options
     """Search feedback."""
     with invocation.reading("Searching") as client:
         matches = client.search_feedback(
-            agents=agents or (),
+            agent_ids=agents or (),
             reviewers=reviewers,
             tags=tags or (),
             capabilities=capabilities or (),

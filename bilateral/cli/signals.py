@@ -87,5 +87,6 @@ def _signals(content: bytes) -> Sequence[Signal]:
             raise InvalidArgumentError("a measurement has agent, tag, value and perhaps endpoint, and nothing else")
         if not all(isinstance(value, str | bool) for value in entry.values()):
             raise InvalidArgumentError("a measurement's fields are text, numbers or true and false")
-        signals.append(Signal(**entry))
+        agent_id = entry.pop("agent")
+        signals.append(Signal(agent_id, **entry))
     return signals

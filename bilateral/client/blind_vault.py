@@ -43,6 +43,15 @@ _TABLE: Final = """
     )
 """
 
+_PAID: Final = """
+    CREATE TABLE IF NOT EXISTS paid (
+        registry TEXT NOT NULL,
+        client TEXT NOT NULL,
+        interaction TEXT NOT NULL,
+        PRIMARY KEY (registry, client, interaction)
+    )
+"""
+
 _KEY: Final = "chain_id, registry, kind, client_id, client, server_id, server, interaction"
 
 
@@ -113,6 +122,24 @@ class BlindVault:
             statement = f"UPDATE sealed SET envelope = ? WHERE ({_KEY}) = ({marks})"  # noqa: S608  # fixed text
             database.execute(statement, (signed.to_json(), *key))
 
+    def count_interaction(self, registry: object, client: str, interaction: bytes) -> int:
+        """Count a paid interaction of a client. The same interaction counts once.
+
+        Args:
+            registry: The identity registry of the server's agent.
+            client: The account that paid.
+            interaction: The id of the interaction.
+
+        Returns:
+            The number of the client's interactions until now, this one included.
+        """
+        key = (str(registry), client)
+        with closing(self._connect()) as database, database:
+            database.execute("INSERT OR IGNORE INTO paid VALUES (?, ?, ?)", (*key, interaction.hex()))
+            counted = "SELECT count(*) FROM paid WHERE registry = ? AND client = ?"
+            ((number,),) = database.execute(counted, key).fetchall()
+        return int(number)
+
     def opening_of(self, domain: Domain, envelope: SealedFeedback | SealedRating) -> Opening | None:
         """Return the opening of an envelope; None if the vault has none."""
         key = _key(domain, envelope)
@@ -140,7 +167,8 @@ class BlindVault:
         os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
         database = sqlite3.connect(self.path, timeout=_TIMEOUT)
         database.execute("PRAGMA synchronous = FULL")
-        database.execute(_TABLE)
+        for statement in (_TABLE, _PAID):
+            database.execute(statement)
         return database
 
 

@@ -122,13 +122,13 @@ class Signal:
     """One measurement of a watchtower (best practices, "Watchtower Monitoring").
 
     Attributes:
-        agent: The agent that was watched.
+        agent_id: The agent that was watched.
         tag: `reachable`, `uptime`, `successRate` or `responseTime`.
         value: The measured value, in the terms of the tag.
         endpoint: The endpoint that was probed; may be empty.
     """
 
-    agent: AgentLike
+    agent_id: AgentLike
     tag: str
     value: HumanValue | FeedbackValue
     endpoint: str = ""

@@ -14,6 +14,7 @@ from bilateral.identifiers import AgentId, checksummed
 from bilateral.query.agents import Agent, RatingSummary
 from bilateral.query.agents import agent as read_agent
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
+from bilateral.query.blind import Blind
 from bilateral.query.chains import ChainProgress
 from bilateral.query.evidence import feedback_behind, speakers
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from bilateral.query.registries import AgentKey, Registries
 
-FIELDS: Final = ("side", "tag", "client", "reviewer", "payment", "registry", "cursor")
+FIELDS: Final = ("side", "tag", "client", "reviewer", "payment", "blind", "registry", "cursor")
 """The parameters of the path, in their order."""
 
 SIDES: Final = ("server", "authorized", "client", "validator", "given")
@@ -41,6 +42,7 @@ _FILTERS: Final = {
     "client": ("server", "authorized"),
     "reviewer": ("server", "authorized", "client", "validator"),
     "payment": ("server",),
+    "blind": ("server", "client", "given"),
 }
 """The kinds of ratings that each filter is for."""
 
@@ -53,7 +55,7 @@ class RatingsPage:
 
     Attributes:
         agent: The agent.
-        fields: The parameters of the path: side, tag, client, reviewer, payment, registry and cursor.
+        fields: The parameters of the path: side, tag, client, reviewer, payment, blind, registry and cursor.
         side: The kind of the ratings, one of `SIDES`.
         summaries: The summaries of these ratings.
         feedback: The feedback, the newest first, revoked ones too.
@@ -89,6 +91,7 @@ class _Wanted:
         client: The account that gave them; None for any.
         reviewers: The accounts, or ids of servers, that gave them; None for any.
         payment: The proof of payment; None for any.
+        blind: `only` for ratings that were sealed first; None for all.
         cursor: The place in the list.
     """
 
@@ -98,6 +101,7 @@ class _Wanted:
     client: str | None
     reviewers: tuple[str, ...] | None
     payment: Payment | None
+    blind: Blind | None
     cursor: str | None
 
 
@@ -195,6 +199,9 @@ def _wanted(
     payment = fields.get("payment")
     if payment not in (None, *Payment):
         raise InvalidArgumentError(f"payment {quoted(payment or '')} is not one of {', '.join(Payment)}")
+    blind = fields.get("blind")
+    if blind not in (None, *Blind):
+        raise InvalidArgumentError(f"blind {quoted(blind or '')} is not one of {', '.join(Blind)}")
     return _Wanted(
         key=key,
         side=side,
@@ -204,6 +211,7 @@ def _wanted(
         if "reviewer" in fields
         else None,
         payment=None if payment is None else Payment(payment),
+        blind=None if blind is None else Blind(blind),
         cursor=fields.get("cursor"),
     )
 
@@ -233,7 +241,7 @@ def _rows(
 ) -> tuple[tuple[Feedback, ...], tuple[AuthorizedFeedback, ...], tuple[Rating, ...], str | None]:
     """Return a page of feedback, authorised feedback or ratings, and the cursor of the next one."""
     if shown.side == "server" and shown.reviewers is None and shown.payment is None:
-        wanted = FeedbackFilter(shown.tag, None, shown.client, include_revoked=True)
+        wanted = FeedbackFilter(shown.tag, None, shown.client, include_revoked=True, blind=shown.blind)
         page = feedback_of(connection, shown.key, wanted, limit=_ROWS, cursor=shown.cursor)
         return page.items, (), (), page.next
     if shown.side in _FILTERS["client"]:
@@ -251,6 +259,7 @@ def _rows(
             tag=shown.tag,
             clients=clients,
             payment=shown.payment,
+            blind=shown.blind,
             limit=_ROWS,
             cursor=shown.cursor,
         )
@@ -258,5 +267,7 @@ def _rows(
     direction = Direction.GIVEN if shown.side == "given" else Direction.RECEIVED
     side = None if shown.side == "given" else RatedSide(shown.side)
     servers = None if shown.reviewers is None else tuple(map(int, shown.reviewers))
-    rated = ratings_of(connection, shown.key, direction, side, servers=servers, limit=_ROWS, cursor=shown.cursor)
+    rated = ratings_of(
+        connection, shown.key, direction, side, servers=servers, blind=shown.blind, limit=_ROWS, cursor=shown.cursor
+    )
     return (), (), rated.items, rated.next

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from bilateral.errors import InvalidArgumentError
 from bilateral.explorer.direct import ADDRESS_LENGTH, Direct, directly
 from bilateral.explorer.networks import chain_of, ratings_path
+from bilateral.query.blind import Blind
 from bilateral.query.chains import ChainProgress, chains
 from bilateral.query.search.agents import FoundAgent, search_agents
 from bilateral.query.search.filters import MAX_GATES, OF_GATE, AgentSearch, Capability, Gate, Order, Payment, Side
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 GATE: Final = (
     *("side", "tag", "lower_bound", "minimum", "maximum", "clients", "count", "maximum_count"),
-    *("reviewer", "payment"),
+    *("reviewer", "payment", "blind"),
 )
 """The names of a gate's fields. Those of the second gate end with `_2`, and so on."""
 
@@ -129,7 +130,8 @@ def made_of(page: SearchPage, agent: FoundAgent) -> str | None:
     if rating is None or not gates:
         return None
     raters = (reviewer.replace("agent ", f"{agent.chain_id}:") for reviewer in gates[0].reviewers)
-    filters = {"reviewer": ",".join(raters) or None, "payment": gates[0].payment, "registry": rating.registry}
+    filters = {"reviewer": ",".join(raters) or None, "payment": gates[0].payment, "blind": gates[0].blind}
+    filters["registry"] = rating.registry
     return ratings_path(agent.id, gates[0].side, rating.tag, **filters)
 
 
@@ -187,6 +189,7 @@ def _gate(fields: Mapping[str, str], end: str) -> Gate | None:
         clients=_count(f"clients{end}", fields) or 1,
         reviewers=tuple(fields.get(f"reviewer{end}", "").replace(",", " ").split()),
         payment=_one_of(Payment, f"payment{end}", fields.get(f"payment{end}")),
+        blind=_one_of(Blind, f"blind{end}", fields.get(f"blind{end}")),
     )
 
 

@@ -13,6 +13,7 @@ from bilateral.explorer.listing import authorizing
 from bilateral.query.agents import Agent, RatingSummary
 from bilateral.query.agents import agent as read_agent
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
+from bilateral.query.blind import SealedPair, sealed_pairs_of
 from bilateral.query.chains import ChainProgress, chains
 from bilateral.query.changes import Change, changes_of
 from bilateral.query.distribution import TENTHS, distribution
@@ -115,6 +116,7 @@ class AgentPage:
         authorized: The newest feedback that its owner authorised.
         received: The newest ratings by servers that it received.
         given: The newest ratings that it gave as a server.
+        sealed: The newest pairs that it sealed with others, and that are not open on both sides.
         validations: Its newest validations.
         shares: Shares that say how much its ratings are worth.
         authorizing: The registries of feedback that its owner authorises.
@@ -140,6 +142,7 @@ class AgentPage:
     authorized: tuple[AuthorizedFeedback, ...]
     received: tuple[Rating, ...]
     given: tuple[Rating, ...]
+    sealed: tuple[SealedPair, ...]
     validations: tuple[Validation, ...]
     shares: tuple[Share, ...]
     authorizing: tuple[str, ...]
@@ -216,6 +219,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     progress = next(chain for chain in chains(connection) if chain.chain_id == key.chain_id)
     received = ratings_of(connection, key, Direction.RECEIVED, limit=_ROWS).items
     ratings_given = ratings_of(connection, key, Direction.GIVEN, limit=_ROWS).items
+    sealed = tuple(pair for pair in sealed_pairs_of(connection, key, limit=_ROWS).items if pair.missing)
     edges = _with_servers(neighbourhood(connection, key, limit=_EDGES).edges, received)
     feedback = feedback_of(connection, key, FeedbackFilter(include_revoked=True), limit=_ROWS).items
     recent = recent_feedback(connection, key)
@@ -224,6 +228,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     scores = trust_scores(*place, {str(key.agent_id), *accounts})
     owned = authorizing(registries, key)
     named = {edge.agent for edge in edges} | {edge.server for edge in received} | {edge.agent for edge in ratings_given}
+    named |= {side for pair in sealed for side in (pair.client, pair.server)}
     return AgentPage(
         agent=agent,
         as_server=side_view(connection, key, agent, "server"),
@@ -235,6 +240,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         authorized=authorized_feedback_of(connection, key, limit=_ROWS).items,
         received=received,
         given=ratings_given,
+        sealed=sealed,
         validations=validations_of(connection, key, limit=_ROWS).items,
         shares=shares(recent, payment_states(connection, key, recent), edges, agent.ratings, scores),
         authorizing=owned,

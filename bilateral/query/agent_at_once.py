@@ -9,6 +9,7 @@ from sqlalchemy import and_, bindparam, column, func, select, table
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from bilateral.index.tables import files, schema
+from bilateral.index.tables.blind import is_plain
 from bilateral.query.prepared import Prepared
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def _summaries(columns: Columns, registries: int) -> Select[Any]:
             summary.chain_id == bindparam("chain", type_=summary.chain_id.type),
             summary.registry.in_(listed),
             summary.agent_id == bindparam("agent", type_=summary.agent_id.type),
+            is_plain(summary.side),
         )
         .order_by(summary.counterparts.desc(), summary.registry, summary.side, summary.tag)
         .limit(columns.entries)

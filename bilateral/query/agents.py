@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import bindparam, column, func, select, table
 
 from bilateral.index.tables import files, schema
+from bilateral.index.tables.blind import is_plain
 from bilateral.query.agent_at_once import Columns, agent_statement
 from bilateral.query.feedback import Feedback, feedback_of
 from bilateral.query.prepared import Prepared
@@ -334,6 +335,7 @@ def _summaries(registries: int) -> Prepared:
             _SUMMARY.chain_id == bindparam("chain", type_=_SUMMARY.chain_id.type),
             _SUMMARY.registry.in_(listed),
             _SUMMARY.agent_id == bindparam("agent", type_=_SUMMARY.agent_id.type),
+            is_plain(_SUMMARY.side),
         )
         .order_by(_SUMMARY.counterparts.desc(), _SUMMARY.registry, _SUMMARY.side, _SUMMARY.tag)
         .limit(MAX_ENTRIES)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection
 
+    from bilateral.query.blind import Blind
     from bilateral.query.feedback import Feedback
     from bilateral.query.registries import AgentKey
 
@@ -30,6 +31,7 @@ def feedback_behind(  # noqa: PLR0913  # one a filter
     tag: str | None,
     clients: Sequence[str] | None,
     payment: Payment | None,
+    blind: Blind | None = None,
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Feedback]:
@@ -41,6 +43,7 @@ def feedback_behind(  # noqa: PLR0913  # one a filter
         tag: The tag; None for any.
         clients: Only by these accounts; None for all.
         payment: Only with such a proof of payment, as `Gate` describes it; None for all.
+        blind: `only` for feedback that was sealed first; None for all.
         limit: The largest number of entries.
         cursor: The place in the list, from the former page.
 
@@ -57,6 +60,8 @@ def feedback_behind(  # noqa: PLR0913  # one a filter
         wanted.append(columns.client_address.in_(clients))
     if payment is not None:
         wanted.append(_claims(key, payment))
+    if blind is not None:
+        wanted.append(columns.is_blind.is_(True))
     kind = f"feedback behind a figure of {key.global_id}"
     place = (columns.block_number, columns.log_index)
     statement = SELECTION.where(*wanted)

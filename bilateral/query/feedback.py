@@ -11,6 +11,7 @@ from sqlalchemy import BigInteger, Boolean, and_, bindparam, column, select, tab
 
 from bilateral.events import NewFeedback, ResponseAppended
 from bilateral.index.tables import files, schema
+from bilateral.query.file_content import FileContent
 from bilateral.query.pages import Page, decode_cursor, encode_cursor, newest_page, page_of, require_limit
 from bilateral.query.prepared import Prepared
 from bilateral.query.values import Exact, Wide, exact, hexadecimal
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row, Select
 
+    from bilateral.query.blind import Blind
     from bilateral.query.registries import AgentKey
 
 _GIVEN: Final = schema.EVENT_TABLES[NewFeedback]
@@ -30,6 +32,7 @@ VIEW: Final = table(
     *(column(field.name, field.type) for field in _GIVEN.c),
     column("revoked_block", BigInteger),
     column("is_revoked", Boolean),
+    column("is_blind", Boolean),
 )
 FILE: Final = files.file
 _REFERENCE: Final = files.file_reference
@@ -37,47 +40,6 @@ _FILE_FIELDS: Final = (
     *("text", "comment", "mcp_tool", "mcp_prompt", "mcp_resource", "a2a_skills", "a2a_task_id"),
     *("oasf_skills", "oasf_domains", "payment_from", "payment_to", "payment_chain_id", "payment_transaction"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class FileContent:
-    """The file of a feedback. All texts are the word of a stranger.
-
-    Attributes:
-        state: `waiting`, `loaded`, `malformed` or `failed`.
-        integrity: `inline`, `cid`, `hash` or `variant` if the hash holds; None: only the server's word.
-        reason: The kind of failure, if loading failed.
-        text: The client's words.
-        comment: The client's words in older files.
-        mcp_tool: The MCP tool that was used.
-        mcp_prompt: The MCP prompt that was used.
-        mcp_resource: The MCP resource that was used.
-        a2a_skills: The A2A skills that were used, as a JSON list.
-        a2a_task_id: The A2A task.
-        oasf_skills: The OASF skills that were used, as a JSON list.
-        oasf_domains: Their domains, as a JSON list.
-        payment_from: The payer, by the file's word.
-        payment_to: The receiver of the payment.
-        payment_chain_id: The chain of the payment.
-        payment_transaction: The transaction of the payment.
-    """
-
-    state: str
-    integrity: str | None
-    reason: str | None
-    text: str | None
-    comment: str | None
-    mcp_tool: str | None
-    mcp_prompt: str | None
-    mcp_resource: str | None
-    a2a_skills: str | None
-    a2a_task_id: str | None
-    oasf_skills: str | None
-    oasf_domains: str | None
-    payment_from: str | None
-    payment_to: str | None
-    payment_chain_id: str | None
-    payment_transaction: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +61,7 @@ class Feedback:
         hash: The hash of that file on chain; None without one.
         is_revoked: True if the client revoked it.
         revoked_block: The block of the revocation.
+        is_blind: True if it was sealed before either side saw the other's rating.
         block: Its block.
         log_index: Its place in the block.
         time: The time of the block, Unix seconds.
@@ -120,6 +83,7 @@ class Feedback:
     hash: str | None
     is_revoked: bool
     revoked_block: int | None
+    is_blind: bool
     block: int
     log_index: int
     time: int
@@ -136,12 +100,14 @@ class FeedbackFilter:
         tag2: The second tag; None for any.
         client: The client; None for any.
         include_revoked: True to show revoked feedback too.
+        blind: `only` for feedback that was sealed first; None for all.
     """
 
     tag1: str | None = None
     tag2: str | None = None
     client: str | None = None
     include_revoked: bool = True
+    blind: Blind | None = None
 
 
 _ANY: Final = FeedbackFilter()
@@ -155,7 +121,8 @@ def _selection() -> Select[Any]:
     return select(
         *(columns[name] for name in ("chain_id", "agent_id", "registry", "client_address", "feedback_index")),
         *(columns[name] for name in ("value", "value_decimals", "tag1", "tag2", "endpoint", "feedback_uri")),
-        *(columns[name] for name in ("feedback_hash", "is_revoked", "revoked_block", "block_number", "log_index")),
+        *(columns[name] for name in ("feedback_hash", "is_revoked", "revoked_block", "is_blind")),
+        *(columns.block_number, columns.log_index),
         *(columns.block_time, columns.transaction_hash, FILE.c.state, FILE.c.integrity, FILE.c.reason),
         *(read.c[name] for name in _FILE_FIELDS),
     ).select_from(
@@ -253,7 +220,8 @@ def _page(  # noqa: PLR0913, PLR0917  # one a filter
     last = {}
     if cursor is not None:
         last = dict(zip(("last_block", "last_index"), decode_cursor(kind, cursor, int, int), strict=True))
-    listed = _listed(statement, tuple(filters), is_first=cursor is None, include_revoked=wanted.include_revoked)
+    shown = wanted.include_revoked, wanted.blind is not None
+    listed = _listed(statement, tuple(filters), shown, is_first=cursor is None)
     rows: list[tuple[Any, ...]] = []
     for parameter in parameters:
         rows += listed.all(connection, {**parameter, **filters, **last, "limit": limit + 1})
@@ -270,11 +238,14 @@ _FILTERED: Final = {"tag1": VIEW.c.tag1, "tag2": VIEW.c.tag2, "client": VIEW.c.c
 
 
 @cache
-def _listed(statement: Select[Any], filters: tuple[str, ...], *, is_first: bool, include_revoked: bool) -> Prepared:
-    """Return a statement with the conditions of some filters. There are 32 of each."""
+def _listed(statement: Select[Any], filters: tuple[str, ...], shown: tuple[bool, bool], *, is_first: bool) -> Prepared:
+    """Return a statement with the conditions of some filters. There are 64 of each."""
+    include_revoked, only_blind = shown
     query = statement.where(*(_bound(name, _FILTERED[name]) for name in filters))
     if not include_revoked:
         query = query.where(VIEW.c.is_revoked.is_(False))
+    if only_blind:
+        query = query.where(VIEW.c.is_blind.is_(True))
     if not is_first:
         last = tuple_(*(bindparam(name, type_=BigInteger) for name in ("last_block", "last_index")))
         query = query.where(tuple_(*_ORDER) < last)
@@ -305,12 +276,12 @@ def feedback(connection: Connection, key: AgentKey, client: str, feedback_index:
 def feedback_of_row(row: Sequence[Any]) -> Feedback:
     """Return a row as feedback."""
     chain_id, agent_id, registry, client, index, value, decimals, tag1, tag2, endpoint, uri, *rest = row
-    hash_, is_revoked, revoked_block, block, log_index, time, transaction, state, *content = rest
+    hash_, is_revoked, revoked_block, is_blind, block, log_index, time, transaction, state, *content = rest
     agent = f"{chain_id}:{agent_id}"
     values: tuple[Any, ...] = (
         *(_feedback_id(agent, client, index), agent, agent_id, registry, client, index),
         *(exact(value, decimals), tag1, tag2, endpoint, uri, hexadecimal(hash_), bool(is_revoked), revoked_block),
-        *(block, log_index, time, f"0x{transaction.hex()}"),
+        *(bool(is_blind), block, log_index, time, f"0x{transaction.hex()}"),
         None if state is None else FileContent(state, *content),
     )
     return Feedback(*values)

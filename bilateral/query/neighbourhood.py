@@ -12,6 +12,7 @@ from bilateral.bounds import SHARES, scale_of_tag
 from bilateral.events import NewAuthorizedFeedback, NewFeedback
 from bilateral.index.store.text import key_text, padded_text
 from bilateral.index.tables import schema
+from bilateral.index.tables.blind import is_plain
 from bilateral.index.tables.unindexed import unindexed
 from bilateral.query.distribution import MAX_COUNTERPARTS
 from bilateral.query.ratings import Direction, ratings_of
@@ -107,6 +108,7 @@ def _received(connection: Connection, key: AgentKey, limit: int) -> list[Row[*tu
     looked_at = (
         select(*(columns[name] for name in names))
         .where(columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id)
+        .where(is_plain(columns.side))
         .limit(MAX_COUNTERPARTS)
         .subquery()
     )

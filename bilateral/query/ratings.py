@@ -7,10 +7,11 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import BigInteger, bindparam, literal, select, union_all
+from sqlalchemy import BigInteger, bindparam, false, literal, select, union_all
 
 from bilateral.events import ClientRated, ValidatorRated
 from bilateral.index.tables import schema
+from bilateral.index.tables.blind import is_blind_rating
 from bilateral.index.tables.unindexed import newest_first
 from bilateral.query.pages import Page, Small, after, decode_cursor, encode_cursor, page_of, require_limit
 from bilateral.query.values import Wide
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row, Select
 
+    from bilateral.query.blind import Blind
     from bilateral.query.registries import AgentKey
 
 
@@ -61,6 +63,7 @@ class Rating:
         server_id: The id of its token.
         registry: The registry.
         rating: 0 to 100.
+        is_blind: True if it was sealed before either side saw the other's rating.
         block: Its block.
         log_index: Its place in the block.
         time: The time of the block, Unix seconds.
@@ -74,6 +77,7 @@ class Rating:
     server_id: Wide
     registry: str
     rating: int
+    is_blind: bool
     block: int
     log_index: int
     time: int
@@ -87,6 +91,7 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     side: Side | None = None,
     *,
     servers: Sequence[int] | None = None,
+    blind: Blind | None = None,
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Rating]:
@@ -98,6 +103,7 @@ def ratings_of(  # noqa: PLR0913  # one a filter
         direction: `received` or `given`.
         side: The side as which the rated one acted; None for both.
         servers: Only by the servers with these ids; None for all.
+        blind: `only` for ratings that were sealed first; None for all.
         limit: The largest number of entries.
         cursor: The place in the list, from the former page.
 
@@ -113,7 +119,8 @@ def ratings_of(  # noqa: PLR0913  # one a filter
         values |= dict(zip(_LAST, last, strict=True))
     if servers is not None:
         values["servers"] = servers
-    statement = _statement(direction, side, has_cursor=last is not None, has_servers=servers is not None)
+    options = {"has_cursor": last is not None, "has_servers": servers is not None, "only_blind": blind is not None}
+    statement = _statement(direction, side, **options)
     rows = connection.execute(statement, values).all()
     return page_of(rows, limit, _rating, lambda row: encode_cursor(kind, row.block_number, row.log_index))
 
@@ -139,23 +146,20 @@ def client_rating(connection: Connection, key: AgentKey, server_id: int, reputat
 
 
 @cache
-def _statement(direction: Direction, side: Side | None, *, has_cursor: bool, has_servers: bool) -> Select[Any]:
+def _statement(direction: Direction, side: Side | None, **options: bool) -> Select[Any]:
     """Return the statement for a page of ratings. To build it takes longer than to run it."""
-    parts = [
-        _part(part_side, direction, has_cursor=has_cursor, has_servers=has_servers)
-        for part_side in Side
-        if side in (None, part_side)
-    ]
+    parts = [_part(part_side, direction, **options) for part_side in Side if side in (None, part_side)]
     united = union_all(*(part.subquery().select() for part in parts)).subquery()
     place = (united.c.block_number.desc(), united.c.log_index.desc())
     return select(united).order_by(*place).limit(bindparam("limit", type_=BigInteger))
 
 
-def _part(side: Side, direction: Direction, *, has_cursor: bool, has_servers: bool) -> Select[Any]:
+def _part(side: Side, direction: Direction, *, has_cursor: bool, has_servers: bool, only_blind: bool) -> Select[Any]:
     """Return the statement for the ratings of one side."""
     table, subject = _SIDES[side]
     columns = table.c
     agent_id = columns[subject] if direction is Direction.RECEIVED else columns.server_id
+    is_blind = is_blind_rating(table) if side is Side.CLIENT else false()
     statement = select(
         *(
             literal(side.value).label("side"),
@@ -164,7 +168,8 @@ def _part(side: Side, direction: Direction, *, has_cursor: bool, has_servers: bo
             columns.server_id,
             columns.registry,
         ),
-        *(columns.rating, columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
+        *(columns.rating, is_blind.label("is_blind")),
+        *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
     ).where(
         columns.chain_id == bindparam("chain", type_=columns.chain_id.type),
         columns.registry.in_(bindparam("registries", expanding=True, type_=columns.registry.type)),
@@ -173,6 +178,8 @@ def _part(side: Side, direction: Direction, *, has_cursor: bool, has_servers: bo
     if has_servers:
         servers = bindparam("servers", expanding=True, type_=columns.server_id.type)
         statement = statement.where(columns.server_id.in_(servers))
+    if only_blind:
+        statement = statement.where(is_blind)
     if has_cursor:
         place = (columns.block_number, columns.log_index)
         last = tuple(bindparam(name, type_=column.type) for name, column in zip(_LAST, place, strict=True))
@@ -182,8 +189,8 @@ def _part(side: Side, direction: Direction, *, has_cursor: bool, has_servers: bo
 
 def _rating(row: Row[*tuple[Any, ...]]) -> Rating:
     """Return a row as a rating."""
-    side, chain_id, agent_id, server_id, registry, rating, block, log_index, time, transaction = row
+    side, chain_id, agent_id, server_id, registry, rating, is_blind, block, log_index, time, transaction = row
     return Rating(
         *(side, f"{chain_id}:{agent_id}", agent_id, f"{chain_id}:{server_id}", server_id, registry, rating),
-        *(block, log_index, time, f"0x{transaction.hex()}"),
+        *(bool(is_blind), block, log_index, time, f"0x{transaction.hex()}"),
     )

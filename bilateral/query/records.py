@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import false, select
 
 from bilateral.events import (
     ClientRated,
@@ -16,6 +16,7 @@ from bilateral.events import (
     ValidatorRated,
 )
 from bilateral.index.tables import files, schema
+from bilateral.index.tables.blind import is_blind_rating
 from bilateral.index.tables.search import agent_file
 from bilateral.query.authorized import AuthorizedFeedback
 from bilateral.query.feedback import SELECTION, VIEW, Feedback, feedback_of_row
@@ -258,13 +259,14 @@ def _rating_by_server(connection: Connection, chain_id: int, block: int, log_ind
                 columns.rating,
                 columns.block_time,
                 columns.transaction_hash,
+                is_blind_rating(schema.EVENT_TABLES[event]) if side == "client" else false(),
             ).where(*_at(columns, chain_id, block, log_index))
         ).first()
         if row is not None:
-            agent_id, server_id, registry, rating, time, transaction = row
+            agent_id, server_id, registry, rating, time, transaction, is_blind = row
             return Rating(
                 *(side, f"{chain_id}:{agent_id}", agent_id, f"{chain_id}:{server_id}", server_id, registry, rating),
-                *(block, log_index, time, f"0x{transaction.hex()}"),
+                *(bool(is_blind), block, log_index, time, f"0x{transaction.hex()}"),
             )
     return None
 

@@ -69,13 +69,15 @@ OPTIONAL: Final[dict[str, dict[str, pa.DataType]]] = {
         "operators": pa.list_(pa.string()),
         "holders": pa.list_(pa.struct([("account", pa.string()), ("since", pa.float64())])),
     },
+    "ratings": {"blind": pa.bool_()},
     "transfers": {"funds": pa.bool_()},
 }
 """Columns that a table may lack.
 
 `operators` are the accounts that an owner approved for an agent, now or before. `holders` are the accounts that held
 the agent, and since when; what was said of it is judged against its holder of then, null if unknown. It may be null for
-an agent that never changed hands. `funds` is false for a transfer that cannot be the first of its receiver.
+an agent that never changed hands. `blind` is true for a rating that was sealed before its server could see the
+client's feedback, so it cannot answer that. `funds` is false for a transfer that cannot be the first of its receiver.
 """
 
 _REPEATED: Final = {

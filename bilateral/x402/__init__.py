@@ -21,6 +21,7 @@ if _MISSING:
     raise MissingExtraError("x402", _MISSING)
 
 from bilateral.x402.answer_limits import AnswerLimits  # noqa: E402  # after the check
+from bilateral.x402.blind import BlindSealer, EnvelopeCheck  # noqa: E402
 from bilateral.x402.client import (  # noqa: E402
     Reputation8004ClientExtension,
     ReputationDraftClientExtension,
@@ -96,6 +97,7 @@ from bilateral.x402.standing import ClientStanding  # noqa: E402
 from bilateral.x402.types import (  # noqa: E402
     REPUTATION_8004,
     AgentRegistration,
+    BlindTerms,
     ClientAgent,
     InteractionData,
     ReputationInfo,
@@ -118,6 +120,8 @@ __all__ = [
     "AgentRegistration",
     "AnswerLimits",
     "AsyncVerifier",
+    "BlindSealer",
+    "BlindTerms",
     "BodyTooLargeError",
     "Check",
     "CheckName",
@@ -125,6 +129,7 @@ __all__ = [
     "ClientStanding",
     "DuplicateFeedbackError",
     "Ed25519Key",
+    "EnvelopeCheck",
     "Finding",
     "InteractionData",
     "InteractionKey",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bilateral.client import AgentLike
     from bilateral.contracts import Deployment
     from bilateral.x402.profiles import Profile
+    from bilateral.x402.types import BlindTerms
 
 
 def registration_of(agent_id: AgentLike, deployment: Deployment) -> AgentRegistration:
@@ -40,6 +41,7 @@ def declare_8004_reputation(
     *others: AgentRegistration,
     endpoint: str | None = None,
     feedback_aggregator: str | None = None,
+    blind: BlindTerms | None = None,
 ) -> dict[str, Any]:
     """Declare the extension for a route: the value of `RouteConfig.extensions`, or a part of it.
 
@@ -49,6 +51,7 @@ def declare_8004_reputation(
         *others: Its registrations on further chains, one a chain.
         endpoint: The URL of the service.
         feedback_aggregator: The URL of a service that sends signed feedback and pays the gas.
+        blind: The terms on which answers carry an envelope for blind ratings, see `BlindSealer`; None for none.
 
     Returns:
         The declaration under the extension's key.
@@ -59,7 +62,8 @@ def declare_8004_reputation(
         InvalidMessageError: A URL is malformed.
     """
     registrations = (registration_of(agent_id, deployment), *others)
-    return PROFILE_8004.declaration(_info(registrations, endpoint=endpoint, feedback_aggregator=feedback_aggregator))
+    options: dict[str, Any] = {"endpoint": endpoint, "feedback_aggregator": feedback_aggregator, "blind": blind}
+    return PROFILE_8004.declaration(_info(registrations, **options))
 
 
 def declare_reputation_draft(agent_id: AgentLike, deployment: Deployment, *others: AgentRegistration) -> dict[str, Any]:
@@ -99,7 +103,7 @@ def declaration_of(
     return profile.declaration(_info(registrations, endpoint=endpoint))
 
 
-def _info(registrations: tuple[AgentRegistration, ...], **options: str | None) -> ReputationInfo:
+def _info(registrations: tuple[AgentRegistration, ...], **options: Any) -> ReputationInfo:
     """Return a declaration.
 
     Raises:
@@ -107,4 +111,4 @@ def _info(registrations: tuple[AgentRegistration, ...], **options: str | None) -
     """
     if len({registration.chain for registration in registrations}) < len(registrations):
         raise InvalidArgumentError("two registrations are on one chain: declare one a chain")
-    return ReputationInfo(registrations, **options)  # type: ignore[arg-type]
+    return ReputationInfo(registrations, **options)

@@ -16,6 +16,7 @@ from bilateral.errors import BilateralError, DocumentError, MalformedDocumentErr
 from bilateral.node.steps import Blocking, Pause
 from bilateral.text import printable
 from bilateral.x402 import verdicts
+from bilateral.x402.blind import check_envelope
 from bilateral.x402.bodies import SLOW_BYTES
 from bilateral.x402.checking import MAX_SIGNERS, authentic_file, service_wallet
 from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from bilateral.documents import Document, RegistrationFile, Signer
     from bilateral.identifiers import ChainId
     from bilateral.node.steps import Operation
+    from bilateral.x402.blind import EnvelopeCheck
     from bilateral.x402.checking import FileCache, Terms
     from bilateral.x402.paid_requests import PaidRequest
     from bilateral.x402.readers import RegistryReader
@@ -84,6 +86,7 @@ class Examination:
         self._signers: list[Signer] = []
         self._signer: Signer | None = None
         self._wallet_signer: str | None = None
+        self._envelope: EnvelopeCheck | None = None
 
     def check_payment(self, reader: RegistryReader | None) -> Operation[None]:
         """Read the messages, and find the payment.
@@ -112,6 +115,9 @@ class Examination:
         ]
         # A wallet that the file names is known once the file is.
         yield from self._make(steps[1:2] + steps[:1] + steps[2:] if self._terms.wallet_services else steps)
+        if self._registration is not None:
+            info = self._profile.info_of(self._paid.declaration)
+            self._envelope = yield from check_envelope(self._reader, info, self._interaction, self._payment)
 
     @property
     def result(self) -> Verification:
@@ -128,6 +134,7 @@ class Examination:
             profile=self._profile.key,
             paid=self._paid,
             remarks=self._remarks,
+            envelope=self._envelope,
         )
 
     @property

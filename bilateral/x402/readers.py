@@ -203,7 +203,8 @@ class EvmReader:
     """
 
     def __init__(self, state: ClientState) -> None:
-        self._state, self._deployment = state, deployment_of(state)
+        self.state = self._state = state
+        self._deployment = deployment_of(state)
         self.chain = self._deployment.agent_registry.chain
         if self._deployment.reputation is None:
             raise InvalidArgumentError(f"the deployment on {self.chain} has no reputation registry")

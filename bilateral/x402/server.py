@@ -31,7 +31,7 @@ from bilateral.x402.keys import InteractionKey, RemoteKey, check_key
 from bilateral.x402.payments import is_ambiguous
 from bilateral.x402.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES, Profile
 from bilateral.x402.reservations import Reservations, payment_key
-from bilateral.x402.types import ClientAgent, InteractionData
+from bilateral.x402.types import X402_VERSION, ClientAgent, InteractionData
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -46,10 +46,12 @@ if TYPE_CHECKING:
         VerifyResultContext,
     )
 
+    from bilateral.x402.blind import BlindSealer
+    from bilateral.x402.types import AgentRegistration, ReputationInfo
+
 
 logger = logging.getLogger("bilateral.x402")
 
-X402_VERSION: Final = 2
 BEFORE_HANDLER: Final = "before-handler"
 SETTLEMENT_PENDING: Final = "settlement_pending"
 WITHOUT_TRANSACTIONS: Final = frozenset({"batch-settlement"})
@@ -66,12 +68,14 @@ class Reputation8004ResourceServerExtension:
         recheck_seconds: The time for which a checked key counts as working.
         reservations: The authorizations in use; by default in memory.
         limit: The most bytes of an MCP tool call or its result, in canonical JSON. Adapters for HTTP have their own.
+        blind: Seals ratings of clients, for routes that declare `blind`. A failure costs the client nothing but the
+            envelope.
 
     Raises:
         InvalidKeyError: The key does not sign.
     """
 
-    dynamic_info_fields: list[str] | None = ["version", "registrations", "endpoint", "feedbackAggregator"]  # noqa: RUF012
+    dynamic_info_fields: list[str] | None = ["version", "registrations", "endpoint", "feedbackAggregator", "blind"]  # noqa: RUF012
     """Fields that a client need not echo. It verifies them on chain, so the server never needs its own words back."""
 
     transport_hooks = None
@@ -81,7 +85,7 @@ class Reputation8004ResourceServerExtension:
 
     feedback_endpoint: str | None = None
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # settings, all but one with a default
         self,
         key: InteractionKey,
         *,
@@ -89,7 +93,9 @@ class Reputation8004ResourceServerExtension:
         recheck_seconds: float = 10.0,
         reservations: Reservations | None = None,
         limit: int = MAX_BODY,
+        blind: BlindSealer | None = None,
     ) -> None:
+        self._blind = blind
         self._key, self._on_unsigned, self._recheck, self._limit = key, on_unsigned, recheck_seconds, limit
         self._reservations = reservations or Reservations()
         self._working_until = float("-inf")
@@ -189,7 +195,8 @@ class Reputation8004ResourceServerExtension:
                 exchange.settlement, exchange.is_paid = context.result, True
                 exchange.declarations[self.key] = declaration
                 return None
-            if exchange.is_on_loop and (exchange.is_large or isinstance(self._key, RemoteKey)):
+            is_slow = exchange.is_large or isinstance(self._key, RemoteKey) or self._blind is not None
+            if exchange.is_on_loop and is_slow:
                 return self._sign_in_thread(declaration, context.result, exchange)
             return self.sign(declaration, context.result, exchange)
         except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back
@@ -222,7 +229,8 @@ class Reputation8004ResourceServerExtension:
             InvalidKeyError: The key does not sign.
         """
         network = str(settlement.network)
-        registration = self.profile.info_of(declaration).registration_on(network)
+        info = self.profile.info_of(declaration)
+        registration = info.registration_on(network)
         if registration is None or exchange.response is None:
             raise InvalidArgumentError("there is no agent on the payment's network, or no response")
         task_ref = f"{network}:{settlement.transaction}"
@@ -240,12 +248,25 @@ class Reputation8004ResourceServerExtension:
             public_key=bytes.fromhex(self._key.public_key),
             algorithm=self._key.algorithm,
             feedback_endpoint=self.feedback_endpoint,
+            sealed_rating=self._sealed_rating(info, registration, settlement),
         )
         written = self.profile.statement_object(statement)
         exchange.is_signed = True
         self.signed_responses += 1
         metrics.SIGNED.labels(self.key).inc()
         return written
+
+    def _sealed_rating(
+        self, info: ReputationInfo, registration: AgentRegistration, settlement: SettleResponse
+    ) -> dict[str, Any] | None:
+        """Return the envelope of a blind rating; None if none is due. A failure is logged: the client has paid."""
+        if self._blind is None or info.blind is None or not settlement.payer:
+            return None
+        try:
+            return self._blind.envelope(info.blind, registration, settlement.payer, settlement.transaction)
+        except Exception:
+            logger.exception("a paid response has no envelope for a blind rating")
+            return None
 
     def count_unsigned(self, problem: str) -> None:
         """Count, log and report a paid answer that goes out without a signature."""

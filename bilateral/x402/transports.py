@@ -16,7 +16,7 @@ from bilateral.x402.bodies import MAX_BODY, decode_body
 from bilateral.x402.errors import ReputationExtensionError
 from bilateral.x402.headers import MAX_HEADER, decode_header
 from bilateral.x402.paid_requests import PaidRequest
-from bilateral.x402.types import REPUTATION_8004
+from bilateral.x402.types import REPUTATION_8004, X402_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,16 +40,24 @@ def payment_among(headers: Mapping[str, str]) -> dict[str, str]:
 def price_problem(status: int, headers: Mapping[str, str]) -> str | None:
     """Return the reason not to pay a price that cannot be read strictly; None for any other answer.
 
-    The SDK reads `PAYMENT-REQUIRED` with the last of two equal names, and of any length.
+    The SDK reads `PAYMENT-REQUIRED` with the last of two equal names, of any length, and pays by any version.
 
     Args:
         status: The HTTP status.
         headers: The headers, whose names may have any case.
     """
     price = headers.get("payment-required")
-    if status != _PAYMENT_REQUIRED or price is None or decode_header(price) is not None:
+    if status != _PAYMENT_REQUIRED or price is None:
         return None
-    return f"invalid_declaration: PAYMENT-REQUIRED is malformed, has a name twice, or exceeds {MAX_HEADER} characters"
+    message = decode_header(price)
+    if message is None:
+        return (
+            f"invalid_declaration: PAYMENT-REQUIRED is malformed, has a name twice, or exceeds {MAX_HEADER} characters"
+        )
+    version = message.get("x402Version", X402_VERSION)
+    if version != X402_VERSION:
+        return f"invalid_declaration: PAYMENT-REQUIRED has x402Version {str(version)[:40]!a}, not {X402_VERSION}"
+    return None
 
 
 def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HTTP

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from bilateral.blind_ratings import MAX_SERVER_LIFETIME
 from bilateral.x402 import fields as read
 from bilateral.x402.errors import InvalidMessageError
 
@@ -21,6 +22,9 @@ REPUTATION_8004: Final = "8004-reputation"
 
 VERSION: Final = "1.0.0"
 """The version of the extension that this package writes. It reads every version 1."""
+
+X402_VERSION: Final = 2
+"""The version of x402 whose prices and payments have these headers."""
 
 MAX_REGISTRATIONS: Final = 32
 
@@ -89,6 +93,44 @@ class AgentRegistration:
 
 
 @dataclass(frozen=True)
+class BlindTerms:
+    """A server's offer to rate its clients blind (ours; see docs/blind-ratings.md).
+
+    Attributes:
+        after: The paid interaction of a client, counted from 1, from which on answers carry the server's envelope. A
+            rating is final, so a server may want to know its client first.
+        lifetime: The seconds for which an envelope holds; at most 14 days.
+    """
+
+    after: int = 1
+    lifetime: int = MAX_SERVER_LIFETIME
+
+    def __post_init__(self) -> None:
+        """Refuse terms out of range.
+
+        Raises:
+            InvalidMessageError: A number is out of range.
+        """
+        for name, most in (("after", read.MAX_SECONDS - 1), ("lifetime", MAX_SERVER_LIFETIME)):
+            if not 1 <= getattr(self, name) <= most:
+                raise InvalidMessageError(f"blind.{name}", "malformed", f"the number is out of range 1..{most}")
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """Read the terms.
+
+        Raises:
+            InvalidMessageError: A field is missing or invalid.
+        """
+        fields = read.record(value, "blind")
+        return cls(read.whole(fields, "after"), read.whole(fields, "lifetime"))
+
+    def to_object(self) -> dict[str, int]:
+        """Return the terms as a JSON object."""
+        return {"after": self.after, "lifetime": self.lifetime}
+
+
+@dataclass(frozen=True)
 class ReputationInfo:
     """A server's declaration, `info` of the extension in a 402 response ("ReputationInfo Structure").
 
@@ -97,12 +139,14 @@ class ReputationInfo:
         version: The version of the extension.
         endpoint: The URL of the server's service.
         feedback_aggregator: The URL of a service that sends signed feedback and pays the gas.
+        blind: The terms of blind ratings; None if the server seals none.
     """
 
     registrations: tuple[AgentRegistration, ...]
     version: str = VERSION
     endpoint: str | None = None
     feedback_aggregator: str | None = None
+    blind: BlindTerms | None = None
 
     @classmethod
     def of(cls, value: Any, *, is_draft: bool = False) -> Self:
@@ -132,6 +176,7 @@ class ReputationInfo:
             version=version,
             endpoint=read.optional_uri(fields, "endpoint"),
             feedback_aggregator=read.optional_uri(fields, "feedbackAggregator"),
+            blind=None if fields.get("blind") is None else BlindTerms.of(fields["blind"]),
         )
 
     def to_object(self) -> dict[str, Any]:
@@ -141,6 +186,7 @@ class ReputationInfo:
             "version": self.version,
             "registrations": [registration.to_object() for registration in self.registrations],
             **{name: uri for name, uri in optional.items() if uri is not None},
+            **({} if self.blind is None else {"blind": self.blind.to_object()}),
         }
 
     def registration_on(self, network: str) -> AgentRegistration | None:
@@ -203,6 +249,8 @@ class InteractionData:
         public_key: The key that signed.
         algorithm: Its signature scheme.
         feedback_endpoint: The URL of a service that takes feedback.
+        sealed_rating: The server's envelope for a blind rating, as it travelled; None without one. It is outside the
+            signed hash, and has a signature of its own.
     """
 
     network: ChainId
@@ -216,6 +264,7 @@ class InteractionData:
     public_key: bytes | None = None
     algorithm: str | None = None
     feedback_endpoint: str | None = None
+    sealed_rating: Any = None
 
     @classmethod
     def of(cls, value: Any) -> Self:
@@ -246,6 +295,7 @@ class InteractionData:
             signature=read.hexadecimal(fields, "agentSignature", *_SIGNATURE_BYTES),
             timestamp=read.whole(fields, "timestamp"),
             agent_registry=registry,
+            sealed_rating=fields.get("sealedRating"),
         )
 
     @property
@@ -264,6 +314,7 @@ class InteractionData:
             "interactionHash": "0x" + self.interaction_hash.hex(),
             "agentSignature": self.signature.hex(),
             "timestamp": self.timestamp,
+            **({} if self.sealed_rating is None else {"sealedRating": self.sealed_rating}),
         }
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from bilateral.documents import Signer
+    from bilateral.x402.blind import EnvelopeCheck
     from bilateral.x402.paid_requests import PaidRequest
     from bilateral.x402.types import AgentRegistration, InteractionData
 
@@ -113,6 +114,8 @@ class Verification:
         profile: The key of the statement's profile.
         paid: The request, its payment and its answer.
         now: The same answer judged now, if this is a historical verification; None otherwise.
+        envelope: The check of the server's envelope for a blind rating, beside `is_verified`; None if the
+            server declares no blind ratings.
         remarks: Facts beside the outcome: the source of a wallet on Solana, and forms that deviate and are accepted.
     """
 
@@ -128,6 +131,7 @@ class Verification:
     paid: PaidRequest | None = None
     now: Verification | None = None
     remarks: tuple[str, ...] = ()
+    envelope: EnvelopeCheck | None = None
 
     @property
     def is_verified(self) -> bool:

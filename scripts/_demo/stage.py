@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from ape.contracts import ContractContainer, ContractInstance
     from web3 import Web3
 
-ACCOUNTS = 30
+ACCOUNTS = 36
+STATES = 1_000
+"""Blocks whose states the chain keeps: the last chapters ask for the first ones. Anvil keeps 256 otherwise."""
+
 LOCAL_CHAIN_ID = 31337
 ZERO_ADDRESS = "0x0000000000000000000000000000000000000000"
 CONTRACTS = (
@@ -135,7 +138,7 @@ class Stage:
             The stage.
         """
         with ExitStack() as stack:
-            url = stack.enter_context(running_anvil("--accounts", str(ACCOUNTS), *options))
+            url = stack.enter_context(running_anvil("--accounts", str(ACCOUNTS), *options, states=STATES))
             local = ape.networks.ethereum.local
             provider = stack.enter_context(local.use_provider("foundry", provider_settings={"host": url}))
             use_explorer(provider.network, None)

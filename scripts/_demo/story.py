@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scripts._demo import (
     authorized,
+    blind,
     buyers,
     companion,
     identity,
@@ -26,6 +27,7 @@ CHAPTERS = [
     reputation.play,
     validation.play,
     ratings.play,
+    blind.play,
     companion.play,
     index.play,
     ring.play,

@@ -23,6 +23,7 @@ NOBODY = "0x" + "00" * 20
 HOUR = 3_600
 START = 1_700_000_000
 WALLET_TOPIC = bytes(32)
+SEALED_INTERACTION = b"\x07" * 32
 
 
 def account(number):
@@ -141,6 +142,16 @@ def authorized(agent, client, score, tag=b"starred"):
 
 def client_rated(client, server, rating):
     return encoded(Registry.BIDIRECTIONAL, "ClientRated", client, server, rating)
+
+
+def sealed(client, server):
+    """Return the log of a seal of a client's and a server's ratings."""
+    return encoded(Registry.BIDIRECTIONAL, "RatingsSealed", client, server, SEALED_INTERACTION)
+
+
+def opened(client, server, account, index):
+    """Return the log of an opening, which follows the ratings that it opens. The index is 0 without feedback."""
+    return encoded(Registry.BIDIRECTIONAL, "RatingsOpened", client, server, SEALED_INTERACTION, account, index)
 
 
 def validated(agent, validator, response, name=1):

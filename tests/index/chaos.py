@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES, Generator
@@ -30,6 +30,7 @@ from bilateral.index.store import background_writes as behind
 from bilateral.index.store import event_writes
 from bilateral.index.store.chain_store import JOURNAL_BLOCKS, ChainStore
 from bilateral.index.tables import schema
+from bilateral.index.tables.blind import BLIND_SIDES
 from scripts._anvil import running_anvil
 from tests.index.comparison import assert_equals_model, derived_rows, open_with_registries
 from tests.index.proxy import Answer, Proxy, range_of, refusal
@@ -225,6 +226,10 @@ class Round:
         assert derived_rows(self._engine) == derived
         with self._engine.connect() as connection:
             rows = connection.execute(select(schema.chain.c.event_rows)).scalar_one()
+            blind = (
+                select(func.count()).select_from(schema.summary).where(schema.summary.c.side.in_(BLIND_SIDES.values()))
+            )
+            self.happened["compared summaries of blind ratings"] += connection.execute(blind).scalar_one()
         self.happened["compared rows"] += rows
         self.happened["comparisons"] += 1
 

@@ -23,6 +23,7 @@ from bilateral.events import (
     NewAuthorizedFeedback,
     NewFeedback,
     PrimaryAgentSet,
+    RatingsOpened,
     RawLog,
     Registered,
     Transfer,
@@ -145,31 +146,70 @@ class Model:
         ]
 
     def _summaries(self, events):
-        ratings, live = {}, defaultdict(list)
+        entries_of, live = {}, defaultdict(list)
+        opened = {self._place(event): event for event in events if isinstance(event, RatingsOpened)}
         for event in events:
-            place = event.position.address
-            if isinstance(event, NewFeedback):
-                subject = (place, event.agent_id, "server", key_of(event.tag1))
-                if event.value_decimals <= 18:
-                    value = Fraction(event.value, 10**event.value_decimals)
-                    live[subject].append((event.client_address, value))
-                    ratings[place, event.agent_id, event.client_address, event.feedback_index] = subject, value
-            elif isinstance(event, FeedbackRevoked):
-                feedback = (place, event.agent_id, event.client_address, event.feedback_index)
-                if feedback in ratings:
-                    subject, value = ratings.pop(feedback)
-                    live[subject].remove((event.client_address, value))
-            elif isinstance(event, NewAuthorizedFeedback):
-                tag = stored_text(event.tag1.rstrip(b"\0").decode(errors="replace"))
-                live[place, event.agent_id, "server", tag].append((event.client_address, Fraction(event.score)))
-            elif isinstance(event, ClientRated | ValidatorRated):
-                is_client = isinstance(event, ClientRated)
-                side, subject = ("client", event.client_id) if is_client else ("validator", event.validator_id)
-                live[place, subject, side, ""].append((f"agent {event.server_id}", Fraction(event.rating)))
+            feedback = self._feedback_key(event)
+            if isinstance(event, FeedbackRevoked):
+                for subject, entry in entries_of.pop(feedback, []):
+                    live[subject].remove(entry)
+                continue
+            entries = self._entries(event, opened)
+            for subject, entry in entries:
+                live[subject].append(entry)
+            if isinstance(event, NewFeedback) and entries:
+                entries_of[feedback] = entries
+        self._all_summaries(live)
+
+    def _all_summaries(self, live):
         self.tables["summary"], self.tables["counterpart"] = [], []
         for subject, entries in live.items():
             if entries:
                 self._summary((self.chain_id, *subject), entries)
+
+    def _feedback_key(self, event):
+        names = ("agent_id", "client_address", "feedback_index")
+        return event.position.address, *(getattr(event, name, None) for name in names)
+
+    def _entries(self, event, opened):
+        """Return what an event adds: each summary with the account and the value."""
+        place = event.position.address
+        if isinstance(event, NewFeedback) and event.value_decimals <= 18:
+            entry = event.client_address, Fraction(event.value, 10**event.value_decimals)
+            sides = ["server", "b-server"] if self._is_blind_feedback(event, opened) else ["server"]
+            return [((place, event.agent_id, side, key_of(event.tag1)), entry) for side in sides]
+        if isinstance(event, NewAuthorizedFeedback):
+            tag = stored_text(event.tag1.rstrip(b"\0").decode(errors="replace"))
+            return [((place, event.agent_id, "server", tag), (event.client_address, Fraction(event.score)))]
+        if isinstance(event, ClientRated):
+            sides = ["client", "b-client"] if self._is_blind_rating(event, opened) else ["client"]
+            entry = f"agent {event.server_id}", Fraction(event.rating)
+            return [((place, event.client_id, side, ""), entry) for side in sides]
+        if isinstance(event, ValidatorRated):
+            entry = f"agent {event.server_id}", Fraction(event.rating)
+            return [((place, event.validator_id, "validator", ""), entry)]
+        return []
+
+    def _place(self, event, distance=0):
+        return event.position.block_number, event.position.log_index + distance
+
+    def _is_blind_feedback(self, event, opened):
+        """Look for an opening right after the feedback, of the same registry, that names it."""
+        opening = opened.get(self._place(event, 1))
+        return opening is not None and (
+            (opening.position.address, opening.server_id, opening.client, opening.feedback_index)
+            == (event.position.address, event.agent_id, event.client_address, event.feedback_index)
+        )
+
+    def _is_blind_rating(self, event, opened):
+        """Look for an opening of the same pair, after the rating or after the feedback behind it."""
+        openings = [opened.get(self._place(event, distance)) for distance in (1, 2)]
+        return any(
+            (opening.position.address, opening.client_id, opening.server_id)
+            == (event.position.address, event.client_id, event.server_id)
+            for opening in openings
+            if opening is not None
+        )
 
     def _summary(self, subject, entries):
         scale = scale_of(subject[-1])

@@ -102,6 +102,12 @@ def test_ipfs_names_a_file(installed, tmp_path):
     assert "bafkrei" in run(installed("ipfs") / "python", "-c", program, cwd=tmp_path)
 
 
+def test_solana_derives_the_address_of_an_agent(installed, tmp_path):
+    program = "from bilateral.solana.addresses import index_address; print(index_address(1))"
+    shown = run(installed("solana") / "python", "-c", program, cwd=tmp_path)
+    assert shown == "HrNNo81K4wpUEYu2My77Gyg5eGM72WxkHvrRU5R11egq\n"
+
+
 def test_trust_analysis_reads_tables(installed, tmp_path):
     scene = Scene()
     scene.agent(1, "owner")

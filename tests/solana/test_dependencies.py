@@ -19,7 +19,8 @@ class Refusal:
 
 sys.meta_path.insert(0, Refusal())
 import bilateral.x402, bilateral.x402.confirmation, bilateral.x402.server, bilateral.x402.solana
-import bilateral.solana.history, bilateral.solana.payments, bilateral.solana.reading
+import bilateral.solana.history, bilateral.solana.payments, bilateral.solana.registries
+import bilateral.checks.live, bilateral.x402.feedback_elsewhere
 """
 
 

@@ -23,6 +23,7 @@ class Scene:
 
     def __init__(self):
         self.rows = {name: [] for name in COLUMNS}
+        self.blind = set()
 
     def agent(self, agent_id, owner, ts=0.0, wallet=None, uri="", is_validator=False):
         self.rows["agents"].append((agent_id, owner, wallet or owner, uri or f"u{agent_id}", ts, is_validator))
@@ -31,8 +32,10 @@ class Scene:
         rows = self.rows["feedback"]
         rows.append((len(rows), client, agent_id, value, tag, ts, payment_tx))
 
-    def rating(self, client, server_id, rating, ts=1000.0):
+    def rating(self, client, server_id, rating, ts=1000.0, *, blind=False):
         rows = self.rows["ratings"]
+        if blind:
+            self.blind.add(len(rows))
         rows.append((len(rows), "client", client, None, server_id, rating, ts))
 
     def validator_rating(self, validator_id, server_id, rating, ts=1000.0):
@@ -57,6 +60,9 @@ class Scene:
             made[name] = pa.table(
                 {c: pa.array(list(v), kind) for (c, kind), v in zip(columns.items(), values, strict=True)}
             )
+        if self.blind:
+            marks = [number in self.blind for number in range(len(self.rows["ratings"]))]
+            made["ratings"] = made["ratings"].append_column("blind", pa.array(marks))
         return Tables.of(**made)
 
     def ledger(self):

@@ -172,6 +172,15 @@ def test_a_low_rating_before_the_criticism_does_not_count_as_retaliation(market)
     assert Retaliation().fit(market.context()).findings_ == []
 
 
+def test_low_ratings_that_were_sealed_before_the_criticism_was_seen_do_not_count_as_retaliation(market):
+    fair_ratings(market)
+    market.agent(99, "strict", ts=50.0)
+    for number in range(8):
+        market.feedback(f"client{number}", 99, 20, 30000.0)
+        market.rating(f"client{number}", 99, 3, 30000.0, blind=True)
+    assert Retaliation().fit(market.context()).findings_ == []
+
+
 @pytest.mark.parametrize(
     ("proof", "words"),
     [("foreign", "a payment that is not theirs"), ("missing", "a payment that does not exist")],

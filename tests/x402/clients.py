@@ -34,8 +34,8 @@ class Buyer(NamedTuple):
 
 
 @contextmanager
-def by_httpx(account, trusted, required=True, limits=None):
-    with Verifier(trusted) as verifier:
+def by_httpx(account, trusted, required=True, limits=None, **checks):
+    with Verifier(trusted, **checks) as verifier:
         client = protect_client(paying_client(account, x402ClientSync), verifier, required=required)
         transport = verifying_sync_transport(client, verifier, limits=limits)
         with httpx.Client(transport=transport, timeout=SECONDS, follow_redirects=True) as http:
@@ -47,9 +47,9 @@ def by_httpx(account, trusted, required=True, limits=None):
 
 
 @contextmanager
-def by_httpx_with_a_loop(account, trusted, required=True, limits=None):
+def by_httpx_with_a_loop(account, trusted, required=True, limits=None, **checks):
     with asyncio.Runner() as runner:
-        verifier = AsyncVerifier(trusted)
+        verifier = AsyncVerifier(trusted, **checks)
         client = protect_client(paying_client(account, x402Client), verifier, required=required)
         transport = verifying_transport(client, verifier, limits=limits)
         http = httpx.AsyncClient(transport=transport, timeout=SECONDS, follow_redirects=True)
@@ -65,8 +65,8 @@ def by_httpx_with_a_loop(account, trusted, required=True, limits=None):
 
 
 @contextmanager
-def by_requests(account, trusted, required=True, limits=None):
-    with Verifier(trusted) as verifier:
+def by_requests(account, trusted, required=True, limits=None, **checks):
+    with Verifier(trusted, **checks) as verifier:
         client = protect_client(paying_client(account, x402ClientSync), verifier, required=required)
         with verifying_session(client, verifier, limits=limits) as session:
             yield Buyer(

@@ -25,6 +25,7 @@ from bilateral.identifiers import AgentId, GlobalAgentId, TransactionRef, checks
 from bilateral.index.store.database import open_database
 from bilateral.index.tables.aggregator import State
 from bilateral.query.pages import DEFAULT_LIMIT, Page, decode_cursor, encode_cursor
+from bilateral.x402.aggregator.blind import RelayedPair
 from bilateral.x402.aggregator.configuration import read_aggregator_settings
 from bilateral.x402.aggregator.records import Filter, Sponsored, Tally, list_feedback, read_feedback, tally_feedback
 from bilateral.x402.aggregator.refusals import FeedbackRefusedError
@@ -247,6 +248,38 @@ def read_sponsored_feedback(request: Request, feedback_id: int) -> Response:
     if sponsored is None:
         raise not_found("sponsored_feedback", feedback_id)
     return answer(request, LogEntry, LogEntry.of(sponsored))
+
+
+@router.post(
+    "/blind-ratings",
+    response_class=Response,
+    status_code=HTTPStatus.ACCEPTED,
+    responses={200: {"model": RelayedPair}, 202: {"model": RelayedPair}, **_PROBLEMS},
+    openapi_extra={"requestBody": {"required": True, "content": _BODY}},
+)
+async def submit_blind_rating(request: Request) -> Response:
+    """Take the envelope and the opening of one side of two blind ratings, and bring both on chain together.
+
+    202 if the side is new, 200 if it was sent before. Openings stay secret until they are sent, and are deleted then.
+    """
+    aggregator, work = _aggregator(request), request.app.state.aggregator_work
+    content = await request.body()
+    try:
+        taken, is_new = await work.run(aggregator.relay, content)
+    except FeedbackRefusedError as refusal:
+        raise _problem(refusal) from None
+    headers = {"Location": f"/v1/aggregator/blind-ratings/{taken.id}", "Cache-Control": "no-store"}
+    status = HTTPStatus.ACCEPTED if is_new else HTTPStatus.OK
+    return Response(adapter(RelayedPair).dump_json(taken), status, headers, JSON)
+
+
+@router.get("/blind-ratings/{pair_id}", response_class=Response, responses=one_of(RelayedPair, 404))
+async def read_blind_ratings(request: Request, pair_id: int) -> Response:
+    """Return the state of two blind ratings that this service relays. No answer has an opening."""
+    pair = await to_thread.run_sync(_aggregator(request).read_pair, pair_id) if 0 < pair_id < 1 << 63 else None
+    if pair is None:
+        raise not_found("blind_ratings", pair_id)
+    return answer(request, RelayedPair, pair)
 
 
 @router.get("/tally", response_class=Response, responses=one_of(tuple[Tally, ...]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from fastapi import APIRouter, Query, Request, Response
 
 from bilateral.api.answers import Format, adapter, answer, answer_page, list_of, one_of
-from bilateral.api.parameters import AgentPath, Client, Cursor, Limit, ListFormat, Tag
+from bilateral.api.parameters import AgentPath, BlindOnly, Client, Cursor, Limit, ListFormat, Tag
 from bilateral.api.problems import not_found
 from bilateral.api.service import service_of
 from bilateral.api.shortcuts import Shortcut
@@ -16,6 +16,7 @@ from bilateral.api.texts import require_storable
 from bilateral.identifiers import checksummed
 from bilateral.query.agents import Agent, agent, agent_of
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
+from bilateral.query.blind import SealedPair, SealState, sealed_pairs_of
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of, responses_of
 from bilateral.query.feedback import Response as FeedbackResponse
 from bilateral.query.neighbourhood import MAX_EDGES, Neighbourhood, neighbourhood
@@ -76,6 +77,7 @@ def read_feedback(  # noqa: PLR0913, PLR0917  # one a parameter
     tag2: Tag = None,
     client: Client = None,
     revoked: Annotated[bool, Query(description="True to show revoked feedback too.")] = False,
+    blind: BlindOnly = None,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
     shown_as: ListFormat = Format.JSON,
@@ -83,7 +85,7 @@ def read_feedback(  # noqa: PLR0913, PLR0917  # one a parameter
     """Return the feedback on an agent, the newest first."""
     service = service_of(request)
     address = None if client is None else checksummed(client)
-    wanted = FeedbackFilter(require_storable(tag1), require_storable(tag2), address, revoked)
+    wanted = FeedbackFilter(require_storable(tag1), require_storable(tag2), address, revoked, blind)
     page = service.read(feedback_of, service.agent_key(agent_id), wanted, limit=limit, cursor=cursor)
     return answer_page(request, Feedback, page, shown_as)
 
@@ -126,14 +128,31 @@ def read_ratings(  # noqa: PLR0913, PLR0917  # one a parameter
     agent_id: AgentPath,
     direction: Annotated[Direction, Query(description="Ratings of the agent, or by it.")] = Direction.RECEIVED,
     side: Annotated[Side | None, Query(description="The side as which the rated one acted.")] = None,
+    blind: BlindOnly = None,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
     shown_as: ListFormat = Format.JSON,
 ) -> Response:
     """Return the ratings by servers that an agent received or gave, the newest first."""
     service = service_of(request)
-    page = service.read(ratings_of, service.agent_key(agent_id), direction, side, limit=limit, cursor=cursor)
+    key = service.agent_key(agent_id)
+    page = service.read(ratings_of, key, direction, side, blind=blind, limit=limit, cursor=cursor)
     return answer_page(request, Rating, page, shown_as)
+
+
+@router.get("/sealed-pairs", response_class=Response, responses=list_of(SealedPair, 404))
+def read_sealed_pairs(  # noqa: PLR0913, PLR0917  # one a parameter
+    request: Request,
+    agent_id: AgentPath,
+    state: Annotated[SealState | None, Query(description="Only pairs in this state.")] = None,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+    shown_as: ListFormat = Format.JSON,
+) -> Response:
+    """Return the ratings that an agent and others sealed, and which sides opened theirs, the newest seal first."""
+    service = service_of(request)
+    page = service.read(sealed_pairs_of, service.agent_key(agent_id), state, limit=limit, cursor=cursor)
+    return answer_page(request, SealedPair, page, shown_as)
 
 
 @router.get("/validations", response_class=Response, responses=list_of(Validation, 404))

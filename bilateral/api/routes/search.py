@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
-from bilateral.api.parameters import ChainId, Cursor, Limit, ListFormat, Tag
+from bilateral.api.parameters import BlindOnly, ChainId, Cursor, Limit, ListFormat, Tag
 from bilateral.api.service import service_of
 from bilateral.query.feedback import Feedback
 from bilateral.query.pages import DEFAULT_LIMIT, MAX_LIMIT
@@ -65,6 +65,7 @@ def read_agents(  # noqa: PLR0913, PLR0917  # one a filter
     clients: _Count = None,
     reviewer: _Names = None,
     payment: Payment | None = None,
+    blind: BlindOnly = None,
     gates: _Gates = None,
     order: Order | None = None,
     limit: Limit = DEFAULT_LIMIT,
@@ -75,7 +76,7 @@ def read_agents(  # noqa: PLR0913, PLR0917  # one a filter
 
     The conditions on ratings make the first gate. Each `gate` adds one: of another tag or side, for example.
     """
-    limits = (minimum, maximum, lower_bound, count, maximum_count, clients, reviewer, payment)
+    limits = (minimum, maximum, lower_bound, count, maximum_count, clients, reviewer, payment, blind)
     is_gated = tag is not None or side is not Side.SERVER or any(limit is not None for limit in limits)
     gate = (
         Gate(
@@ -89,6 +90,7 @@ def read_agents(  # noqa: PLR0913, PLR0917  # one a filter
             clients=clients or 1,
             reviewers=tuple(reviewer or ()),
             payment=payment,
+            blind=blind,
         )
         if is_gated
         else None
@@ -133,6 +135,7 @@ def read_feedback(  # noqa: PLR0913, PLR0917  # one a filter
     answered: bool | None = None,
     paid: bool | None = None,
     revoked: bool = False,
+    blind: BlindOnly = None,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
     shown_as: ListFormat = Format.JSON,
@@ -155,6 +158,7 @@ def read_feedback(  # noqa: PLR0913, PLR0917  # one a filter
         is_answered=answered,
         has_payment=paid,
         include_revoked=revoked,
+        blind=blind,
     )
     page = service.read(search_feedback, search, limit=limit, cursor=cursor)
     return answer_page(request, Feedback, page, shown_as)

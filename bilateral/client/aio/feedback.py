@@ -117,7 +117,7 @@ class AsyncFeedbackMethods(AsyncRunner):
         self,
         agent_id: AgentLike | None = None,
         *,
-        agents: Sequence[AgentLike] = (),
+        agent_ids: Sequence[AgentLike] = (),
         reviewers: Sequence[str] | None = None,
         tags: Sequence[str] = (),
         capabilities: Sequence[str] = (),
@@ -134,7 +134,7 @@ class AsyncFeedbackMethods(AsyncRunner):
 
         Args:
             agent_id: The agent that was rated.
-            agents: Several agents, in addition.
+            agent_ids: Several agents, in addition.
             reviewers: Whose feedback; everybody's when left out. Without any agent, their feedback for all agents is
                 looked for in the logs of the whole chain, which takes long on a long one.
             tags: Tags that feedback must have, all of them, in either place.
@@ -157,7 +157,7 @@ class AsyncFeedbackMethods(AsyncRunner):
         Raises:
             InvalidArgumentError: Neither an agent nor a reviewer is named, or a capability is unknown.
         """
-        named = [*([agent_id] if agent_id is not None else []), *agents]
+        named = [*([agent_id] if agent_id is not None else []), *agent_ids]
         query = searching.Query(
             tags=tuple(tags),
             capabilities=frozenset(capabilities),

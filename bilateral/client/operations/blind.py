@@ -21,7 +21,7 @@ from bilateral.blind_ratings import (
 )
 from bilateral.client.operations import documents, feedback, registries, signing, transactions
 from bilateral.client.results.blind import BlindStatus, OpenedRatings, SealedRatings
-from bilateral.contracts import Registry
+from bilateral.contracts import Registry, has_private_mempool
 from bilateral.errors import InvalidArgumentError, SealUnsettledError
 from bilateral.events import ClientRated, RatingsOpened, RatingsSealed
 from bilateral.identifiers import AgentId, FeedbackId, checksummed
@@ -40,10 +40,6 @@ if TYPE_CHECKING:
     from bilateral.events import Event
     from bilateral.node.steps import Operation
 
-PRIVATE_MEMPOOLS: Final = frozenset({10, 8453, 42161, 84532})
-"""Chains whose single sequencer shows no transaction before it is included: OP Mainnet, Base, Arbitrum One, and Base
-Sepolia. Elsewhere `exchange` shows both ratings before anything is stored."""
-
 _SIDES: Final = ("client", "server")
 
 
@@ -59,7 +55,7 @@ def seal_rating(  # noqa: PLR0913, PLR0917  # the method's own parameters
     deployment = yield from registries.connect(state)
     client_id, account = registries.agent_of(deployment, client[0]).token_id, checksummed(client[1])
     server = checksummed(registries.require_signer(state).address)
-    server_id = yield from _speaks_as(state, server)
+    server_id = yield from speaks_as(state, server)
     yield from _require_agent(state, "client", account, client_id)
     opening = RatingOpening(rating, secrets.token_bytes(HASH_BYTES))
     sides = (client_id, account, server_id, server, interaction)
@@ -160,7 +156,7 @@ def exchange(
     if client is None or server is None:
         raise InvalidArgumentError("openings: exchange needs the openings of both sides")
     chain_id = (yield from registries.connect(state)).chain_id
-    if chain_id not in PRIVATE_MEMPOOLS and not accept_public_mempool:
+    if not has_private_mempool(chain_id) and not accept_public_mempool:
         raise InvalidArgumentError(
             f"chain {chain_id} may have a public mempool, which would show both ratings before they are stored: "
             "use seal_ratings and then open_ratings, or say accept_public_mempool"
@@ -234,7 +230,7 @@ def _deadline(lifetime: int, longest: int) -> Operation[int]:
     return int((yield from registries.block_time()).timestamp()) + lifetime
 
 
-def _speaks_as(state: ClientState, account: str) -> Operation[int]:
+def speaks_as(state: ClientState, account: str) -> Operation[int]:
     """Return the primary agent of an account; 0 without one."""
     registry = (yield from registries.connect(state)).directory_registry
     (agent_id,) = yield from registries.call(state, registry, "agentOf", account)
@@ -243,7 +239,7 @@ def _speaks_as(state: ClientState, account: str) -> Operation[int]:
 
 def _require_agent(state: ClientState, side: str, account: str, expected: int) -> Operation[None]:
     """Refuse an account that does not speak as the expected agent. The registry would refuse the envelope."""
-    agent_id = yield from _speaks_as(state, account)
+    agent_id = yield from speaks_as(state, account)
     if agent_id != expected:
         raise InvalidArgumentError(
             f"{side}: the primary agent of {account} is {agent_id}, not {expected}: choose it by set_primary_agent"

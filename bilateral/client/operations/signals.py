@@ -84,7 +84,7 @@ def publish(state: ClientState, signals: Sequence[Signal], period: str) -> Opera
             raise InvalidArgumentError(f"a signal measures {', '.join(SIGNAL_TAGS)}, not {signal.tag!r}")
         value = signal.value.human if isinstance(signal.value, FeedbackValue) else signal.value
         value_for_tag(signal.tag, value, period)  # refuses what means nothing under its tag
-        key = registries.agent_of(deployment, signal.agent), signal.tag
+        key = registries.agent_of(deployment, signal.agent_id), signal.tag
         if key in wanted:
             raise InvalidArgumentError(f"there are two signals {signal.tag} for agent {key[0]}")
         wanted[key] = signal

@@ -61,7 +61,7 @@ _AUTHORIZED: Final = f"""
 """  # noqa: S608
 
 _RATINGS: Final = f"""
-    SELECT side, agent_id, server_id, rating, block_time, block_number, log_index, transaction_hash
+    SELECT side, agent_id, server_id, rating, is_blind, block_time, block_number, log_index, transaction_hash
     FROM rating WHERE chain_id = :chain_id AND {OF_REGISTRY} ORDER BY block_number, log_index
 """  # noqa: S608
 
@@ -230,13 +230,13 @@ class _Reading:
 
     def _ratings(self) -> Iterator[tuple[Any, ...]]:
         """Yield the ratings of clients, by the account that speaks as the client, and of validators."""
-        for side, agent_id, server_id, rating, time, *place in self._rows(_RATINGS, number=1):
+        for side, agent_id, server_id, rating, is_blind, time, *place in self._rows(_RATINGS, number=1):
             server = python_integer(server_id)
             if self._known(agent_id) and self._known(server):
                 row = self._place("ratings", f"{side}_rated", place)
                 client = self._speaker[agent_id] if side == "client" else None
                 validator = agent_id if side == "validator" else None
-                yield row, side, client, validator, server, float(rating), float(time)
+                yield row, side, client, validator, server, float(rating), float(time), bool(is_blind)
 
     def _validations(self) -> Iterator[tuple[Any, ...]]:
         """Yield the answers of validators that are agents."""

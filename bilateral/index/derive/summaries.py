@@ -14,12 +14,20 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from bilateral.bounds import lower_bound, scale_of_tag, share_of_scale
-from bilateral.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback, ValidatorRated
+from bilateral.events import (
+    ClientRated,
+    FeedbackRevoked,
+    NewAuthorizedFeedback,
+    NewFeedback,
+    RatingsOpened,
+    ValidatorRated,
+)
 from bilateral.index.derive.units import units_of
 from bilateral.index.store.row_changes import Writes
 from bilateral.index.store.rows import key_columns, picker
 from bilateral.index.store.text import key_text, padded_text
 from bilateral.index.tables import schema
+from bilateral.index.tables.blind import BLIND_SIDES
 
 if TYPE_CHECKING:
     from sqlalchemy import Table
@@ -39,26 +47,33 @@ _NOTHING: Final = (0, 0, 0)
 
 _FEEDBACK_KEY: Final = ("registry", "agent_id", "client_address", "feedback_index")
 
-SUMMARY_EVENTS: Final = (NewFeedback, FeedbackRevoked, NewAuthorizedFeedback, ClientRated, ValidatorRated)
-"""The events that change summaries."""
+SUMMARY_EVENTS: Final = (
+    *(NewFeedback, FeedbackRevoked, NewAuthorizedFeedback, ClientRated, ValidatorRated),
+    RatingsOpened,
+)
+"""The events that summaries follow from."""
 
-_GIVEN, _REVOKED, _AUTHORIZED, _CLIENT, _VALIDATOR = (schema.EVENT_TABLES[event] for event in SUMMARY_EVENTS)
+_GIVEN, _REVOKED, _AUTHORIZED, _CLIENT, _VALIDATOR, _OPENED = (schema.EVENT_TABLES[event] for event in SUMMARY_EVENTS)
 _pick_feedback: Final = {table: picker(table, *_FEEDBACK_KEY) for table in (_GIVEN, _REVOKED)}
 _pick_entry = picker(_GIVEN, "registry", "agent_id", "tag1", "client_address", "value", "value_decimals")
 _pick_authorized = picker(_AUTHORIZED, "registry", "agent_id", "tag1", "client_address", "score")
 _pick_client = picker(_CLIENT, "registry", "client_id", "server_id", "rating")
+_pick_opened = picker(_OPENED, "registry", "client_id", "server_id", "client", "feedback_index")
 _pick_validator = picker(_VALIDATOR, "registry", "validator_id", "server_id", "rating")
 
 SUMMARY_COLUMNS: Final = frozenset(
     {
         *("block_number", "log_index", *_FEEDBACK_KEY, "tag1", "value", "value_decimals", "score"),
-        *("client_id", "validator_id", "server_id", "rating"),
+        *("client_id", "validator_id", "server_id", "rating", "client"),
     }
 )
 """The columns of these events that summaries follow from."""
 
 Subject: TypeAlias = tuple[str, int, str, str]
 """Registry, agent, side and tag: the key of a summary, without the chain."""
+
+_Openings: TypeAlias = "dict[Row, Row]"
+"""Openings of blind ratings, by block and log index."""
 
 
 @dataclass(slots=True)
@@ -98,21 +113,37 @@ class SummaryTables:
             events: The rows of all events of some blocks.
             sign: 1 to add the events, -1 to remove them.
         """
+        opened = {row[_BLOCK : _BLOCK + 2]: _pick_opened(row) for row in events.get(_OPENED, ())}
         for row in events.get(_GIVEN, ()):
-            registry, agent_id, tag, client, value, decimals = _pick_entry(row)
-            if decimals <= DECIMALS:
-                self._add((registry, agent_id, "server", key_text(tag)), client, value, decimals, sign)
+            if _pick_entry(row)[-1] <= DECIMALS:
+                self._add_feedback(row, sign, is_blind=_opens_feedback(opened, row))
         for row in events.get(_AUTHORIZED, ()):
             registry, agent_id, raw_tag, client, score = _pick_authorized(row)
             self._add((registry, agent_id, "server", _text_of(raw_tag)), client, score, 0, sign)
         for table, pick, side in ((_CLIENT, _pick_client, "client"), (_VALIDATOR, _pick_validator, "validator")):
             for row in events.get(table, ()):
                 registry, agent_id, server_id, rating = pick(row)
-                self._add((registry, agent_id, side, ""), f"agent {server_id}", rating, 0, sign)
-        for row in self._revoked(events):
-            registry, agent_id, tag, client, value, decimals = _pick_entry(row)
-            self._add((registry, agent_id, "server", key_text(tag)), client, value, decimals, -sign)
+                is_blind = side in BLIND_SIDES and _opens_rating(opened, row)
+                for name in (side, BLIND_SIDES[side]) if is_blind else (side,):
+                    self._add((registry, agent_id, name, ""), f"agent {server_id}", rating, 0, sign)
+        self._revoke(self._revoked(events), opened, -sign)
         self._write()
+
+    def _add_feedback(self, row: Row, sign: int, *, is_blind: bool) -> None:
+        """Add a feedback to its summary, and to the one of blind feedback if it is blind."""
+        registry, agent_id, tag, client, value, decimals = _pick_entry(row)
+        for side in ("server", BLIND_SIDES["server"]) if is_blind else ("server",):
+            self._add((registry, agent_id, side, key_text(tag)), client, value, decimals, sign)
+
+    def _revoke(self, revoked: list[Row], opened: _Openings, sign: int) -> None:
+        """Remove revoked feedback, of this batch and of earlier ones, whose openings the tables hold."""
+        if not revoked:
+            return
+        places = [(self._chain_id, row[_BLOCK], row[_BLOCK + 1] + 1) for row in revoked]
+        stored = self._rows.select(_OPENED, ("chain_id", "block_number", "log_index"), places)
+        known = {row[_BLOCK : _BLOCK + 2]: _pick_opened(row) for row in stored} | opened
+        for row in revoked:
+            self._add_feedback(row, sign, is_blind=_opens_feedback(known, row))
 
     def _add(self, subject: Subject, account: str, value: int, decimals: int, sign: int) -> None:
         """Add an entry (sign 1), or remove it (-1)."""
@@ -201,6 +232,24 @@ class SummaryTables:
             summaries.add(key, former_summaries.get(key), values)
         summaries.write()
         counterparts.write()
+
+
+def _opens_feedback(opened: _Openings, row: Row) -> bool:
+    """Return True if an opening follows a feedback at once and names it: the feedback is blind.
+
+    A registry of somebody else may emit what it likes, and marks its own feedback alone.
+    """
+    opening = opened.get((row[_BLOCK], row[_BLOCK + 1] + 1))
+    if opening is None:
+        return False
+    return bool((opening[0], *opening[2:]) == _pick_feedback[_GIVEN](row))
+
+
+def _opens_rating(opened: _Openings, row: Row) -> bool:
+    """Return True if an opening follows a client's rating at once, or after the feedback that was opened with it."""
+    registry, client_id, server_id, _ = _pick_client(row)
+    places = ((row[_BLOCK], row[_BLOCK + 1] + distance) for distance in (1, 2))
+    return any(opened[place][:3] == (registry, client_id, server_id) for place in places if place in opened)
 
 
 def _values(count: int, counterparts: int, value_sum: int, share_sum: int, tag: str) -> Row:

@@ -56,6 +56,25 @@ class State(StrEnum):
     """The feedback can never be on chain. The problem says why."""
 
 
+class PairState(StrEnum):
+    """The states of two blind ratings that a relay holds."""
+
+    WAITING = "waiting"
+    """One side is missing."""
+
+    QUEUED = "queued"
+    """Both sides are here. Nothing is on chain."""
+
+    SEALED = "sealed"
+    """Both seals are on chain. The openings wait for confirmations."""
+
+    OPENED = "opened"
+    """Both ratings are on chain. The relay deleted its openings."""
+
+    FAILED = "failed"
+    """The ratings cannot be brought on chain. The relay deleted its openings. The problem says why."""
+
+
 OPEN: Final = (State.QUEUED, State.SENT, State.INCLUDED)
 """The states in which work is left."""
 
@@ -148,6 +167,31 @@ sponsored_transaction: Final = Table(
     Column("signed_at", _MOMENT, nullable=False),
 )
 Index("sponsored_transaction_by_feedback", sponsored_transaction.c.feedback_id)
+
+blind_pair: Final = Table(
+    "blind_pair",
+    metadata,
+    Column("pair_id", _ID, primary_key=True, autoincrement=True),
+    Column("chain_id", BigInteger, nullable=False),
+    Column("account", ADDRESS, nullable=False),
+    Column("client_id", WideInteger, nullable=False),
+    Column("client", ADDRESS, nullable=False),
+    Column("server_id", WideInteger, nullable=False),
+    Column("server", ADDRESS, nullable=False),
+    Column("interaction", HASH, nullable=False),
+    Column("client_envelope", Text),
+    Column("client_opening", Text),
+    Column("server_envelope", Text),
+    Column("server_opening", Text),
+    Column("state", String(9), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_at", _MOMENT, nullable=False),
+    Column("problem", Text),
+    Column("accepted_at", BigInteger, nullable=False),
+    UniqueConstraint("chain_id", "client_id", "client", "server_id", "server", "interaction"),
+    sqlite_autoincrement=True,
+)
+Index("blind_pair_by_state", *(blind_pair.c[name] for name in ("chain_id", "account", "state", "next_at")))
 
 refused_feedback: Final = Table(
     "refused_feedback",

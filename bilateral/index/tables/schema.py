@@ -57,13 +57,14 @@ from bilateral.index.tables.columns import (
     key_string,
     place_columns,
 )
+from bilateral.index.tables.event_views import VIEWS as VIEWS  # noqa: PLC0414  # the first migration creates them from here
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bilateral.events import Event
 
-REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 26))
+REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 27))
 """The versions of the tables that this package knows, the oldest first. Each has a migration."""
 
 REVISION: Final = REVISIONS[-1]
@@ -326,6 +327,7 @@ for _event, _name, _columns in (
     ),
     (ClientRated, "by_server", ("registry", "server_id", "client_id")),
     (ValidatorRated, "by_server", ("registry", "server_id", "validator_id")),
+    (RatingsSealed, "by_server", ("registry", "server_id", "client_id")),
     (ValidationRequest, "by_agent", ("registry", "agent_id")),
     (ValidationRequest, "by_validator", ("validator_address",)),
 ):
@@ -334,64 +336,3 @@ for _event, _name, _columns in (
 
 CHECK_INDEXES: Final = define_check_indexes(EVENT_TABLES)
 """Indexes for questions about one agent or one account as of a block."""
-
-VIEWS: Final[Mapping[str, str]] = {
-    "companion_agent": """
-        SELECT chosen.chain_id, chosen.identity_registry AS directory, agent.identity_registry, chosen.account,
-               chosen.agent_id
-        FROM primary_agent chosen
-        JOIN registry
-          ON registry.chain_id = chosen.chain_id AND registry.address = chosen.identity_registry
-         AND registry.kind = 'CompanionDirectory'
-        JOIN agent
-          ON agent.chain_id = chosen.chain_id AND agent.identity_registry = registry.identity_registry
-         AND agent.agent_id = chosen.agent_id AND (agent.owner = chosen.account OR agent.wallet = chosen.account)
-    """,
-    "feedback": """
-        SELECT given.*, revoked.block_number AS revoked_block, revoked.chain_id IS NOT NULL AS is_revoked
-        FROM new_feedback given
-        LEFT JOIN feedback_revoked revoked
-          ON revoked.chain_id = given.chain_id AND revoked.registry = given.registry
-         AND revoked.agent_id = given.agent_id AND revoked.client_address = given.client_address
-         AND revoked.feedback_index = given.feedback_index
-         AND (+revoked.block_number, revoked.log_index) > (given.block_number, given.log_index)
-         AND NOT EXISTS (
-           SELECT 1 FROM feedback_revoked earlier
-           WHERE earlier.chain_id = given.chain_id AND earlier.registry = given.registry
-             AND earlier.agent_id = given.agent_id AND earlier.client_address = given.client_address
-             AND earlier.feedback_index = given.feedback_index
-             AND (+earlier.block_number, earlier.log_index) > (given.block_number, given.log_index)
-             AND (+earlier.block_number, earlier.log_index) < (revoked.block_number, revoked.log_index))
-         AND NOT EXISTS (
-           SELECT 1 FROM new_feedback again
-           WHERE again.chain_id = given.chain_id AND again.registry = given.registry
-             AND again.agent_id = given.agent_id AND again.client_address = given.client_address
-             AND again.feedback_index = given.feedback_index
-             AND (+again.block_number, again.log_index) > (given.block_number, given.log_index)
-             AND (+again.block_number, again.log_index) < (revoked.block_number, revoked.log_index))
-    """,
-    "rating": """
-        SELECT chain_id, registry, 'client' AS side, client_id AS agent_id, server_id, rating,
-               block_number, log_index, block_time, transaction_hash FROM client_rated
-        UNION ALL
-        SELECT chain_id, registry, 'validator', validator_id, server_id, rating,
-               block_number, log_index, block_time, transaction_hash FROM validator_rated
-    """,
-    "validation": """
-        SELECT requested.chain_id, requested.registry, requested.request_hash, requested.agent_id,
-               requested.validator_address, requested.request_uri, requested.block_number AS requested_block,
-               requested.block_time AS requested_at, answered.response, answered.response_uri,
-               answered.response_hash, answered.tag, answered.block_number AS answered_block,
-               answered.block_time AS answered_at
-        FROM validation_request requested
-        LEFT JOIN validation_response answered
-          ON answered.chain_id = requested.chain_id AND answered.registry = requested.registry
-         AND answered.request_hash = requested.request_hash
-         AND NOT EXISTS (
-           SELECT 1 FROM validation_response later
-           WHERE later.chain_id = answered.chain_id AND later.registry = answered.registry
-             AND later.request_hash = answered.request_hash
-             AND (later.block_number, later.log_index) > (answered.block_number, answered.log_index))
-    """,
-}
-"""The present state that needs no table of its own, by the name of its view."""

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy.exc import ProgrammingError
 
-from bilateral.index.tables import files, schema
+from bilateral.events import RatingsOpened, RatingsSealed
+from bilateral.index.tables import event_views, files, schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sqlalchemy import Connection
 
-VIEWS: Final[Mapping[str, str]] = {**schema.VIEWS, **files.VIEWS}
+VIEWS: Final[Mapping[str, str]] = {**event_views.VIEWS, **files.VIEWS}
 """All views, by name."""
 
 
@@ -32,6 +33,9 @@ def replace_views(connection: Connection) -> None:
     Args:
         connection: The database, in a transaction.
     """
+    # Old versions replace the views before a later one creates these tables, which the present views read.
+    tables = [schema.EVENT_TABLES[event] for event in (RatingsSealed, RatingsOpened)]
+    schema.metadata.create_all(connection, tables=tables, checkfirst=True)
     for name, query in VIEWS.items():
         if connection.dialect.name == "postgresql":
             try:

@@ -9,6 +9,7 @@ from sqlalchemy import Text, and_, cast, exists, false, func, or_, select, tuple
 from bilateral.events import FeedbackRevoked, NewFeedback, ResponseAppended
 from bilateral.index.files.reading import listed
 from bilateral.index.tables import files, schema
+from bilateral.index.tables.blind import is_blind_feedback
 from bilateral.query.entities.agents import AgentRows, agent_id_text, uri_type
 from bilateral.query.entities.files import file_cid, file_id, text_field
 from bilateral.query.entities.rows import Rows, lowered, parsed_feedback, text_of
@@ -134,6 +135,7 @@ class FeedbackRows(Rows):
             "feedbackURIType": lambda: String(uri_type(columns.feedback_uri)),
             "feedbackHash": lambda: Blob(columns.feedback_hash),
             "isRevoked": lambda: Flag(self._is_revoked()),
+            "isBlind": lambda: Flag(is_blind_feedback(self.given)),
             "createdAt": lambda: Whole(columns.block_time),
             "revokedAt": lambda: Whole(self._revoked_at(), is_nullable=True),
         }

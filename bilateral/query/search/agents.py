@@ -198,7 +198,7 @@ def _passed(
     addresses = [row[0] for row in _addresses(most_chains, most_identities).all(connection, values)]
     if is_of_summaries(gate):
         listed, (most_registries,) = _listed(["registry"], [addresses])
-        values |= {**listed, "side": gate.side, "tag": gate.tag}
+        values |= {**listed, "side": gate.summed_side, "tag": gate.tag}
         rows = summaries(most_chains, most_registries, most_ids).all(connection, values)
         passing = [row for row in rows if passes(gate, *row[5:])]
     else:

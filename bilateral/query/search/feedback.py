@@ -7,10 +7,10 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, exists, func, or_
+from sqlalchemy import and_, exists, func, or_, select, tuple_
 
 from bilateral.errors import InvalidArgumentError
-from bilateral.events import ResponseAppended
+from bilateral.events import RatingsOpened, ResponseAppended
 from bilateral.index.tables import schema
 from bilateral.index.tables.columns import sqlite_integer
 from bilateral.index.tables.files import feedback_file
@@ -25,6 +25,7 @@ from bilateral.values import MAX_DECIMALS, MAX_VALUE
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
+    from bilateral.query.blind import Blind
     from bilateral.query.feedback import Feedback
     from bilateral.query.registries import AgentKey
 
@@ -53,6 +54,7 @@ class FeedbackSearch:
         is_answered: True for feedback with a response, False for that without; None for all.
         has_payment: True for feedback whose file claims a payment, False for that without; None for all.
         include_revoked: True to find revoked feedback too.
+        blind: `only` to find feedback that was sealed first; None for all.
 
     Raises:
         InvalidArgumentError: A condition is out of its range.
@@ -72,6 +74,7 @@ class FeedbackSearch:
     is_answered: bool | None = None
     has_payment: bool | None = None
     include_revoked: bool = False
+    blind: Blind | None = None
 
     def __post_init__(self) -> None:
         """Check the conditions."""
@@ -147,6 +150,11 @@ def _conditions(search: FeedbackSearch, *, is_sqlite: bool) -> list[ColumnElemen
         conditions.append(feedback_file.c.mcp_tool == search.tool)
     if not search.include_revoked:
         conditions.append(columns.is_revoked.is_(False))
+    if search.blind is not None:
+        opened = schema.EVENT_TABLES[RatingsOpened].c
+        # Blind feedback may be rare, so begin with the openings and not with all feedback of the chain.
+        places = select(opened.block_number, opened.log_index - 1).where(opened.chain_id == search.chain_id)
+        conditions += [tuple_(columns.block_number, columns.log_index).in_(places), columns.is_blind.is_(True)]
     answered = exists().where(*(_RESPONSE.c[name] == columns[name] for name in _NAMES_FEEDBACK))
     paid = exists().where(*(payment_claim.c[name] == columns[name] for name in _PLACE))
     for wanted, condition in ((search.is_answered, answered), (search.has_payment, paid)):

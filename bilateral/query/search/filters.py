@@ -12,10 +12,13 @@ from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.identifiers import AgentId, checksummed
 from bilateral.index.search.words import words_of
 from bilateral.index.store.text import key_text
+from bilateral.index.tables.blind import BLIND_SIDES
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from bilateral.query.blind import Blind
 
 MAX_TEXT: Final = 1_000
 """Characters of a query's text."""
@@ -109,6 +112,7 @@ class Gate:
         clients: The least number of distinct clients, or of servers that gave ratings.
         reviewers: Only ratings by these count: addresses, or ids of agents for the other sides; all if empty.
         payment: Only feedback with such a proof of payment counts; all if None.
+        blind: `only` to count ratings that were sealed first; None to count all.
 
     Raises:
         InvalidArgumentError: A number is out of range, or a reviewer is neither an address nor an agent's id.
@@ -124,6 +128,7 @@ class Gate:
     clients: int = 1
     reviewers: tuple[str, ...] = ()
     payment: Payment | None = None
+    blind: Blind | None = None
 
     def __post_init__(self) -> None:
         """Check the condition."""
@@ -137,10 +142,17 @@ class Gate:
                 raise InvalidArgumentError(f"{name} {value} is out of range 1..2^63-1")
         if self.payment is not None and self.side is not Side.SERVER:
             raise InvalidArgumentError(f"payment is of feedback, which has the side server, not {self.side}")
+        if self.blind is not None and self.side is Side.VALIDATOR:
+            raise InvalidArgumentError("blind is of ratings of servers and clients: no rating of a validator is blind")
         require_short("reviewers", self.reviewers)
         object.__setattr__(self, "reviewers", tuple(dict.fromkeys(map(self._reviewer, self.reviewers))))
         if self.tag is not None:
             object.__setattr__(self, "tag", key_text(storable(self.tag)))
+
+    @property
+    def summed_side(self) -> str:
+        """The side under which the tables of summaries hold the ratings that count."""
+        return self.side.value if self.blind is None else BLIND_SIDES[self.side.value]
 
     def _reviewer(self, text: str) -> str:
         """Return a reviewer as the table of counterparts names it."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
 
 from bilateral.errors import InvalidArgumentError
+from bilateral.query.blind import Blind
 from bilateral.query.search.filters import MAX_LISTED, Capability, Gate, Payment, Side
 from bilateral.text import quoted
 
@@ -118,5 +119,6 @@ _FIELDS: Final[dict[str, Callable[[str], Any]]] = {
     "maximum_count": _whole,
     "clients": _whole,
     "payment": Payment,
+    "blind": Blind,
 }
 """The readers of a gate's fields, beside those of reviewers."""

@@ -13,6 +13,7 @@ from sqlalchemy import column as named_column
 from bilateral.bounds import QUANTILE, SHARES, scale_of_tag
 from bilateral.contracts import Registry
 from bilateral.index.derive.units import UNITS
+from bilateral.index.tables.blind import is_blind_feedback
 from bilateral.index.tables.schema import agent, counterpart, registry, summary
 from bilateral.index.tables.search import payment_claim
 from bilateral.index.tables.unindexed import unindexed
@@ -136,7 +137,7 @@ def passing(gate: Gate, chain_id: int, columns: Any = summary.c) -> list[ColumnE
         columns: The columns of the summary.
     """
     limits = _limits(gate, columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
-    return [columns.chain_id == chain_id, columns.side == gate.side, columns.tag == gate.tag, *limits]
+    return [columns.chain_id == chain_id, columns.side == gate.summed_side, columns.tag == gate.tag, *limits]
 
 
 def has_better(passing: Gate | None = None) -> ColumnElement[bool]:
@@ -206,7 +207,7 @@ def best_of_agent(gate: Gate, order: Order) -> ScalarSelect[Any]:
         columns.chain_id == agent.c.chain_id,
         columns.registry == unindexed(registry.c.address),
         columns.agent_id == agent.c.agent_id,
-        columns.side == gate.side,
+        columns.side == gate.summed_side,
         *([] if gate.tag is None else [columns.tag == gate.tag]),
         *_limits(gate, *limits),
     )
@@ -244,7 +245,7 @@ def _of_summaries(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Sele
     columns = summary.c
     return (
         select(*_named(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
-        .where(*_of_gate(summary, gate), columns.side == gate.side, *conditions)
+        .where(*_of_gate(summary, gate), columns.side == gate.summed_side, *conditions)
         .where(*_limits(gate, columns["count"], columns.counterparts, columns.mean, unindexed(columns.lower_bound)))
     )
 
@@ -264,7 +265,7 @@ def _of_counterparts(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> S
             mean.label("mean"),
             bound.label("lower_bound"),
         )
-        .where(*_of_gate(counterpart, gate), columns.side == gate.side, columns.account.in_(accounts(gate)))
+        .where(*_of_gate(counterpart, gate), columns.side == gate.summed_side, columns.account.in_(accounts(gate)))
         .where(*conditions)
         .group_by(*_named(counterpart))
         .having(and_(True, *_limits(gate, count, clients, mean, bound)))  # a gate may have no limits
@@ -279,6 +280,8 @@ def _of_claims(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[
         *(view.c[name] == columns[name] for name in ("chain_id", "block_number", "log_index")), view.c.is_revoked
     )
     wanted = [*_of_gate(payment_claim, gate), *conditions, ~revoked.correlate(payment_claim)]
+    if gate.blind is not None:
+        wanted.append(is_blind_feedback(payment_claim, "account"))
     if gate.reviewers:
         wanted.append(columns.account.in_(gate.reviewers))
     if gate.payment is Payment.MATCHING:

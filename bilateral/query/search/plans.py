@@ -132,7 +132,7 @@ def _count_passing(parts: Parts, gate: Gate, within: int | None) -> int:
     for chain_id in parts.chains:
         columns: Any = summary.c
         if within is not None:
-            of_tag = columns.chain_id == chain_id, columns.side == gate.side, columns.tag == gate.tag
+            of_tag = columns.chain_id == chain_id, columns.side == gate.summed_side, columns.tag == gate.tag
             greatest = select(summary).where(*of_tag).order_by(columns.lower_bound.desc()).limit(within)
             columns = greatest.subquery().c
         rows = select(literal(1).label("one")).where(*passing(gate, chain_id, columns)).limit(most - count)

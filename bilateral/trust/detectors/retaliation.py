@@ -2,7 +2,8 @@
 
 A server that rates bad clients down is right to do so. So only clients count whom other servers rate well, or whom
 nobody else rates and who paid somebody or judge several subjects. Otherwise fresh accounts could slander a server and
-frame it by its answer. The server's rate is compared with that of all servers.
+frame it by its answer. The server's rate is compared with that of all servers. A blind rating was sealed before the
+server could see the feedback, so it answers nothing and counts on neither side of the rate.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Retaliation(Detector):
         paying = np.zeros(ledger.accounts, bool)
         paying[opinions.rater[context.paid]] = True
         fair = np.where(np.isnan(standing), known | paying[rated], standing >= _LOW)
-        critical = self._after_criticism(context, ratings, client)
+        critical = self._after_criticism(context, ratings, client) & ~opinions.blind[ratings]
         low = opinions.percent[ratings] <= _PUNISHING
         base = float(np.clip((_any(low, pair) & fair).sum() / max(fair.sum(), 1), 0.005, 0.5))
         tried, punished = fair & _any(critical, pair), fair & _any(critical & low, pair)

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine
 
-    from bilateral.x402.aggregator.evidence import Evidence, Payment
+    from bilateral.x402.aggregator.evidence import Evidence
     from bilateral.x402.aggregator.messages import Submission
+    from bilateral.x402.aggregator.payments import Payment
     from bilateral.x402.aggregator.settings import SponsoredChain
 
 _RETRY_SECONDS: Final = 5

@@ -42,6 +42,7 @@ class _ChainTable(BaseModel):
     requires_checked_file: bool = SponsoredChain.requires_checked_file
     poll_seconds: Annotated[float, Field(gt=0, le=60)] = SponsoredChain.poll_seconds
     replace_seconds: Annotated[float, Field(ge=1, le=86_400)] = SponsoredChain.replace_seconds
+    private_mempool: bool | None = SponsoredChain.private_mempool
 
     @model_validator(mode="after")
     def _names_one(self) -> Self:
@@ -100,6 +101,7 @@ def _chain(table: _ChainTable, folder: Path) -> SponsoredChain:
         max_cost=None if table.max_cost is None else _wei("max_cost", table.max_cost),
         poll_seconds=table.poll_seconds,
         replace_seconds=table.replace_seconds,
+        private_mempool=table.private_mempool,
     )
 
 

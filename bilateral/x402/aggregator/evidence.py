@@ -13,12 +13,12 @@ from bilateral.client.operations import registries, signing
 from bilateral.contracts import Registry
 from bilateral.errors import BilateralError, DocumentError, HashMismatchError, MalformedDocumentError
 from bilateral.identifiers import AccountId, GlobalAgentId, checksummed
-from bilateral.node import answers
-from bilateral.node.steps import Blocking, Rpc
+from bilateral.node.steps import Blocking
 from bilateral.reverts import ContractRevertError
 from bilateral.signatures import Domain
 from bilateral.values import FeedbackValue
 from bilateral.x402.aggregator.messages import registry_form
+from bilateral.x402.aggregator.payments import find_payments
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.checking import MAX_SIGNERS
 from bilateral.x402.feedback_files import prefixed_digest
@@ -30,41 +30,20 @@ from bilateral.x402.interactions import (
     interaction_hash,
 )
 from bilateral.x402.keys import find_signer
-from bilateral.x402.payments import TRANSFER, ReceiptLog, address_topic
-from bilateral.x402.readers import ZERO
 
 if TYPE_CHECKING:
     from bilateral.client.state import ClientState
     from bilateral.documents import Document, FeedbackFile, Loader, RegistrationFile
     from bilateral.node.steps import Operation
     from bilateral.x402.aggregator.messages import Submission
+    from bilateral.x402.aggregator.payments import Payment
     from bilateral.x402.aggregator.settings import SponsoredChain
     from bilateral.x402.checking import FileCache
 
-_WORD: Final = 32
 _SIGNATURE_DIGITS: Final = 128
 """The digits of a key's signature without its last byte."""
 
 _RETRY_SECONDS: Final = 5
-
-
-@dataclass(frozen=True)
-class Payment:
-    """A payment of a reviewer to an agent's wallet.
-
-    Attributes:
-        asset: The token.
-        amount: The amount, in the token's smallest unit.
-        log_index: The transfer's log in its block. With chain and transaction, it identifies the payment.
-        block: The block.
-        time: The block's time.
-    """
-
-    asset: str
-    amount: int
-    log_index: int
-    block: int
-    time: datetime
 
 
 @dataclass(frozen=True)
@@ -94,7 +73,7 @@ def check(
     if chain.requires_bound_proof and not is_bound:
         raise FeedbackRefusedError(Code.UNBOUND_PROOF, "send bodies: without them the proof may be of another payment")
     yield from _reviewer(state, submission)
-    payments = yield from _payments(state, chain, submission)
+    payments = yield from find_payments(state, chain, submission)
     yield from _agent(state, files, submission, payments[0])
     is_file_checked = yield from _feedback_file(loader, submission)
     if chain.requires_checked_file and not is_file_checked:
@@ -161,65 +140,6 @@ def _reviewer_message(submission: Submission) -> bytes:
         return client_message_hash(agent, task_ref, feedback.value)
     value = FeedbackValue(feedback.value, feedback.value_decimals)
     return draft_reviewer_hash(agent, task_ref, data, value, feedback.tag1, feedback.tag2)
-
-
-def _payments(state: ClientState, chain: SponsoredChain, submission: Submission) -> Operation[tuple[Payment, ...]]:
-    """Find the reviewer's payments to the agent's wallet in the transaction.
-
-    Raises:
-        FeedbackRefusedError: There is none, it has too few confirmations, or the agent does not exist.
-    """
-    reply = yield Rpc("eth_getTransactionReceipt", (submission.payment.transaction,))
-    if reply is None:
-        raise FeedbackRefusedError(
-            Code.PAYMENT_NOT_FOUND, "the transaction of taskRef is in no block", retry_seconds=_RETRY_SECONDS
-        )
-    receipt = answers.record(reply)
-    if answers.quantity(receipt.get("status")) != 1:
-        raise FeedbackRefusedError(Code.PAYMENT_NOT_FOUND, "the transaction of taskRef failed")
-    block = answers.quantity(receipt.get("blockNumber"))
-    depth = (yield from registries.latest_block()) - block + 1
-    if depth < chain.confirmations:
-        problem = f"the payment has {depth} of {chain.confirmations} confirmations"
-        raise FeedbackRefusedError(Code.PAYMENT_UNCONFIRMED, problem, retry_seconds=_RETRY_SECONDS)
-    wallet = yield from _wallet_at(state, submission.agent, block)
-    time = yield from registries.block_time(block)
-    transfer = (TRANSFER, address_topic(submission.reviewer.address), address_topic(wallet))
-    logs = [ReceiptLog.of(record) for record in answers.records(receipt.get("logs"))]
-    payments = tuple(
-        Payment(log.address, int.from_bytes(log.data), log.index, block, time)
-        for log in logs
-        if log.topics == transfer and len(log.data) == _WORD and _is_enough(chain, log)
-    )
-    if not payments:
-        wanted = ", ".join(f"{minimum} of {token}" for token, minimum in chain.tokens.items())
-        problem = f"the transaction does not pay at least {wanted}, from {submission.reviewer.address} to {wallet}"
-        raise FeedbackRefusedError(Code.PAYMENT_MISMATCH, problem)
-    return payments
-
-
-def _is_enough(chain: SponsoredChain, log: ReceiptLog) -> bool:
-    """Check that a transfer is of an accepted token, and large enough."""
-    minimum = chain.tokens.get(log.address)
-    return minimum is not None and int.from_bytes(log.data) >= minimum
-
-
-def _wallet_at(state: ClientState, agent: GlobalAgentId, block: int) -> Operation[str]:
-    """Return the agent's wallet at the end of a block.
-
-    Raises:
-        FeedbackRefusedError: The agent did not exist, or had no wallet.
-    """
-    token = agent.agent_id.token_id
-    try:
-        (wallet,) = yield from registries.call(state, Registry.IDENTITY, "getAgentWallet", token, block=hex(block))
-        if wallet == ZERO:  # ERC-8004's registry answers so for agents that do not exist, too
-            yield from registries.call(state, Registry.IDENTITY, "ownerOf", token)
-    except ContractRevertError as error:
-        raise FeedbackRefusedError(Code.UNKNOWN_AGENT, f"{agent} does not exist: {error}") from None
-    if wallet == ZERO:
-        raise FeedbackRefusedError(Code.PAYMENT_MISMATCH, f"{agent} had no wallet at the payment's block")
-    return str(wallet)
 
 
 def _agent(state: ClientState, files: FileCache, submission: Submission, payment: Payment) -> Operation[None]:

@@ -16,7 +16,7 @@ from sqlalchemy import func, select, update
 
 from bilateral.index.tables.aggregator import OPEN, State, sponsor, sponsored_feedback, sponsored_transaction
 from bilateral.x402.aggregator.accounts import lock_account, spend
-from bilateral.x402.aggregator.records import SECONDS_A_DAY
+from bilateral.x402.aggregator.records import SECONDS_A_DAY, spent_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -136,6 +136,25 @@ class WorkQueue:
         with self._reader() as connection:
             query = select(table.c.feedback_id).where(*self._key(table), table.c.state.in_(OPEN)).limit(1)
             return connection.execute(query).one_or_none() is not None
+
+    def charge(self, cost: int) -> None:
+        """Count a cost that was paid for today, beside those of feedback.
+
+        Args:
+            cost: The cost, in wei.
+
+        Raises:
+            LeaseLostError: Another process works on the queue.
+        """
+        with self._engine.begin() as connection:
+            self._require_lease(connection)
+            spend(connection, self._chain, int(self._clock()) // SECONDS_A_DAY, cost, is_paid=True)
+
+    def has_budget(self) -> bool:
+        """Tell if the budget of the day has anything left."""
+        with self._reader() as connection:
+            day = int(self._clock()) // SECONDS_A_DAY
+            return spent_on(connection, self._chain.chain_id, self._chain.account, day) < self._chain.budget
 
     def assign_nonce(self, row: Row[Any], pending_count: int, cost: int) -> int:
         """Give a queued feedback the next nonce, and count its cost for today.

@@ -57,6 +57,9 @@ class Code(StrEnum):
     PENDING_FEEDBACK = "PENDING_FEEDBACK"
     """Another feedback of the reviewer for this agent is not on chain yet. Try again, signed for the next index."""
 
+    ALREADY_SEALED = "ALREADY_SEALED"
+    """The server rated this client before, both sealed their ratings, or this service holds another envelope."""
+
     UNAVAILABLE = "UNAVAILABLE"
     """A node or a file server fails, or this service cannot pay now. Try again."""
 
@@ -64,6 +67,7 @@ class Code(StrEnum):
 _STATUS: Final[Mapping[Code, HTTPStatus]] = {
     Code.DUPLICATE_TASK_REF: HTTPStatus.CONFLICT,
     Code.PENDING_FEEDBACK: HTTPStatus.CONFLICT,
+    Code.ALREADY_SEALED: HTTPStatus.CONFLICT,
     Code.BUDGET_EXHAUSTED: HTTPStatus.SERVICE_UNAVAILABLE,
     Code.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
 }

@@ -18,6 +18,7 @@ from bilateral.index.store.database import named_database_errors
 from bilateral.reverts import ContractRevertError
 from bilateral.x402.aggregator import evidence, records, sponsoring
 from bilateral.x402.aggregator.acceptance import Acceptance
+from bilateral.x402.aggregator.blind import BlindMessage, BlindRelay, RelayedPair
 from bilateral.x402.aggregator.messages import Submission
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.aggregator.submitter import Submitter
@@ -64,6 +65,7 @@ class _Chain:
     submitter: Submitter
     worker: Client
     wake: threading.Event
+    relay: BlindRelay
 
 
 class Aggregator:
@@ -172,6 +174,40 @@ class Aggregator:
             self._count("accepted", 1)
         return sponsored
 
+    def relay(self, content: bytes) -> tuple[RelayedPair, bool]:
+        """Take one side of two blind ratings: its envelope and its opening.
+
+        Args:
+            content: The message, in JSON.
+
+        Returns:
+            The pair without openings; and True if the side is new, False if it was sent before.
+
+        Raises:
+            FeedbackRefusedError: It is refused. Nothing was stored.
+        """
+        try:
+            message = BlindMessage.from_bytes(content)
+            network = str(message.network)
+            if network not in self._chains:
+                known = ", ".join(self._chains)
+                raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"{network} is not served; served are {known}")  # noqa: TRY301
+            with named_database_errors():
+                taken = self._chains[network].relay.accept(message)
+        except FeedbackRefusedError as refusal:
+            self._count(f"refused {refusal.code}", 1)
+            raise
+        except BilateralError as failure:
+            _LOG.warning("a blind rating cannot be checked: %s", failure)
+            problem = f"the rating cannot be checked now: {type(failure).__name__}"
+            raise FeedbackRefusedError(Code.UNAVAILABLE, problem, retry_seconds=_RETRY_SECONDS) from failure
+        self._chains[network].wake.set()
+        return taken
+
+    def read_pair(self, pair_id: int) -> RelayedPair | None:
+        """Return two blind ratings that this service relays, without openings; None if there are none."""
+        return next((pair for chain in self._chains.values() if (pair := chain.relay.read(pair_id)) is not None), None)
+
     def wait(self, feedback: Sponsored, seconds: float | None = None) -> Sponsored:
         """Wait until a feedback has a transaction, has failed, or the time is up.
 
@@ -232,7 +268,9 @@ class Aggregator:
 
         worker = make()
         submitter = Submitter(self._engine, chain, self.settings, worker, clock=self._clock, count=self._count)
-        return _Chain(chain, make(), submitter, worker, threading.Event())
+        client = make()
+        relay = BlindRelay(self._engine, chain, client, clock=self._clock)
+        return _Chain(chain, client, submitter, worker, threading.Event(), relay)
 
     def _submit(self, submission: Submission) -> tuple[Sponsored, bool]:
         """Check a feedback, and take it into the queue."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bilateral.contracts import Registry
+from bilateral.contracts import Registry, has_private_mempool
 from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.identifiers import ChainId, checksummed
 
@@ -33,6 +33,8 @@ class SponsoredChain:
         max_cost: The largest cost of one feedback, in wei; None for no limit.
         poll_seconds: The seconds between two looks at the chain while a feedback is not confirmed.
         replace_seconds: The seconds after which a transaction that no block takes is sent again with higher fees.
+        private_mempool: True to exchange blind ratings in one transaction: nobody sees it before it is included. False
+            to seal them first, and open them after the confirmations. None: as the address book says of the chain.
     """
 
     rpc_url: str
@@ -46,6 +48,7 @@ class SponsoredChain:
     max_cost: int | None = None
     poll_seconds: float = 1.0
     replace_seconds: float = 60.0
+    private_mempool: bool | None = None
 
     def __post_init__(self) -> None:
         """Refuse settings under which anybody could spend the budget.
@@ -67,6 +70,11 @@ class SponsoredChain:
         object.__setattr__(self, "tokens", tokens)
         if self.budget < 0 or self.confirmations < 1:
             raise InvalidArgumentError("the budget is at least 0 wei, and the confirmations at least 1")
+
+    @property
+    def exchanges(self) -> bool:
+        """True if blind ratings go on chain in one transaction."""
+        return has_private_mempool(self.chain_id) if self.private_mempool is None else self.private_mempool
 
     @property
     def network(self) -> ChainId:

@@ -20,6 +20,7 @@ from bilateral.node import answers
 from bilateral.reverts import ContractRevertError
 from bilateral.x402.aggregator import sponsoring
 from bilateral.x402.aggregator.accounts import BudgetSpentError
+from bilateral.x402.aggregator.blind import BlindRelay
 from bilateral.x402.aggregator.queue import LeaseLostError, Signed, WorkQueue
 from bilateral.x402.aggregator.sponsoring import SignedMessage
 
@@ -70,6 +71,7 @@ class Submitter:
         count: Callable[[str, int], None] = lambda *_: None,
     ) -> None:
         """See the class."""
+        self._relay = BlindRelay(engine, chain, client, charge=self._charge, clock=clock)
         self.queue = WorkQueue(engine, chain, settings.lease_seconds, clock)
         self._chain = chain
         self._settings = settings
@@ -118,9 +120,16 @@ class Submitter:
             pending = self._watch()
             for row in self.queue.due(_MOST_PENDING - pending):
                 self._send(row)
-            return self.queue.is_open()
+            # In this thread and under this lease, so that two transactions of the account never share a nonce.
+            is_relaying = self._relay.step(back_off, self.queue.has_budget)
+            return self.queue.is_open() or is_relaying
         except LeaseLostError:
             return True
+
+    def _charge(self, cost: int) -> None:
+        """Count the cost of a relayed transaction for the budget of the day."""
+        self.queue.charge(cost)
+        self._count("gas_wei", cost)
 
     def _send(self, row: Row[Any]) -> None:
         """Send a queued feedback for the first time."""

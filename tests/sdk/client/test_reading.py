@@ -90,8 +90,8 @@ def test_several_agents_are_searched(connect, register, reviewer):
     client = connect(reviewer)
     client.give_feedback(first, 1).wait()
     client.give_feedback(second, 2).wait()
-    assert values(client.search_feedback(agents=[second, first, second])) == [2, 1]
-    assert values(client.search_feedback(first, agents=[second])) == [1, 2]
+    assert values(client.search_feedback(agent_ids=[second, first, second])) == [2, 1]
+    assert values(client.search_feedback(first, agent_ids=[second])) == [1, 2]
 
 
 def test_all_feedback_of_a_reviewer_is_found(connect, register, newcomer, reviewer):

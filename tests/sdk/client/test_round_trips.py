@@ -43,5 +43,5 @@ def test_several_agents_are_searched_together(connect, node, agent, reviewer):
     reader = connect(to=node.url)
     reader.get_deployment()
     node.round_trips = 0
-    assert reader.search_feedback(agents=[agent, other]) == []
+    assert reader.search_feedback(agent_ids=[agent, other]) == []
     assert node.round_trips == 1

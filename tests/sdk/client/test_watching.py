@@ -83,7 +83,7 @@ def test_signals_are_published(connect, newcomer, signals):
     assert batch.already_published == ()
     entries = batch.wait()
     assert [(entry.id.agent, entry.tag1, entry.tag2, entry.value) for entry in entries] == [
-        (signal.agent, signal.tag, WEEK, Decimal(value))
+        (signal.agent_id, signal.tag, WEEK, Decimal(value))
         for signal, value in zip(signals, ("1", "99.77", "89", "560"), strict=True)
     ]
     assert entries[0].event.endpoint == "https://a.example"
@@ -122,9 +122,9 @@ def test_a_run_that_was_cut_off_is_completed(connect, node, newcomer, signals):
     batch = client.publish_signals(signals, WEEK)
     assert batch.already_published == tuple(signals[:2])
     assert [(entry.id.agent, entry.tag1) for entry in batch.wait()] == [
-        (signal.agent, signal.tag) for signal in signals[2:]
+        (signal.agent_id, signal.tag) for signal in signals[2:]
     ]
-    for agent in {signal.agent for signal in signals}:
+    for agent in {signal.agent_id for signal in signals}:
         assert len(client.read_all_feedback(agent)) == 2
 
 
@@ -141,7 +141,7 @@ def test_signals_on_their_way_are_waited_for(connect, newcomer, signals, web3):
             assert running.result(10).handles == ()
     finally:
         web3.provider.make_request("anvil_setAutomine", [True])
-    assert {len(client.read_all_feedback(signal.agent)) for signal in signals} == {2}
+    assert {len(client.read_all_feedback(signal.agent_id)) for signal in signals} == {2}
 
 
 def test_two_runs_at_once_publish_each_signal_once(rpc, deployment, newcomer, signals):
@@ -152,7 +152,7 @@ def test_two_runs_at_once_publish_each_signal_once(rpc, deployment, newcomer, si
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(run, range(3)))
     with Client(rpc, deployment=deployment) as client:
-        for agent in {signal.agent for signal in signals}:
+        for agent in {signal.agent_id for signal in signals}:
             assert len(client.read_all_feedback(agent)) == 2
 
 
@@ -165,7 +165,7 @@ def test_a_run_that_loses_a_race_leaves_the_signals_to_the_other(connect, node, 
     batch = connect(newcomer, to=node.url).publish_signals(signals, WEEK)
     assert batch.already_published == tuple(signals[:3])
     assert [entry.tag1 for entry in batch.wait()] == ["responseTime"]
-    assert {len(connect().read_all_feedback(signal.agent)) for signal in signals} == {2}
+    assert {len(connect().read_all_feedback(signal.agent_id)) for signal in signals} == {2}
 
 
 def test_two_runs_that_send_the_same_transactions_send_them_once(connect, node, newcomer, signals):
@@ -176,7 +176,7 @@ def test_two_runs_that_send_the_same_transactions_send_them_once(connect, node, 
     node.interference["eth_sendRawTransaction"] = times(1, overtaken)
     batch = connect(newcomer, to=node.url).publish_signals(signals, WEEK)
     batch.wait()
-    assert {len(connect().read_all_feedback(signal.agent)) for signal in signals} == {2}
+    assert {len(connect().read_all_feedback(signal.agent_id)) for signal in signals} == {2}
 
 
 def test_a_race_that_is_always_lost_is_given_up(connect, node, newcomer, signals, web3):
@@ -258,7 +258,7 @@ def test_transactions_that_stay_on_their_way_are_not_waited_for_forever(connect,
     client = connect(newcomer)
     web3.provider.make_request("anvil_setAutomine", [False])
     try:
-        client.give_feedback(signals[0].agent, 1)
+        client.give_feedback(signals[0].agent_id, 1)
         with pytest.raises(BatchInterruptedError, match="still on their way") as caught:
             client.publish_signals(signals, WEEK)
         assert (caught.value.hashes, caught.value.missing) == ((), 4)
@@ -273,15 +273,15 @@ def test_a_revoked_signal_is_published_anew(connect, newcomer, signals):
     client.revoke_feedback(first.id).wait()
     batch = client.publish_signals(signals, WEEK)
     assert len(batch.already_published) == 3
-    assert [(entry.id.agent, entry.tag1) for entry in batch.wait()] == [(signals[0].agent, "reachable")]
+    assert [(entry.id.agent, entry.tag1) for entry in batch.wait()] == [(signals[0].agent_id, "reachable")]
 
 
 def test_all_signals_are_checked_before_the_first_is_sent(connect, newcomer, signals, register, web3):
     own = register(newcomer)
     for bad, error in (
-        (Signal(signals[0].agent, "responseTime", -1), UnrepresentableValueError),
-        (Signal(signals[0].agent, "starred", 1), InvalidArgumentError),
-        (Signal(str(signals[0].agent), "reachable", False), InvalidArgumentError),
+        (Signal(signals[0].agent_id, "responseTime", -1), UnrepresentableValueError),
+        (Signal(signals[0].agent_id, "starred", 1), InvalidArgumentError),
+        (Signal(str(signals[0].agent_id), "reachable", False), InvalidArgumentError),
         (Signal(own, "reachable", True), ContractRevertError),
         (Signal(2**200, "reachable", True), ContractRevertError),
     ):
@@ -312,7 +312,7 @@ def test_signals_are_only_tried_by_a_client_that_only_tries(connect, newcomer, s
 
 
 def test_a_signals_value_fits_its_tag_in_the_registrys_form_too(connect, newcomer, signals):
-    agent = signals[0].agent
+    agent = signals[0].agent_id
     for tag, value in (("reachable", FeedbackValue(2)), ("uptime", FeedbackValue(1001, 1))):
         with pytest.raises(UnrepresentableValueError, match=tag):
             connect(newcomer).publish_signals([Signal(agent, tag, value)], WEEK)

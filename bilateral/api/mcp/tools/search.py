@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bilateral.api.mcp.lookups import READS, Cursor, Limit, tool_errors
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
+from bilateral.query.blind import Blind
 from bilateral.query.pages import Page
 from bilateral.query.registries import read_registries
 from bilateral.query.search.agents import FoundAgent
@@ -42,14 +43,15 @@ class GateArgument(BaseModel):
     minimum: _Number = None
     maximum: _Number = None
     lower_bound: Annotated[_Number, Field(description="The least one, of 95 %.")] = None
-    count: Annotated[_Count, Field(description="The least number of ratings.")] = 1
+    count: Annotated[_Count, Field(description="Least ratings.")] = 1
     maximum_count: _Count | None = None
-    clients: Annotated[_Count, Field(description="The least number of raters.")] = 1
+    clients: Annotated[_Count, Field(description="Least raters.")] = 1
     reviewers: Annotated[
         list[_Text],
         Field(max_length=MAX_LISTED, description="Count only their ratings: the one gate that strangers cannot pass."),
     ] = []
-    payment: Annotated[Payment | None, Field(description="Count only feedback that claims a payment.")] = None
+    payment: Annotated[Payment | None, Field(description="Only with a claimed payment.")] = None
+    blind: bool = False
 
     def gate(self) -> Gate:
         """Return the gate of a search.
@@ -57,7 +59,9 @@ class GateArgument(BaseModel):
         Raises:
             InvalidArgumentError: A value is out of its limits.
         """
-        return Gate(**{**self.model_dump(), "reviewers": tuple(self.reviewers)})
+        return Gate(
+            **{**self.model_dump(), "reviewers": tuple(self.reviewers), "blind": Blind.ONLY if self.blind else None}
+        )
 
 
 def add_tools(server: MCPServer[Any], reader: Reader) -> None:

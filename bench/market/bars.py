@@ -1,0 +1,131 @@
+"""The bars that decisions must reach, and whether our standing does."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from bench.market.measures import CHEAP
+from bench.market.study import ORACLE, OURS, WEIGHED
+from bench.retaliation import interval
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LARGE: Final = 40_000
+
+
+class Bar(NamedTuple):
+    """A measure and its bars.
+
+    Attributes:
+        measure: The measure.
+        mean: Its mean.
+        worst: The end of its interval that is worse.
+        must: The value that it must reach.
+        aim: The value that it should reach.
+        is_least: True if more is better.
+        unit: The unit, behind figures.
+    """
+
+    measure: str
+    mean: float
+    worst: float
+    must: float
+    aim: float
+    is_least: bool = False
+    unit: str = " %"
+
+    def passes(self, bar: float) -> str:
+        """Return pass or miss; the interval counts.
+
+        Args:
+            bar: The bar.
+        """
+        return "pass" if (self.worst >= bar if self.is_least else self.worst <= bar) else "miss"
+
+
+def bars(figures: dict[str, Any]) -> str:
+    """Return the bars as a table.
+
+    Args:
+        figures: The recorded figures.
+    """
+    lines = [
+        "\n## The bars\n",
+        *wrap(
+            f"Bars are for {OURS} (no list, attackers who learnt against it), the needs served for {WEIGHED}. The "
+            "worse end of the interval must pass. Precision and recall of findings are in "
+            "[trust-figures.md](trust-figures.md). Strategies that pay are those whose campaigns cost more than "
+            f"${CHEAP:.0f} on average.",
+            120,
+        ),
+        "",
+        "| measure | figure | must | | aim | |",
+        "|---|---:|---:|---|---:|---|",
+    ]
+    reached = _bars(figures)
+    if not reached:
+        return "\n## The bars\n\nThe recorded run has no figures of our standing: run `make market`.\n"
+    for bar in reached:
+        sign = "≥" if bar.is_least else "≤"
+        shown = f"{bar.mean:.2f}" + (f" (at worst {bar.worst:.2f})" if abs(bar.worst - bar.mean) > 0.005 else "")  # noqa: PLR2004
+        lines.append(
+            f"| {bar.measure} | {shown}{bar.unit} | {sign} {bar.must:g}{bar.unit} | {bar.passes(bar.must)} | "
+            f"{sign} {bar.aim:g}{bar.unit} | {bar.passes(bar.aim)} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _bars(figures: dict[str, Any]) -> list[Bar]:
+    out: list[Bar] = []
+    policies = figures["policies"]
+    if ours := policies.get(OURS):
+        best = policies[ORACLE]
+        value = [own["value"] / other["value"] for own, other in zip(ours, best, strict=False)]
+        out += [
+            _bar("money lost to fraud", [row["lost"] for row in ours], 4, 2),
+            _bar("value received, of the oracle's", value, 89, 94, is_least=True),
+            _bar("good sellers declined, attacked", [row["declined"] for row in ours], 0.5, 0.1),
+            _bar("attackers' profit per $", [row["profit"] / 100 for row in ours], -0.55, -0.75, unit=""),
+            _bar("good newcomers without a sale", [row["newcomers"] for row in ours], 27, 18),
+            Bar("strategies that pay, and are not cheap", *2 * (_paying(ours),), 0, 0, unit=""),
+        ]
+    if weighed := policies.get(WEIGHED):
+        out.append(_bar("needs served", [row["served"] for row in weighed], 97, 99, is_least=True))
+    for kind, lost in figures.get("framing", {}).get(OURS, {}).items():
+        out.append(_bar(f"revenue lost by framing: {kind}", [lost], 5, 1))
+    if free := figures.get("peaceful"):
+        value = [own["value"] / other["value"] for own, other in zip(free[OURS], free[ORACLE], strict=False)]
+        out.append(_bar("without attacks: value received", value, 95, 97, is_least=True))
+    for row in figures.get("sizes", []):
+        out.append(
+            _bar(f"without attacks, {row['accounts']:,} accounts: good held back", [row["held of good"]], 0.5, 0.1)
+        )
+        if row["accounts"] == _LARGE:
+            out += [
+                _bar(f"without attacks, {_LARGE:,} accounts: agents held back", [row["held"]], 0.5, 0.1),
+                Bar("the same, of the 100 most paid", *2 * (float(row["held of the most paid"]),), 0, 0, unit=""),
+                _bar("the same, of payments", [row["held of payments"]], 0.5, 0.1),
+            ]
+    return out
+
+
+def _bar(  # noqa: PLR0913
+    measure: str, values: Sequence[float], must: float, aim: float, *, is_least: bool = False, unit: str = " %"
+) -> Bar:
+    mean, low, high = interval([100 * value for value in values])
+    return Bar(measure, mean, low if is_least else high, must, aim, is_least, unit)
+
+
+def _paying(outcomes: list[dict[str, Any]]) -> float:
+    """Return the number of strategies that pay although a campaign is not cheap."""
+    names = {name for outcome in outcomes for name in outcome["strategies"]}
+    count = 0
+    for name in names:
+        sums = np.sum([outcome["strategies"].get(name, (0, 0, 0, 0)) for outcome in outcomes], axis=0)
+        runs, cost, revenue, _ = sums
+        count += bool(revenue > cost and cost / max(runs, 1) > CHEAP)
+    return float(count)

@@ -1,0 +1,62 @@
+"""Blind ratings in the tables: the sides of their summaries, and the condition that a rating is blind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import and_, exists, literal_column
+
+from bilateral.events import RatingsOpened
+from bilateral.index.tables import schema
+
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement, FromClause
+
+BLIND_SIDES: Final = {"server": "b-server", "client": "b-client"}
+"""The sides under which blind ratings have summaries of their own. They count in those of the plain sides too."""
+
+_OPENED: Final = schema.EVENT_TABLES[RatingsOpened]
+
+
+def is_plain(side: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition that a summary is of all ratings of its side.
+
+    Args:
+        side: The column of the side.
+    """
+    return and_(*(side != literal_column(f"'{name}'") for name in sorted(BLIND_SIDES.values())))
+
+
+def is_blind_feedback(rows: FromClause, account: str = "client_address") -> ColumnElement[bool]:
+    """Return the condition that feedback is blind: its opening is the next log, and names it.
+
+    Args:
+        rows: The rows of feedback, with the place of each.
+        account: The column of the client.
+    """
+    columns, opened = rows.c, _OPENED.alias("opened")
+    same = [opened.c.server_id == columns.agent_id, opened.c.client == columns[account]]
+    if "feedback_index" in columns:
+        same.append(opened.c.feedback_index == columns.feedback_index)
+    return exists().where(*_beside(opened, rows, 1), *same).correlate(rows)
+
+
+def is_blind_rating(rows: FromClause) -> ColumnElement[bool]:
+    """Return the condition that a rating of a client is blind: its opening follows it, or the feedback opened with it.
+
+    Args:
+        rows: The rows of ratings of clients.
+    """
+    rated, opened = rows.c, _OPENED.alias("opened")
+    same = [opened.c.client_id == rated.client_id, opened.c.server_id == rated.server_id]
+    return exists().where(*_beside(opened, rows, 1, 2), *same).correlate(rows)
+
+
+def _beside(opened: FromClause, rows: FromClause, *distances: int) -> list[ColumnElement[bool]]:
+    """Return the conditions that an opening has its place behind a row, in the log of the same registry."""
+    return [
+        opened.c.chain_id == rows.c.chain_id,
+        opened.c.block_number == rows.c.block_number,
+        opened.c.log_index.in_([rows.c.log_index + literal_column(str(distance)) for distance in distances]),
+        opened.c.registry == rows.c.registry,
+    ]

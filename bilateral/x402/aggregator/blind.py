@@ -1,0 +1,331 @@
+"""The relay of blind ratings: takes the envelope and the opening of both sides, and brings them on chain together.
+
+Openings are secret until they are sent. No answer and no log has them, and they are deleted once both ratings are on
+chain, or cannot be. A restart loses nothing: the chain itself says how far a pair has come.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import select, update
+
+from bilateral.blind_messages import FeedbackOpening, SignedEnvelope, read_opening, require_fit
+from bilateral.blind_ratings import RatingState, SealedFeedback
+from bilateral.client.operations import blind, registries
+from bilateral.client.operations.blind import pair_of
+from bilateral.encoding import decode_object
+from bilateral.errors import BilateralError, InvalidArgumentError, MalformedDocumentError, SealMismatchError
+from bilateral.identifiers import AccountId, GlobalAgentId, TransactionRef
+from bilateral.index.tables.aggregator import PairState, blind_pair
+from bilateral.node.steps import Rpc
+from bilateral.x402 import fields as read
+from bilateral.x402.aggregator.payments import find_payments
+from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
+from bilateral.x402.errors import InvalidMessageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection, Engine, Row
+
+    from bilateral.blind_messages import Opening
+    from bilateral.blind_ratings import Envelope, Pair
+    from bilateral.client import Client
+    from bilateral.client.results.blind import BlindStatus
+    from bilateral.identifiers import ChainId
+    from bilateral.node.steps import Operation
+    from bilateral.x402.aggregator.settings import SponsoredChain
+
+MAX_BYTES: Final = 65_536
+"""The most bytes of a message: the texts of a feedback and a contract's signature may be long."""
+
+_LEAST_SECONDS: Final = 60
+"""An envelope must hold for so long: a transaction may wait for a block."""
+
+_KEY: Final = ("client_id", "client", "server_id", "server", "interaction")
+_NO_OPENINGS: Final = {"client_opening": None, "server_opening": None}
+_OPENED: Final[dict[str, Any]] = {"state": PairState.OPENED, "problem": None, **_NO_OPENINGS}
+
+
+@dataclass(frozen=True)
+class BlindMessage:
+    """One side of a pair: its envelope and its opening.
+
+    Attributes:
+        network: The chain of the registry.
+        signed: The envelope.
+        opening: The opening.
+    """
+
+    network: ChainId
+    signed: SignedEnvelope
+    opening: Opening
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> BlindMessage:
+        """Read a message.
+
+        Raises:
+            FeedbackRefusedError: A field is missing or malformed; the refusal names it.
+        """
+        if len(content) > MAX_BYTES:
+            raise invalid("", f"{len(content)} bytes exceed the limit of {MAX_BYTES}")
+        try:
+            fields = decode_object(content)
+            network = read.chain(fields, "network")
+            parts = {name: json.dumps(read.record(fields.get(name), name)) for name in ("envelope", "opening")}
+        except MalformedDocumentError as error:
+            raise invalid("", f"this is not a JSON object: {error}") from None
+        except InvalidMessageError as error:
+            raise FeedbackRefusedError.of_field(error) from None
+        try:
+            signed = SignedEnvelope.from_json(parts["envelope"])
+        except InvalidArgumentError as error:
+            raise invalid("envelope", str(error)) from None
+        try:
+            opening = read_opening(parts["opening"])
+            require_fit(signed.envelope, opening)
+        except (InvalidArgumentError, SealMismatchError) as error:
+            raise invalid("opening", str(error)) from None
+        return cls(network, signed, opening)
+
+    @property
+    def side(self) -> str:
+        """The side that sent it: `client` or `server`."""
+        return "client" if isinstance(self.signed.envelope, SealedFeedback) else "server"
+
+
+@dataclass(frozen=True)
+class RelayedPair:
+    """A pair as anybody may see it: without openings.
+
+    Attributes:
+        id: Its number.
+        chain_id: The chain.
+        client_id: The client.
+        server_id: The server.
+        interaction: The id of the interaction.
+        state: `waiting`, `queued`, `sealed`, `opened` or `failed`.
+        missing: The sides that the relay waits for.
+        problem: The reason of a failure or delay.
+    """
+
+    id: int
+    chain_id: int
+    client_id: str
+    server_id: str
+    interaction: str
+    state: str
+    missing: tuple[str, ...]
+    problem: str | None
+
+
+@dataclass(frozen=True)
+class _Paid:
+    """The payment that an envelope names."""
+
+    payment: TransactionRef
+    reviewer: AccountId
+    agent: GlobalAgentId
+
+
+class BlindRelay:
+    """Relays the blind ratings of one chain.
+
+    Args:
+        engine: The database.
+        chain: The chain.
+        client: A client of the chain with the sponsor's signer. The worker's one sends; requests have one of their own.
+        charge: Called with the cost of each transaction, in wei.
+        clock: Returns the time, in Unix seconds.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        chain: SponsoredChain,
+        client: Client,
+        *,
+        charge: Callable[[int], None] = lambda _: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._engine, self._chain, self._client, self._charge, self._clock = engine, chain, client, charge, clock
+
+    def accept(self, message: BlindMessage) -> tuple[RelayedPair, bool]:
+        """Check one side of a pair, and keep it.
+
+        Args:
+            message: The side.
+
+        Returns:
+            The pair; and True if the side is new, False if it was sent before.
+
+        Raises:
+            FeedbackRefusedError: It is refused. Nothing was stored.
+        """
+        self._client._run(self._check(message))
+        envelope, side = message.signed.envelope, message.side
+        table, key = blind_pair, self._key(envelope)
+        values = {f"{side}_envelope": message.signed.to_json(), f"{side}_opening": message.opening.to_json()}
+        with self._engine.begin() as connection:
+            row = connection.execute(select(table).where(*key).with_for_update()).one_or_none()
+            if row is None:
+                named = dict(zip(_KEY, envelope.common, strict=True))
+                fixed = {"chain_id": self._chain.chain_id, "account": self._chain.account, "attempts": 0}
+                now = {"next_at": self._clock(), "accepted_at": int(self._clock())}
+                connection.execute(table.insert().values(**fixed, **named, **now, **values, state=PairState.WAITING))
+            elif row._mapping[f"{side}_envelope"] is not None:
+                if SignedEnvelope.from_json(row._mapping[f"{side}_envelope"]).envelope.seal != envelope.seal:
+                    raise FeedbackRefusedError(Code.ALREADY_SEALED, "this service holds another envelope of this side")
+                return _shown(row), False
+            else:
+                change = update(table).where(*key, table.c.state == PairState.WAITING)
+                connection.execute(change.values(**values, state=PairState.QUEUED, next_at=self._clock()))
+            return _shown(connection.execute(select(table).where(*key)).one()), True
+
+    def read(self, pair_id: int) -> RelayedPair | None:
+        """Return a pair without its openings; None if there is none with this number."""
+        with self._reader() as connection:
+            row = connection.execute(select(blind_pair).where(blind_pair.c.pair_id == pair_id)).one_or_none()
+        return None if row is None else _shown(row)
+
+    def step(self, postpone: Callable[[int], float], budget_left: Callable[[], bool]) -> bool:
+        """Look at the pairs that are due, and send what their states on chain ask for.
+
+        Args:
+            postpone: Returns the seconds until the next attempt, from the number of attempts.
+            budget_left: Tells if the budget of the day allows another transaction.
+
+        Returns:
+            True if work is left.
+        """
+        table = blind_pair
+        mine = (table.c.chain_id == self._chain.chain_id, table.c.account == self._chain.account)
+        is_open = table.c.state.in_([PairState.WAITING, PairState.QUEUED, PairState.SEALED])
+        with self._reader() as connection:
+            rows = connection.execute(select(table).where(*mine, is_open, table.c.next_at <= self._clock())).all()
+        for row in rows:
+            try:
+                changes = self._advance(row, budget_left)
+            except BilateralError as failure:
+                reason = getattr(failure, "reason", type(failure).__name__)
+                later = self._clock() + postpone(row.attempts)
+                changes = {"attempts": row.attempts + 1, "next_at": later, "problem": f"{reason}: it is tried again"}
+            if changes:
+                with self._engine.begin() as connection:
+                    connection.execute(update(table).where(table.c.pair_id == row.pair_id).values(**changes))
+        return bool(rows)
+
+    def _advance(self, row: Row[Any], budget_left: Callable[[], bool]) -> dict[str, Any]:
+        """Take the next step of a pair by its state on chain, and return the changes of its row."""
+        signed = [SignedEnvelope.from_json(text) for text in (row.client_envelope, row.server_envelope) if text]
+        if row.state == PairState.WAITING:
+            return self._wait(min(part.envelope.deadline for part in signed))
+        pair, _ = pair_of(*signed)
+        openings = [read_opening(text) for text in (row.client_opening, row.server_opening)]
+        status = self._client.get_blind_status(pair.client_id, pair.server_id)
+        if (verdict := self._verdict(pair, status)) is not None:
+            return verdict
+        if not budget_left():
+            return {"next_at": self._clock() + _LEAST_SECONDS, "problem": "the budget of the day is spent"}
+        if status.state is RatingState.NONE and not self._chain.exchanges:
+            self._send(self._client.seal_ratings(*signed))
+            return {"state": PairState.SEALED, "problem": None, "next_at": self._clock()}
+        if status.state is RatingState.NONE:
+            self._send(self._client.exchange(signed, openings, accept_public_mempool=True))
+            return _OPENED
+        if status.is_feedback_open:  # the client opened its side itself
+            openings = [opening for opening in openings if not isinstance(opening, FeedbackOpening)]
+        confirmations = self._chain.confirmations
+        self._send(self._client.open_ratings(pair, openings, confirmations=confirmations, timeout=0))
+        return _OPENED
+
+    def _verdict(self, pair: Pair, status: BlindStatus) -> dict[str, Any] | None:
+        """Return the last changes of a pair for which nothing is left to do; None if it goes on."""
+        if status.state is RatingState.BLIND:
+            return _OPENED
+        if status.state is RatingState.OPEN or status.pair_hash not in (0, pair.hash):
+            return _failed("the server rated this client before, or sealed another pair")
+        if status.state is RatingState.NONE and min(pair.client_deadline, pair.server_deadline) < self._now():
+            return _failed("an envelope has expired")
+        return None
+
+    def _wait(self, deadline: int) -> dict[str, Any]:
+        """Forget the opening of a side whose envelope expired before the other side came."""
+        if deadline < self._now():
+            return _failed("the envelope expired before the other side came")
+        return {"next_at": self._clock() + _LEAST_SECONDS}
+
+    def _send(self, handle: Any) -> None:
+        """Wait for a transaction, and charge its cost."""
+        handle.wait(confirmations=self._chain.confirmations)
+        receipt = self._client._run(_receipt(handle.hash))
+        self._charge(int(receipt["gasUsed"], 16) * int(receipt.get("effectiveGasPrice", "0x0"), 16))
+
+    def _check(self, message: BlindMessage) -> Operation[None]:
+        """Check an envelope on chain, and the payment that it names.
+
+        Raises:
+            FeedbackRefusedError: A check did not pass.
+        """
+        state, envelope = self._client._state, message.signed.envelope
+        try:
+            yield from blind.verify(state, message.signed)
+        except InvalidArgumentError as error:
+            raise invalid("envelope", str(error)) from None
+        now = yield from registries.block_time()
+        if envelope.deadline < int(now.timestamp()) + _LEAST_SECONDS:
+            raise invalid("envelope.deadline", f"the envelope must hold for another {_LEAST_SECONDS} seconds")
+        status = yield from blind.status(state, envelope.client_id, envelope.server_id)
+        if status.state is not RatingState.NONE:
+            problem = f"the server's rating of this client is {status.state.name.lower()} on chain"
+            raise FeedbackRefusedError(Code.ALREADY_SEALED, problem)
+        chain = self._chain.network
+        paid = _Paid(
+            TransactionRef(chain, f"0x{envelope.interaction.hex()}"),
+            AccountId(chain, envelope.client),
+            GlobalAgentId(self._chain.deployment.agent_registry, str(envelope.server_id)),
+        )
+        yield from find_payments(state, self._chain, paid)
+
+    def _now(self) -> int:
+        return int(self._client._run(registries.block_time()).timestamp())
+
+    def _key(self, envelope: Envelope) -> list[Any]:
+        """Return the conditions that choose the pair of an envelope."""
+        named = zip(_KEY, envelope.common, strict=True)
+        mine = [blind_pair.c.chain_id == self._chain.chain_id]
+        return mine + [blind_pair.c[name] == value for name, value in named]
+
+    def _reader(self) -> Connection:
+        """Open a connection that only reads."""
+        return self._engine.connect().execution_options(bilateral_reader=True)
+
+
+def _receipt(transaction: str) -> Operation[Any]:
+    """Return the receipt of a transaction that is in a block."""
+    return (yield Rpc("eth_getTransactionReceipt", (transaction,)))
+
+
+def _failed(problem: str) -> dict[str, Any]:
+    """Return the changes of a pair that cannot be brought on chain."""
+    return {"state": PairState.FAILED, "problem": problem, **_NO_OPENINGS}
+
+
+def _shown(row: Row[Any]) -> RelayedPair:
+    """Return a row without its openings."""
+    sides = (("client", row.client_envelope), ("server", row.server_envelope))
+    return RelayedPair(
+        id=row.pair_id,
+        chain_id=row.chain_id,
+        client_id=str(row.client_id),
+        server_id=str(row.server_id),
+        interaction=f"0x{bytes(row.interaction).hex()}",
+        state=str(row.state),
+        missing=tuple(side for side, envelope in sides if envelope is None),
+        problem=row.problem,
+    )
