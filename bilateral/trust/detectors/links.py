@@ -18,7 +18,6 @@ from bilateral.trust.arrays import (
     Floats,
     Ints,
     contained,
-    distinct_keys,
     group_sums,
     pairs,
     stretches,
@@ -26,6 +25,7 @@ from bilateral.trust.arrays import (
 )
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Basis, Finding, Part
+from bilateral.trust.gifts import gifts_of
 from bilateral.trust.opinions import Kind
 from bilateral.trust.significance import adjusted, excess, fisher
 from bilateral.trust.signs import MOST
@@ -51,17 +51,11 @@ _NEAR: Final = 12.0
 _YOUNG: Final = 0.2
 """The share of the youngest raters, whose praise shows nothing: an attacker makes them in a minute."""
 
-_NET: Final = 1.05
-"""The multiple of its own payments that a rater must get back to gain. Fees and rounding take the rest."""
-
 _FEW: Final = 3
 """The linked opinions of one group that count for what is usual. More would let an attacker decide it."""
 
 _WEAK: Final = 0.5
 """The false discovery rate up to which a link helps the ranking. It flags nobody by itself."""
-
-_DUST: Final = 4.0
-"""The spreads below the middle logarithm of amounts from which money is dust, which bribes nobody."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +132,7 @@ class Links(Detector):
         if not len(opinions):
             return []
         account = np.empty(len(opinions), np.int32)
-        sent, gathered = _gifts(ledger), []
+        sent, gathered = gifts_of(ledger), []
         gifts = pairs(ledger.src[sent], ledger.dst[sent], ledger.accounts)
         for stretch in stretches(opinions.subject):
             answering = _answering(ledger, stretch)
@@ -291,33 +285,6 @@ def _medians(values: Floats, group: Ints, size: int) -> Floats:
     return out
 
 
-def _gifts(ledger: Ledger) -> Ints:
-    """Return the transfers beside first funds and dust by which a receiver gains, sorted by sender and receiver.
-
-    It gains if it gets more than it gave the sender, by payments and transfers. So refunds and cashback are not gifts.
-    """
-    inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
-    gift = inside & (ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src) & _usual(ledger.sent)
-    rows = np.flatnonzero(gift)
-    keys = pairs(ledger.src[rows], ledger.dst[rows], ledger.accounts)
-    order = np.argsort(keys, kind="stable")
-    rows, keys = rows[order], keys[order]
-    known = distinct_keys(keys)
-    paid = (ledger.payer >= 0) & (ledger.payee >= 0) & (ledger.payer != ledger.payee)
-    back = np.concatenate(
-        [
-            pairs(ledger.payee[paid], ledger.payer[paid], ledger.accounts),
-            pairs(ledger.dst[inside], ledger.src[inside], ledger.accounts),
-        ]
-    )
-    amount = np.concatenate([ledger.amount[paid], ledger.sent[inside]])
-    answers = contained(back, known)
-    gave = group_sums(amount[answers], np.searchsorted(known, back[answers]), len(known))
-    place = np.searchsorted(known, keys)
-    got = group_sums(ledger.sent[rows], place, len(known))
-    return rows[(got > _NET * gave)[place]]
-
-
 def _transfers(ledger: Ledger, link: _Found, rows: Ints, account: Ints, gifts: tuple[Ints, Ints]) -> Ints:
     """Return the transfers that some linked opinions rest on."""
     rater, rated = ledger.opinions.rater[rows], account[rows].astype(np.int64)
@@ -419,18 +386,6 @@ def _pairs_by(group: Ints, rates: Flags, rated: Flags, size: int) -> Ints:
     """Return the number of pairs of a rater and another account that is rated, in each group."""
     raters, others, both = (np.bincount(group[flags], minlength=size) for flags in (rates, rated, rates & rated))
     return raters * others - both
-
-
-def _usual(amounts: Floats) -> Flags:
-    """Mark the amounts that are not dust. Anybody can send dust to anybody, to make both look related."""
-    positive = amounts > 0
-    if not positive.any():
-        return positive
-    logs = np.log(np.where(positive, amounts, 1.0))
-    middle = np.median(logs[positive])
-    spread = 1.4826 * np.median(np.abs(logs[positive] - middle)) + 0.5
-    usual: Flags = positive & (logs > middle - _DUST * spread)
-    return usual
 
 
 def _operated(context: Context, rater: Ints, agent: Ints) -> Flags:
