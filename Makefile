@@ -27,7 +27,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play setup compile clean test test-all lint format test-interop prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-explorer bench-speed bench-retaliation market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
+.PHONY: help demo play setup compile prover clean test test-all lint format test-interop prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-explorer bench-speed bench-retaliation market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
 
 ##@ Try it
 
@@ -46,15 +46,20 @@ setup: ## Install the pinned toolchain into .venv and node_modules.
 compile: setup ## Compile the contracts.
 	@./toolchain/compile.sh
 
+prover: setup ## Install the prover of private tiers into .cache/prover. Does nothing if it is there.
+	@$(BIN)/bilateral buyer install-prover --folder .cache/prover > /dev/null
+
 clean: ## Remove everything that was installed, compiled or cached.
 	@rm -rf .venv node_modules .build .cache .mutants .user-projects contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 ##@ Check a change
 
 test: compile ## Run the test suite, or all tests of the files TESTS. What takes long is left to test-all.
+	@$(MAKE) --no-print-directory prover || echo "test: no prover of private tiers, so its tests are skipped."
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 4 $(or $(TESTS),-m "not nightly")
 
 test-all: compile ## Run every test, as CI does each night.
+	@$(MAKE) --no-print-directory prover || echo "test: no prover of private tiers, so its tests are skipped."
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 4
 
 lint: compile ## Check style, types, format and plain words.

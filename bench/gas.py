@@ -7,7 +7,7 @@ from pathlib import Path
 
 import ape
 
-from bench import authorized, blind, buyers, companion, identity, ratings, reputation, validation
+from bench import authorized, blind, buyers, companion, identity, ratings, reputation, tier_proofs, validation
 from bench.measurement import GasCase, World
 from scripts._anvil import restore
 
@@ -18,6 +18,7 @@ CASES: dict[str, list[GasCase]] = {
     "ValidationRegistry": validation.CASES,
     "CompanionDirectory": companion.CASES,
     "BuyerReputationRegistry": buyers.CASES,
+    "BuyerTierProofs": tier_proofs.CASES,
 }
 """The cases of each registry."""
 

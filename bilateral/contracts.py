@@ -40,6 +40,7 @@ class Registry(StrEnum):
     VALIDATION = "ValidationRegistry"
     COMPANION = "CompanionDirectory"
     BUYERS = "BuyerReputationRegistry"
+    TIER_PROOFS = "BuyerTierProofs"
 
 
 @cache
@@ -109,6 +110,7 @@ class Deployment:
         directory: The companion that gives a foreign identity registry a directory; None where it needs none.
         first_agent_id: The id of the first agent: 1 in this project's identity registry, 0 in the canonical one.
         buyers: The registry of buyers, which records payments.
+        tier_proofs: The contract of private proofs of buyers' tiers.
         facts: Known facts about registries, by address. A registry that the caller named has none.
     """
 
@@ -122,6 +124,7 @@ class Deployment:
     directory: str | None = None
     first_agent_id: int = 1
     buyers: str | None = None
+    tier_proofs: str | None = None
     facts: Mapping[str, RegistryFacts] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -314,18 +317,11 @@ _ATTRIBUTES: Final[Mapping[Registry, str]] = {
     Registry.VALIDATION: "validation",
     Registry.COMPANION: "directory",
     Registry.BUYERS: "buyers",
+    Registry.TIER_PROOFS: "tier_proofs",
 }
 """The attribute of `Deployment` that holds each registry's address."""
 
-_NAMES: Final[Mapping[str, str]] = {
-    "identity": Registry.IDENTITY,
-    "reputation": Registry.REPUTATION,
-    "ratings": Registry.BIDIRECTIONAL,
-    "authorized": Registry.AUTHORIZED,
-    "validation": Registry.VALIDATION,
-    "directory": Registry.COMPANION,
-    "buyers": Registry.BUYERS,
-}
+_NAMES: Final[Mapping[str, str]] = {attribute: registry for registry, attribute in _ATTRIBUTES.items()}
 """The contract of a record that each attribute of `Deployment` is."""
 
 REGISTRY_ATTRIBUTES: Final = tuple(_NAMES)

@@ -142,6 +142,16 @@ _ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "TokenCountOutOfRange": "List one to four tokens.",
         "TokenListedTwice": "List each token once.",
         "UnsuitableDecimals": "List tokens of dollars with six decimals.",
+        # private tiers
+        "NotABuyerRegistry": "Name a BuyerReputationRegistry.",
+        "NotAVerifier": "Name the deployed TierProofVerifier.",
+        "NotTheAttestor": "Send it from the attestor: see get_role_holder.",
+        "EpochOver": "Post roots for today alone, and prove by those of today or yesterday (UTC).",
+        "RootOutOfRange": "Give roots above 0 and below the order of the scalar field, and 1 for an empty tier.",
+        "RootsAlreadyPosted": "Leave it: the roots of the day are posted, and nobody can replace them.",
+        "UnknownRoot": "Prove by a policy, a day and a tier that have a root: see get_tier_roots.",
+        "ProofMalformed": "Give numbers below the orders of their fields.",
+        "ProofRefused": "Make the proof again, for this tree, place and holder.",
         # validation
         "SafeCastOverflowedUintDowncast": "Give a smaller number: the registry cannot store this one.",
     }

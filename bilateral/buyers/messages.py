@@ -197,3 +197,31 @@ class CredentialRequest(TypedMessage):
         "chainId": "uint256",
         "expiresAt": "uint64",
     }
+
+
+@dataclass(frozen=True)
+class TierMember(TypedMessage):
+    """The wish of a buyer to be a member of the groups for private proofs of tiers, signed by the buyer.
+
+    Attributes:
+        buyer: The buyer.
+        commitment: The public commitment of its identity, as a word.
+        policy: The hash of the scoring policy's name.
+        from_epoch: The first UTC day on which the commitment counts, in days since the beginning of Unix time.
+        chain_id: The chain of the payments.
+    """
+
+    buyer: ChecksumAddress
+    commitment: int
+    policy: bytes
+    from_epoch: int
+    chain_id: int
+
+    domain_name: ClassVar[str] = "BilateralBuyers"
+    solidity_types: ClassVar[Mapping[str, str]] = {
+        "buyer": "address",
+        "commitment": "uint256",
+        "policy": "bytes32",
+        "fromEpoch": "uint64",
+        "chainId": "uint256",
+    }

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bilateral.checks.live import LiveCheck, OtherRegistration, check_solana_server
     from bilateral.checks.policy import Newcomers, Policy, Trust, read_policy
     from bilateral.checks.presets import PolicyName
-    from bilateral.checks.seams import BuyerRecord, BuyerRecords, Finding, Findings, FoundFindings
+    from bilateral.checks.seams import BuyerRecord, BuyerRecords, Finding, Findings, FoundFindings, ProvenTier
     from bilateral.checks.server import Payment, check_server
     from bilateral.checks.stored import stored_findings
     from bilateral.checks.verdicts import Check, Code, EventEvidence, FileEvidence, Reason, Severity, Verdict
@@ -58,6 +58,7 @@ __all__ = [
     "PaymentsNotHeldError",
     "Policy",
     "PolicyName",
+    "ProvenTier",
     "Reason",
     "Severity",
     "Trust",
@@ -95,6 +96,7 @@ _MODULES: Final = {
     "Payment": "bilateral.checks.server",
     "PaymentsNotHeldError": "bilateral.checks.errors",
     "Policy": "bilateral.checks.policy",
+    "ProvenTier": "bilateral.checks.seams",
     "PolicyName": "bilateral.checks.presets",
     "Reason": "bilateral.checks.verdicts",
     "Severity": "bilateral.checks.verdicts",

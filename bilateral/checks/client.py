@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.checks.moments import Moment
-    from bilateral.checks.seams import BuyerRecord, BuyerRecords, Findings
+    from bilateral.checks.seams import BuyerRecord, BuyerRecords, Findings, ProvenTier
     from bilateral.checks.verdicts import Check, EventEvidence
 
 _MOST_GIVEN: Final = 1_000
@@ -58,6 +58,7 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
     analysis: int | None = None,
     findings: Findings | None = None,
     buyers: BuyerRecords | None = None,
+    tier_proof: ProvenTier | None = None,
 ) -> Check:
     """Answer the question: should I serve this client?
 
@@ -73,6 +74,8 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
         analysis: The `analysis` of an earlier answer, to the same end.
         findings: A source of findings of trust analysis.
         buyers: A source of buyers' records.
+        tier_proof: A tier that the client proved privately, checked by the caller. The age of its account, which may be
+            fresh, is then no reason.
 
     Raises:
         CheckError: As `check_server`, and an account without an agent is not an error.
@@ -103,10 +106,10 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
     if asker is not None:
         _judge_relation(reasons, asker, accounts, party)
     record = None if buyers is None or account is None else buyers(connection, moment, account)
-    if party is None and account is not None:
+    if party is None and account is not None and tier_proof is None:
         figures |= _judge_account_age(connection, reasons, moment, kinds, account, record)
     figures["given"] = _judge_given(reasons, given_by(connection, moment, list(kinds), accounts, _MOST_GIVEN))
-    figures["buyer"] = _judge_buyer(reasons, record)
+    figures["buyer"] = _judge_buyer(reasons, record, tier_proof)
     analysis_figures, analysed = judge_findings(connection, reasons, moment, findings, sorted(accounts))
     figures |= analysis_figures
     return reasons.check(
@@ -247,8 +250,14 @@ def _judge_given(reasons: Reasons, rows: Sequence[Any]) -> dict[str, Any]:
     }
 
 
-def _judge_buyer(reasons: Reasons, record: BuyerRecord | None) -> dict[str, Any] | None:
-    """Add the reason about the buyer's record, and return its figures."""
+def _judge_buyer(reasons: Reasons, record: BuyerRecord | None, tier_proof: ProvenTier | None) -> dict[str, Any] | None:
+    """Add the reasons about the buyer's record and its proven tier, and return the record's figures."""
+    if tier_proof is not None:
+        reasons.add(
+            Code.TIER_PROVEN,
+            f"The buyer behind the account proved privately, for day {tier_proof.epoch}, that it is at least "
+            f"{tier_proof.tier}.",
+        )
     minimum = reasons.policy.minimum_buyer_score
     if record is None:
         return None

@@ -84,6 +84,19 @@ class BuyerRecord:
     evidence: tuple[EventEvidence, ...] = ()
 
 
+@dataclass(frozen=True)
+class ProvenTier:
+    """A tier that a client proved privately to the server that asks, after `TierVerifier.check`.
+
+    Attributes:
+        tier: The tier that the buyer behind the account has at least.
+        epoch: The UTC day of the proof, in days since the beginning of Unix time.
+    """
+
+    tier: str
+    epoch: int
+
+
 class BuyerRecords(Protocol):
     """A source of buyers' records."""
 

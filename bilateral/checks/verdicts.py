@@ -78,6 +78,7 @@ class Code(StrEnum):
     ONLY_HIGHEST = "only_highest"
     RELATED = "related"
     LOW_BUYER_SCORE = "low_buyer_score"
+    TIER_PROVEN = "tier_proven"
 
     FINDING = "finding"
 
@@ -123,6 +124,7 @@ SEVERITIES: Final[Mapping[Code, Severity]] = {
     Code.ONLY_HIGHEST: Severity.NOTE,
     Code.RELATED: Severity.CAUTION,
     Code.LOW_BUYER_SCORE: Severity.DECLINE,
+    Code.TIER_PROVEN: Severity.NOTE,
     Code.FINDING: Severity.CAUTION,
 }
 """The severity of each reason, unless the policy says otherwise."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bilateral.cli import buyer_messages, buyer_service, buyer_store
+from bilateral.cli import buyer_messages, buyer_service, buyer_store, private_tiers
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.errors import InvalidArgumentError
@@ -349,6 +349,7 @@ def take_role(invocation: Invocation, role: Role) -> None:
 buyer_service.add_commands(app)
 buyer_messages.add_commands(app)
 buyer_store.add_commands(app)
+private_tiers.add_commands(app)
 
 
 def _vote(text: str) -> BuyerFeedback:

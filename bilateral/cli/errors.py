@@ -8,6 +8,15 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from bilateral import errors
 from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError, CredentialRefusedError
+from bilateral.buyers.private.errors import (
+    ArtifactMismatchError,
+    MemberListError,
+    NotAMemberError,
+    ProverFailedError,
+    ProverMissingError,
+    TierProofRefusedError,
+    TooFewMembersError,
+)
 from bilateral.checks.errors import CheckError
 from bilateral.errors import BilateralError
 from bilateral.errors import solana as solana_errors
@@ -132,7 +141,16 @@ class ReaderLeftError(UnwrittenError):
 
 
 _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
-    (ExitCode.USAGE, (UsageProblemError, errors.MissingExtraError)),
+    (
+        ExitCode.USAGE,
+        (
+            UsageProblemError,
+            errors.MissingExtraError,
+            ProverMissingError,
+            ArtifactMismatchError,
+            ProverFailedError,
+        ),
+    ),
     (ExitCode.UNEXPECTED, (MistakeError,)),
     (ExitCode.TERMINATED, (TerminationError,)),
     (ExitCode.INTERRUPTED, (InterruptionError,)),
@@ -155,6 +173,9 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
         (
             BuyerServiceRefusedError,
             CredentialRefusedError,
+            TierProofRefusedError,
+            TooFewMembersError,
+            NotAMemberError,
             errors.FeeLimitError,
             errors.InsufficientFundsError,
             errors.IndexMismatchError,
@@ -203,7 +224,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
         ),
     ),
     (ExitCode.UNANSWERED, (CheckError,)),
-    (ExitCode.DOCUMENT, (errors.DocumentError,)),
+    (ExitCode.DOCUMENT, (errors.DocumentError, MemberListError)),
     (ExitCode.KEY, (KeyUnavailableError, errors.MissingSignerError, errors.SignerFailedError)),
     (
         ExitCode.DEPLOYMENT,

@@ -65,6 +65,7 @@ _CONTRACTS: Final = {
     "validation": "ValidationRegistry",
     "directory": "CompanionDirectory",
     "buyers": "BuyerReputationRegistry",
+    "tier_proofs": "BuyerTierProofs",
 }
 """The contract of this project for each attribute of `Deployment`."""
 

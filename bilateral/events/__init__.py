@@ -11,6 +11,7 @@ from bilateral.events.buyers import (
     ReviewsAttested,
     RoleTaken,
     SuccessorNominated,
+    TierRootsPosted,
 )
 from bilateral.events.decoder import EVENTS, decode_log, decode_logs, field_name, topic_of
 from bilateral.events.identity import (
@@ -73,6 +74,7 @@ __all__ = [
     "RoleTaken",
     "SignaturesVoided",
     "SuccessorNominated",
+    "TierRootsPosted",
     "Transfer",
     "URIUpdated",
     "Undecodable",

@@ -144,3 +144,18 @@ class Anchored(Event):
     root: bytes
 
     abi_name: ClassVar = "Anchored"
+
+
+@dataclass(frozen=True, slots=True)
+class TierRootsPosted(Event):
+    """The attestor posted the roots of a day's groups of buyers by tier.
+
+    Attributes:
+        epoch: The UTC day, in days since the beginning of Unix time.
+        policy: The hash of the scoring policy's name.
+    """
+
+    epoch: int
+    policy: bytes
+
+    abi_name: ClassVar = "TierRootsPosted"

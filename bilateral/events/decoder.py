@@ -24,6 +24,7 @@ from bilateral.events.buyers import (
     ReviewsAttested,
     RoleTaken,
     SuccessorNominated,
+    TierRootsPosted,
 )
 from bilateral.events.identity import (
     AgentCountRaised,
@@ -101,6 +102,7 @@ EVENTS: Final[Mapping[Registry, tuple[type[Event], ...]]] = {
         RoleTaken,
         Anchored,
     ),
+    Registry.TIER_PROOFS: (TierRootsPosted,),
 }
 """The types of each registry's events."""
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bilateral.explorer.listing import RatingsPage
     from bilateral.explorer.method import MethodPage
     from bilateral.explorer.network import NetworkPage
+    from bilateral.explorer.private_tiers import PrivateTiersPage
     from bilateral.explorer.records import RatingPage, ValidationPage
     from bilateral.explorer.searching import SearchPage
     from bilateral.explorer.views import AgentPage, HomePage
@@ -177,6 +178,11 @@ def render_account(frame: Frame, page: AccountPage) -> str:
 def render_method(frame: Frame, page: MethodPage) -> str:
     """Return the page that says how each figure is made, as HTML."""
     return render("method", frame, page=page)
+
+
+def render_private_tiers(frame: Frame, page: PrivateTiersPage) -> str:
+    """Return the page of private tiers as HTML."""
+    return render("private_tiers", frame, page=page)
 
 
 def render_docs(frame: Frame, _: Mapping[str, Any]) -> str:

@@ -31,6 +31,7 @@ def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:
             (deployment.validation, Registry.VALIDATION),
             (deployment.directory, Registry.COMPANION),
             (deployment.buyers, Registry.BUYERS),
+            (deployment.tier_proofs, Registry.TIER_PROOFS),
         )
         registries |= {address: registry for address, registry in places if address is not None}
     return registries

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from bilateral.buyer_terms import TierCredential
     from bilateral.x402.tier_credentials import CredentialDiscounts
+    from bilateral.x402.tier_proofs import ProofDiscounts
 
 HEADER: Final = "X-Buyer-Address"
 PARAMETER: Final = "buyerAddress"
@@ -91,6 +92,8 @@ class BuyerPricing:
         extra: The name and version of the token's EIP-712 domain.
         credentials: The discounts for holders of tier credentials; None for no such discount. A request that shows a
             credential has its price, whomever else it names.
+        proofs: The discounts for private proofs of a tier; None for no such discount. The request names its payer, for
+            whom the proof is made. A refused proof has the price that the payer has without it.
         hold_seconds: The seconds for which a buyer's price stays the same: both requests of a payment need the same
             price.
     """
@@ -103,11 +106,13 @@ class BuyerPricing:
         extra: Mapping[str, Any],
         *,
         credentials: CredentialDiscounts | None = None,
+        proofs: ProofDiscounts | None = None,
         hold_seconds: float = 600.0,
     ) -> None:
         """See the class."""
         self._lookup = lookup
         self._credentials = credentials
+        self._proofs = proofs
         self._asset = asset
         self._amount = amount
         self._extra = dict(extra)
@@ -123,6 +128,8 @@ class BuyerPricing:
         buyer, credential = claimed_buyer(context), self._credential_of(context)
         if self._credentials is not None and credential is not None:
             amount = discounted_amount(self._amount, self._credentials.percentage_of(credential))
+        elif self._proofs is not None and (proof := await self._proofs.proof_of(context, buyer)) is not None:
+            amount = discounted_amount(self._amount, self._proofs.percentage_of(proof))
         else:
             amount = self._amount if buyer is None else await self._amount_for(buyer)
         return AssetAmount(asset=self._asset, amount=str(amount), extra=dict(self._extra))

@@ -20,6 +20,8 @@ INVARIANTS = [
     ("ValidationRegistry", ["ValidationWords.t.sol"], {"keepsPlaces"}),
     ("CompanionDirectory", ["CompanionDirectory.t.sol"], {"changesOnly"}),
     ("BuyerReputationRegistry", ["BuyerRecords.t.sol"], {"changesAttested", "changesSettled", "changesNoRecord"}),
+    ("BuyerTierProofs", ["PrivateTiers.t.sol"], {"reachesItsEnd"}),
+    ("PrivateService", ["PrivateTiers.t.sol"], {"reachesItsEnd"}),
 ]
 """Of each registry: the files of its proofs, and the modifiers that state an invariant."""
 

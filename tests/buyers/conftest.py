@@ -120,6 +120,17 @@ def registry(deployer, project, identity, token, attestor, anchorer, seller_id):
 
 
 @pytest.fixture(scope="session")
+def tier_verifier(deployer, project):
+    """Semaphore's verifier."""
+    return deployer.deploy(project.TierProofVerifier)
+
+
+@pytest.fixture(scope="session")
+def tier_proofs(deployer, project, registry, tier_verifier):
+    return deployer.deploy(project.BuyerTierProofs, registry, tier_verifier)
+
+
+@pytest.fixture(scope="session")
 def signed(chain, token, owner):
     """Signs a payment to the seller, each with another nonce."""
     numbers = count(1)

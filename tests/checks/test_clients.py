@@ -12,6 +12,7 @@ from bilateral.checks import (
     FoundFindings,
     Newcomers,
     Policy,
+    ProvenTier,
     Severity,
     Trust,
     UnknownAgentError,
@@ -175,6 +176,17 @@ def test_record_of_the_buyer_counts(rated):
     assert codes(check) == {"low_buyer_score": "decline"}
     assert check.figures["buyer"] == {"score": Decimal(40), "payments": 7}
     assert codes(rated.client(policy=TRUSTING, buyers=buyers)) == {}
+
+
+def test_fresh_account_with_a_proven_tier_is_not_too_young(rated):
+    policy = Policy(minimum_age_days=2)
+    check = rated.client(STRANGER, policy=policy, tier_proof=ProvenTier("trusted", 22_000))
+    (reason,) = [reason for reason in check.reasons if reason.code == "tier_proven"]
+    assert (
+        reason.sentence == "The buyer behind the account proved privately, for day 22000, that it is at least trusted."
+    )
+    assert codes(check)["tier_proven"] == "note"
+    assert "too_young" not in codes(check)
 
 
 def test_findings_are_reasons_like_the_others(rated):

@@ -90,6 +90,13 @@ def test_registry_is_verified_at_the_block_explorer(deploy, network, home, tmp_p
     assert {name: entry["verified"] for name, entry in entries.items()} == {"BuyerReputationRegistry": True}
 
 
+def test_private_tiers_are_deployed_beside_a_registry_with_semaphores_verifier():
+    parameters = load_parameters(ROOT / "deployments" / "private-tiers.yaml")
+    verifier, proofs = make_plan(parameters, {"given.registry": ATTESTOR})
+    assert (verifier.name, proofs.name) == ("TierProofVerifier", "BuyerTierProofs")
+    assert proofs.arguments == {"registry": ATTESTOR, "verifier": verifier.address}
+
+
 SOMEBODY = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
 
 

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.one_engine
 PATHS = (
     "/",
     "/method",
+    "/private-tiers",
     *("/31337/1", "/31337/4", "/31337/5", "/31337/6", "/31337/7"),
     *("/accounts/erin", "/accounts/dave"),
     *("/search", "/search?q=weather&tag=starred&clients=2", "/search?lower_bound=high", "/search?q=nothing+here"),

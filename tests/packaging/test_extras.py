@@ -18,6 +18,7 @@ IMPORTED = {
     "cli": ["bilateral.cli"],
     "index": ["bilateral.index"],
     "ipfs": ["bilateral.documents"],
+    "private": ["bilateral.buyers.private"],
     "solana": ["bilateral.solana"],
     "trust": ["bilateral.trust"],
     "x402": ["bilateral.x402"],
@@ -26,9 +27,10 @@ IMPORTED = {
 """The packages that an extra is for."""
 
 ELSEWHERE = {
-    "api": ["bilateral.api.aggregator", "bilateral.index.analysis"],
+    "api": ["bilateral.api.aggregator", "bilateral.index.analysis", "bilateral.buyers.private.offline"],
     "cli": ["bilateral.cli.analysis", "bilateral.cli.index_verification"],
     "index": ["bilateral.index.analysis"],
+    "private": ["bilateral.buyers.private.members"],
     "x402": ["bilateral.x402.aggregator", "bilateral.x402.stores", "bilateral.x402.asgi", "bilateral.x402.gate"],
     "all": [],
 }

@@ -168,6 +168,7 @@ def test_a_record_with_a_companion_is_completed_from_the_address_book():
         "authorized": None,
         "directory": "bilateral",
         "buyers": None,
+        "tier_proofs": None,
     }
 
 

@@ -129,9 +129,9 @@ def test_a_deployment_is_on_a_chain_with_a_number():
 
 
 def test_a_deployment_tells_the_address_of_each_registry():
-    first, *others = ("0x" + f"{number:040x}" for number in range(1, 7))
-    deployment = Deployment(84532, first, *others[:3], directory=others[3], buyers=others[4])
-    assert [int(deployment.address_of(registry), 16) for registry in Registry] == [1, 2, 2, 3, 4, 5, 6]
+    first, *others = ("0x" + f"{number:040x}" for number in range(1, 8))
+    deployment = Deployment(84532, first, *others[:3], directory=others[3], buyers=others[4], tier_proofs=others[5])
+    assert [int(deployment.address_of(registry), 16) for registry in Registry] == [1, 2, 2, 3, 4, 5, 6, 7]
 
 
 def test_ratings_may_be_in_another_registry_or_in_none():

@@ -26,6 +26,8 @@ from bilateral.trust.tables import COLUMNS, Tables
 from tests.postgres import administer, running_postgres
 from tests.trust.conftest import address_of, addressed
 
+pytestmark = pytest.mark.one_engine  # the statements are ibis's; PostgreSQL takes 30 times as long as DuckDB
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):

@@ -65,6 +65,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     service = app.state.service
     settings = service.settings.buyers
     engine = open_database(service.settings.database)
+    app.state.buyer_engine = engine
     app.state.buyer_messages = BuyerMessages(engine, settings)
     app.state.buyer_pseudonyms = Pseudonyms(engine)
     app.state.buyer_counter = Counter(

@@ -19,6 +19,7 @@ from bilateral.explorer.assets import assets
 from bilateral.explorer.listing import RatingsPage, ratings_page
 from bilateral.explorer.method import MethodPage, method_page
 from bilateral.explorer.pictures import agent_picture, site_picture
+from bilateral.explorer.private_tiers import PrivateTiersPage, private_tiers_page
 from bilateral.explorer.views import (
     AgentPage,
     HomePage,
@@ -61,6 +62,16 @@ def method(request: Request) -> Response:
     """Show how each figure is made."""
     service = service_of(request)
     return page_answer(request, MethodPage, lambda: method_page(service.read(chains)), rendering.render_method)
+
+
+@router.get("/private-tiers.json", response_class=Response)
+@router.get("/private-tiers", response_class=Response)
+def private_tiers(request: Request) -> Response:
+    """Show who learns what of a private proof, and the size of the groups."""
+    service = service_of(request)
+    return page_answer(
+        request, PrivateTiersPage, lambda: service.read(private_tiers_page), rendering.render_private_tiers
+    )
 
 
 @router.get("/docs.json", response_class=Response)

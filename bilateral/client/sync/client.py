@@ -14,6 +14,7 @@ from bilateral.client.sync.buyers import BuyerMethods
 from bilateral.client.sync.feedback import FeedbackMethods
 from bilateral.client.sync.ratings import RatingMethods
 from bilateral.client.sync.signed import SignedMethods
+from bilateral.client.sync.tiers import TierMethods
 from bilateral.client.sync.validation import ValidationMethods
 from bilateral.client.sync.watching import WatchingMethods
 
@@ -29,6 +30,7 @@ class Client(
     BlindMethods,
     ValidationMethods,
     BuyerMethods,
+    TierMethods,
     WatchingMethods,
 ):
     """Bilateral's registries on one chain, through one node.

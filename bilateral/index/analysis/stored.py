@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from bilateral.index.tables import analysis as schema
 from bilateral.index.tables.analysis import Part
-from bilateral.trust.results import Results
+from bilateral.trust.results import NO_SIGNS, Results
 from bilateral.trust.standing import SCHEMA
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def stored_results(connection: Connection, key: AnalysisKey) -> Results:
     """Return the stored results of an analysis.
 
     Accounts that neither acted nor have part in a finding are not stored, nor is evidence by feedback, nor what buyers
-    paid, nor the reasons of cases, nor standings. The rows of findings are named by table, block and log.
+    paid, nor the reasons of cases, nor signs, nor standings. The rows of findings are named by table, block and log.
 
     Args:
         connection: The index's database.
@@ -68,6 +68,7 @@ def stored_results(connection: Connection, key: AnalysisKey) -> Results:
             [{"address": row["account"], "trust": row["trust"]} for row in accounts if row["trust"] is not None],
         ),
         cases=pa.table({"account": pa.array([], pa.string())}),
+        signs=NO_SIGNS,
         standings=SCHEMA.empty_table(),
     )
 

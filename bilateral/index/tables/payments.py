@@ -20,6 +20,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    UniqueConstraint,
 )
 
 from bilateral.index.tables.columns import (
@@ -214,6 +215,32 @@ credential_holder: Final = Table(
     Column("place", Integer, nullable=False),
     Column("mark", HASH, nullable=False),
     PrimaryKeyConstraint("day", "pseudonym", "place"),
+)
+
+tier_member: Final = Table(
+    "tier_member",
+    metadata,
+    Column("policy", Text, nullable=False),
+    Column("buyer", ADDRESS, nullable=False),
+    Column("from_epoch", BigInteger, nullable=False),
+    Column("commitment", HASH, nullable=False),
+    Column("payments_chain_id", BigInteger, nullable=False),
+    Column("signature", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("policy", "buyer", "from_epoch"),
+    UniqueConstraint("policy", "commitment", name="tier_member_by_commitment"),
+)
+
+tier_list: Final = Table(
+    "tier_list",
+    metadata,
+    *contract_columns("registry"),
+    Column("policy", Text, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("made_at", BigInteger, nullable=False),
+    Column("roots", LargeBinary, nullable=False),
+    Column("sizes", Text, nullable=False),
+    Column("document", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("chain_id", "registry", "policy", "epoch"),
 )
 
 buyer_anchor: Final = Table(

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from tempfile import mkdtemp
 
+import pytest
 from eth_abi import encode
 from eth_account import Account
 from eth_utils import keccak
@@ -27,9 +28,11 @@ from bilateral.buyer_terms import (
 from bilateral.buyers.anchors import leaf_of
 from bilateral.client import Signal
 from bilateral.client.blind_vault import BlindVault
+from bilateral.client.operations import registries
 from bilateral.client.operations.blind import pair_of
 from bilateral.documents import RegistrationFile
 from bilateral.errors import MissingFunctionError, MissingRegistryError
+from bilateral.reverts import ContractRevertError
 from bilateral.signatures import Domain
 from tests.sdk.client.helpers import signed_payment
 from tests.sdk.deployed.world import CHAIN_ID, CHECKER, OWNER, REVIEWER
@@ -589,6 +592,25 @@ def verify_buyer(world):
 def verify_credential(world):
     credential = TierCredential(new_address(), 0, 1, policy_hash("brp-1.0"), BuyerTier.TRUSTED, bytes(32), bytes(32))
     assert not world.owner.verify_credential(credential, bytes(65))
+
+
+@scenario
+def post_tier_roots(world):
+    day = int(world.owner._run(registries.block_time()).timestamp()) // 86_400
+    policy = keccak(text=new_address())
+    assert world.owner.post_tier_roots(day, policy, [1, 1, 1]).wait().policy == policy
+
+
+@scenario
+def get_tier_roots(world):
+    assert world.owner.get_tier_roots(policy_hash("brp-1.0"), 1) is None
+
+
+@scenario
+def verify_tier(world):
+    words = [bytes(32)] * 2
+    with pytest.raises(ContractRevertError, match="EpochOver"):
+        world.owner.verify_tier(1, [1] * 8, policy_hash("brp-1.0"), BuyerTier.TRUSTED, 1, *words)
 
 
 @scenario

@@ -46,6 +46,7 @@ def test_the_deployment_says_whose_each_registry_is(world):
         "authorized": "bilateral",
         "directory": "bilateral",
         "buyers": None,
+        "tier_proofs": None,
     }
     report = world.owner.inspect_deployment()
     assert report.problems == ()

@@ -96,7 +96,9 @@ def put_ours(web3):
     token = deploy(web3, ape.project.MockPaymentToken)
     roles = (OWNER.address, CHECKER.address)
     buyers = deploy(web3, ape.project.BuyerReputationRegistry, identity, [token], *roles)
-    return Deployment(CHAIN_ID, identity, *others, buyers=buyers)
+    verifier = deploy(web3, ape.project.TierProofVerifier)
+    tier_proofs = deploy(web3, ape.project.BuyerTierProofs, buyers, verifier)
+    return Deployment(CHAIN_ID, identity, *others, buyers=buyers, tier_proofs=tier_proofs)
 
 
 def put_companion(web3):

@@ -1,0 +1,189 @@
+"""The published list of members of a day: who they are, that they asked for it, and that their states are anchored.
+
+The order of the members decides the trees: by address, each group the members whose anchored tier is at least its own.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.buyer_terms import BuyerState, BuyerTier, policy_hash
+from bilateral.buyers.anchors import verify_state
+from bilateral.buyers.messages import TierMember
+from bilateral.buyers.private.errors import MemberListError
+from bilateral.buyers.private.terms import MOST_MEMBERS, SCALAR_ORDER, TIERS
+from bilateral.errors import BilateralError
+from bilateral.identifiers import checksummed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+VERSION: Final = 1
+
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""The largest list that is read: some 20,000 members with their proofs."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A buyer that is a member.
+
+    Attributes:
+        state: Its anchored state.
+        proof: The sibling hashes that prove the state.
+        commitment: The public commitment of its identity.
+        from_epoch: The first UTC day of the commitment.
+        signature: The buyer's signature of `TierMember`.
+    """
+
+    state: BuyerState
+    proof: tuple[bytes, ...]
+    commitment: int
+    from_epoch: int
+    signature: bytes
+
+    @property
+    def message(self) -> TierMember:
+        """The message that the buyer signed."""
+        buyer: Any = self.state.buyer
+        return TierMember(buyer, self.commitment, self.state.policy, self.from_epoch, self.state.chain_id)
+
+    def is_anchored(self, root: bytes) -> bool:
+        """Tell whether the state is in the anchored tree.
+
+        Args:
+            root: The root of the anchor.
+        """
+        return verify_state(self.state, root, self.proof)
+
+
+@dataclass(frozen=True)
+class MemberList:
+    """The members of a day by one policy.
+
+    Attributes:
+        chain_id: The chain of the contract of proofs.
+        tier_proofs: The contract of proofs.
+        policy: The name of the scoring policy.
+        epoch: The UTC day.
+        anchor_epoch: The number of the anchor with the members' states.
+        members: The members, sorted by address.
+    """
+
+    chain_id: int
+    tier_proofs: str
+    policy: str
+    epoch: int
+    anchor_epoch: int
+    members: tuple[Member, ...]
+
+    def group(self, tier: BuyerTier) -> tuple[Member, ...]:
+        """Return the members with at least a tier, in the order of the tree's leaves.
+
+        Args:
+            tier: The tier.
+        """
+        return tuple(member for member in self.members if member.state.tier.level >= tier.level)
+
+    def commitments(self) -> list[list[int]]:
+        """Return the leaves of the trees for `TIERS`."""
+        return [[member.commitment for member in self.group(tier)] for tier in TIERS]
+
+    def document(self) -> bytes:
+        """Return the published document. The posted roots commit to the members and their order."""
+        content = {
+            "version": VERSION,
+            "chainId": self.chain_id,
+            "tierProofs": self.tier_proofs,
+            "policy": self.policy,
+            "epoch": self.epoch,
+            "anchorEpoch": self.anchor_epoch,
+            "members": [_written(member) for member in self.members],
+        }
+        return json.dumps(content, separators=(",", ":"), sort_keys=True).encode()
+
+
+def read_list(document: bytes) -> MemberList:
+    """Read a document, and check all that needs no chain: the form, the order, and the limits.
+
+    Args:
+        document: The document of a stranger.
+
+    Raises:
+        MemberListError: It is not a list of members. The error names the place.
+    """
+    if len(document) > MOST_BYTES:
+        raise MemberListError("document", f"it has more than {MOST_BYTES} bytes")
+    try:
+        content = json.loads(document)
+        policy = str(content["policy"])
+        members = tuple(_read(fields, policy, place) for place, fields in enumerate(content["members"]))
+        chain_id, tier_proofs = int(content["chainId"]), checksummed(content["tierProofs"])
+        epochs = int(content["epoch"]), int(content["anchorEpoch"])
+        version = content["version"]
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as problem:
+        raise MemberListError("document", f"a field is missing or malformed: {problem}") from None
+    if version != VERSION:
+        raise MemberListError("version", f"it is {version!r}, and this package reads {VERSION}")
+    listed = MemberList(chain_id, tier_proofs, policy, *epochs, members)
+    _require_order(listed)
+    return listed
+
+
+def _require_order(listed: MemberList) -> None:
+    """Refuse members that are not in order, appear twice, or share a commitment."""
+    buyers = [member.state.buyer.lower() for member in listed.members]
+    if buyers != sorted(set(buyers)):
+        raise MemberListError("members", "they are not sorted by address, or one appears twice")
+    if len({member.commitment for member in listed.members}) != len(buyers):
+        raise MemberListError("members", "two have the same commitment")
+    if len(buyers) > MOST_MEMBERS:
+        raise MemberListError("members", f"there are {len(buyers)}, and a tree takes {MOST_MEMBERS}")
+    for place, member in enumerate(listed.members):
+        if member.state.tier.level < TIERS[0].level:
+            raise MemberListError(f"members[{place}]", f"the tier {member.state.tier.value} has no group")
+        if member.from_epoch > listed.epoch:
+            raise MemberListError(f"members[{place}]", f"its commitment counts from day {member.from_epoch} on")
+
+
+def _written(member: Member) -> dict[str, Any]:
+    """Return a member as JSON. Numbers are texts: 256 bits do not fit the numbers of other languages."""
+    arguments: Sequence[Any] = member.state.arguments
+    return {
+        "state": [_text(value) for value in arguments],
+        "proof": ["0x" + node.hex() for node in member.proof],
+        "commitment": str(member.commitment),
+        "fromEpoch": member.from_epoch,
+        "signature": "0x" + member.signature.hex(),
+    }
+
+
+def _text(value: str | int | bytes) -> str:
+    return "0x" + value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _read(fields: Mapping[str, Any], policy: str, place: int) -> Member:
+    """Read one member.
+
+    Raises:
+        MemberListError: A field is missing or malformed.
+    """
+    try:
+        buyer, chain_id, score, tier, *counts, hashed, block = fields["state"]
+        numbers = [int(count) for count in counts]
+        words = bytes.fromhex(hashed.removeprefix("0x"))
+        level = BuyerTier.of_level(int(tier))
+        values: list[Any] = [buyer, int(chain_id), int(score), level, *numbers, words, int(block)]
+        state = BuyerState(*values)
+        proof = tuple(bytes.fromhex(node.removeprefix("0x")) for node in fields["proof"])
+        signature = bytes.fromhex(fields["signature"].removeprefix("0x"))
+        member = Member(state, proof, int(fields["commitment"]), int(fields["fromEpoch"]), signature)
+    except (KeyError, TypeError, ValueError, AttributeError, BilateralError) as problem:
+        raise MemberListError(f"members[{place}]", str(problem)[:200]) from None
+    if state.policy != policy_hash(policy):
+        raise MemberListError(f"members[{place}]", "its state is by another policy")
+    if not 0 < member.commitment < SCALAR_ORDER:
+        raise MemberListError(f"members[{place}]", "its commitment is not in the field")
+    return member

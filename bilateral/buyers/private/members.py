@@ -1,0 +1,261 @@
+"""The service's side of private tiers: take members, build the list of a day, and post its roots. Safe to repeat.
+
+The list of a day is stored before its roots are sent. A later run finds it and sends the same roots. The contract takes
+the roots of a day once.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import delete, func, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from bilateral.buyer_terms import policy_hash
+from bilateral.buyers.errors import BuyerRefusalError
+from bilateral.buyers.private.lists import Member, MemberList
+from bilateral.buyers.private.terms import MOST_MEMBERS, TIERS, epoch_of
+from bilateral.buyers.stored_trees import read_proof
+from bilateral.contracts import Registry
+from bilateral.errors import InvalidArgumentError
+from bilateral.index.tables.payments import tier_list, tier_member
+from bilateral.reverts import ContractRevertError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import Connection, Engine
+
+    from bilateral.buyers.messages import TierMember
+    from bilateral.buyers.private.prover import Prover
+    from bilateral.client import Client
+
+_KEPT_DAYS: Final = 30
+"""The days for which lists are kept: roots count for two, and audits come later."""
+
+_WORD: Final = 32
+
+
+def take_member(engine: Engine, message: TierMember, policy: str, signature: bytes, now: int) -> None:
+    """Store the commitment of a buyer whose record proves a tier. The same message again changes nothing.
+
+    Args:
+        engine: The database.
+        message: The message, whose signature was checked.
+        policy: The name of the scoring policy.
+        signature: The signature.
+        now: The time, in Unix time.
+
+    Raises:
+        BuyerRefusalError: The first day is neither today nor tomorrow; the buyer has another commitment from that day
+            on; or another buyer has this one.
+    """
+    today = epoch_of(now)
+    if message.from_epoch not in (today, today + 1):
+        detail = f"fromEpoch must be {today} or {today + 1}: today or tomorrow (UTC), in days"
+        raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "epoch_over", detail)
+    values = {
+        "policy": policy,
+        "buyer": message.buyer,
+        "from_epoch": message.from_epoch,
+        "commitment": message.commitment.to_bytes(_WORD),
+        "payments_chain_id": message.chain_id,
+        "signature": signature,
+    }
+    try:
+        with engine.begin() as connection:
+            connection.execute(insert(tier_member).values(values))
+    except IntegrityError:
+        table = tier_member.c
+        key = table.policy == policy, table.buyer == message.buyer, table.from_epoch == message.from_epoch
+        with engine.connect() as connection:
+            stored = connection.execute(select(table.commitment).where(*key)).scalar_one_or_none()
+        if stored is None:
+            raise _taken("commitment_taken", "this commitment was used before: make another identity") from None
+        if bytes(stored) != values["commitment"]:
+            detail = "the buyer has another commitment from this day on: name a later day"
+            raise _taken("member_exists", detail) from None
+
+
+@dataclass(frozen=True)
+class PostedTiers:
+    """The groups of a day whose roots are on chain.
+
+    Attributes:
+        epoch: The UTC day.
+        policy: The name of the scoring policy.
+        sizes: The number of members of each group, by tier.
+        roots: The roots for `verified`, `trusted` and `premium`.
+    """
+
+    epoch: int
+    policy: str
+    sizes: Mapping[str, int]
+    roots: tuple[int, ...]
+
+
+def post_tiers(engine: Engine, client: Client, policy: str, prover: Prover, *, now: int | None = None) -> PostedTiers:
+    """Build the list of members of today, store it, and post its roots.
+
+    Anchor the states of buyers first, on the same day: members have the tiers of the last anchor.
+
+    Args:
+        engine: The database.
+        client: A client whose signer is the attestor.
+        policy: The name of the scoring policy.
+        prover: Builds the trees.
+        now: The time, in Unix time; by default now.
+
+    Raises:
+        InvalidArgumentError: No states are anchored, or there are too many members.
+        ContractRevertError: The signer is not the attestor, or somebody else posted other roots of the day.
+    """
+    deployment = client.get_deployment()
+    made_at = int(time.time()) if now is None else now
+    place = deployment.chain_id, deployment.address_of(Registry.TIER_PROOFS), policy, epoch_of(made_at)
+    stored = read_list_row(engine, *place) or _prepare(engine, client, place, prover, made_at)
+    roots = tuple(int.from_bytes(stored.roots[at : at + _WORD]) for at in range(0, len(TIERS) * _WORD, _WORD))
+    name = policy_hash(policy)
+    if client.get_tier_roots(name, place[3]) != roots:
+        try:
+            client.post_tier_roots(place[3], name, roots).wait()
+        except ContractRevertError:
+            # The transaction of an interrupted run may have been mined meanwhile.
+            if client.get_tier_roots(name, place[3]) != roots:
+                raise
+    return PostedTiers(place[3], policy, stored.sizes, roots)
+
+
+@dataclass(frozen=True)
+class StoredList:
+    """The list of a day in the database.
+
+    Attributes:
+        document: The document, as it is published.
+        roots: The three roots, one after the other.
+        sizes: The number of members of each group, by tier.
+    """
+
+    document: bytes
+    roots: bytes
+    sizes: Mapping[str, int]
+
+
+def read_list_row(engine: Engine, chain_id: int, registry: str, policy: str, epoch: int) -> StoredList | None:
+    """Return the list of a day; None if there is none.
+
+    Args:
+        engine: The database.
+        chain_id: The chain of the contract of proofs.
+        registry: The contract of proofs.
+        policy: The name of the scoring policy.
+        epoch: The UTC day.
+    """
+    table = tier_list.c
+    key = table.chain_id == chain_id, table.registry == registry, table.policy == policy, table.epoch == epoch
+    with engine.connect() as connection:
+        row = connection.execute(select(table.document, table.roots, table.sizes).where(*key)).one_or_none()
+    return None if row is None else StoredList(bytes(row.document), bytes(row.roots), json.loads(row.sizes))
+
+
+def read_published(engine: Engine, policy: str, epoch: int) -> bytes | None:
+    """Return the published list of a day; None if there is none. A service has one contract of proofs.
+
+    Args:
+        engine: The database.
+        policy: The name of the scoring policy.
+        epoch: The UTC day.
+    """
+    table = tier_list.c
+    query = select(table.document).where(table.policy == policy, table.epoch == epoch).limit(1)
+    with engine.connect() as connection:
+        document = connection.execute(query).scalar_one_or_none()
+    return None if document is None else bytes(document)
+
+
+def read_last_sizes(engine: Engine, policy: str) -> tuple[int, dict[str, int]] | None:
+    """Return the last day with a list, and the number of members of each group; None without a list.
+
+    Args:
+        engine: The database.
+        policy: The name of the scoring policy.
+    """
+    table = tier_list.c
+    query = select(table.epoch, table.sizes).where(table.policy == policy).order_by(table.epoch.desc()).limit(1)
+    with engine.connect() as connection:
+        row = connection.execute(query).one_or_none()
+    return None if row is None else (row.epoch, json.loads(row.sizes))
+
+
+def read_last_groups(connection: Connection) -> list[tuple[str, int, dict[str, int]]]:
+    """Return each policy with a list, the last day of one, and the number of members of each group.
+
+    Args:
+        connection: The database.
+    """
+    table = tier_list.c
+    last = select(table.policy, func.max(table.epoch).label("epoch")).group_by(table.policy).subquery()
+    query = select(table.policy, table.epoch, table.sizes).join(
+        last, (table.policy == last.c.policy) & (table.epoch == last.c.epoch)
+    )
+    rows = connection.execute(query.order_by(table.policy)).all()
+    return [(row.policy, row.epoch, json.loads(row.sizes)) for row in rows]
+
+
+def _prepare(engine: Engine, client: Client, place: tuple[int, str, str, int], prover: Prover, now: int) -> StoredList:
+    """Build and store the list of a day."""
+    chain_id, registry, policy, epoch = place
+    anchor_epoch = client.get_next_epoch() - 1
+    if anchor_epoch < 1:
+        raise InvalidArgumentError("no states are anchored: run `bilateral buyer anchor` first")
+    anchored = chain_id, client.get_deployment().address_of(Registry.BUYERS), anchor_epoch
+    with engine.connect() as connection:
+        members = _members(connection, anchored, policy, epoch)
+    if len(members) > MOST_MEMBERS:
+        raise InvalidArgumentError(f"there are {len(members)} members, and a tree takes {MOST_MEMBERS}")
+    made = MemberList(chain_id, registry, policy, epoch, anchor_epoch, tuple(members))
+    roots = b"".join(root.to_bytes(_WORD) for root in prover.roots(made.commitments()))
+    sizes = {tier.value: len(made.group(tier)) for tier in TIERS}
+    document = made.document()
+    key = {"chain_id": chain_id, "registry": registry, "policy": policy, "epoch": epoch}
+    content = {"made_at": now, "roots": roots, "sizes": json.dumps(sizes), "document": document}
+    try:
+        with engine.begin() as connection:
+            connection.execute(delete(tier_list).where(tier_list.c.epoch < epoch - _KEPT_DAYS))
+            connection.execute(insert(tier_list).values(**key, **content))
+    except IntegrityError:
+        stored = read_list_row(engine, *place)  # another process was faster: its list counts
+        if stored is None:
+            raise
+        return stored
+    return StoredList(document, roots, sizes)
+
+
+def _members(connection: Connection, anchored: tuple[int, str, int], policy: str, epoch: int) -> list[Member]:
+    """Return the members of a day: the last commitment of each buyer whose anchored state has a tier with a group."""
+    table = tier_member.c
+    last = (
+        select(table.buyer, func.max(table.from_epoch).label("from_epoch"))
+        .where(table.policy == policy, table.from_epoch <= epoch)
+        .group_by(table.buyer)
+        .subquery()
+    )
+    query = select(tier_member).join(
+        last, (table.buyer == last.c.buyer) & (table.from_epoch == last.c.from_epoch) & (table.policy == policy)
+    )
+    rows = sorted(connection.execute(query).all(), key=lambda row: row.buyer.lower())
+    members = []
+    for row in rows:
+        proven = read_proof(connection, anchored, row.buyer, row.payments_chain_id, policy)
+        if proven is not None and proven.state.tier.level >= TIERS[0].level:
+            commitment = int.from_bytes(bytes(row.commitment))
+            members.append(Member(proven.state, proven.proof, commitment, row.from_epoch, bytes(row.signature)))
+    return members
+
+
+def _taken(code: str, detail: str) -> BuyerRefusalError:
+    return BuyerRefusalError(HTTPStatus.CONFLICT, code, detail)

@@ -1,0 +1,105 @@
+"""Verify private proofs of tiers without a node, by `py_ecc` and Semaphore's verification key of depth 20.
+
+One verification takes some two seconds of a processor, so they run one at a time. The roots come from elsewhere, such
+as `Client.get_tier_roots` once a day.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from py_ecc import optimized_bn128 as curve
+
+from bilateral.buyers.private.errors import TierProofRefusedError
+from bilateral.buyers.private.terms import BASE_ORDER, SCALAR_ORDER, TIERS, signal_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bilateral.buyers.private.terms import TierProof
+    from bilateral.buyers.private.verifying import Verification
+
+Roots = tuple[int, int, int]
+
+_ONE_AT_A_TIME: Final = threading.Lock()
+
+
+def offline(roots: Callable[[bytes, int], Roots | None]) -> Verification:
+    """Return a verification that needs no node.
+
+    Args:
+        roots: Returns the posted roots of a policy's hash and a day; None if there are none.
+    """
+
+    def verify(proof: TierProof, scope: bytes, message: bytes) -> None:
+        posted = roots(proof.policy, proof.epoch)
+        if posted is None:
+            raise TierProofRefusedError("unknown_root", f"no roots of day {proof.epoch} are known")
+        signals = [posted[TIERS.index(proof.minimum)], proof.nullifier, signal_of(message), signal_of(scope)]
+        with _ONE_AT_A_TIME:
+            is_valid = verify_points(proof.points, signals)
+        if not is_valid:
+            raise TierProofRefusedError("proof_refused", "it is not valid for this group, place and holder")
+
+    return verify
+
+
+def verify_points(points: Sequence[int], signals: Sequence[int]) -> bool:
+    """Tell whether a Groth16 proof is valid for its public signals.
+
+    Args:
+        points: The eight coordinates, in Semaphore's order.
+        signals: The root, the nullifier, the message's and the scope's signal.
+    """
+    if any(not 0 <= signal < SCALAR_ORDER for signal in signals) or any(not 0 <= p < BASE_ORDER for p in points):
+        return False
+    a, b, c = _g1(points[0], points[1]), _g2((points[3], points[2]), (points[5], points[4])), _g1(points[6], points[7])
+    if a is None or b is None or c is None:
+        return False
+    key = _key()
+    sum_of_signals = key["IC"][0]
+    for signal, point in zip(signals, key["IC"][1:], strict=True):
+        sum_of_signals = curve.add(sum_of_signals, curve.multiply(point, signal))
+    product = curve.FQ12.one()
+    pairs = ((b, curve.neg(a)), (key["beta"], key["alpha"]), (key["gamma"], sum_of_signals), (key["delta"], c))
+    for second, first in pairs:
+        product *= curve.pairing(second, first, final_exponentiate=False)
+    return bool(curve.final_exponentiate(product) == curve.FQ12.one())
+
+
+@cache
+def _key() -> dict[str, Any]:
+    """Return Semaphore's verification key."""
+    text = (files("bilateral.buyers") / "private" / "verification_key.json").read_text(encoding="utf-8")
+    written = json.loads(text)
+
+    def first(point: Sequence[str]) -> Any:
+        return _g1(int(point[0]), int(point[1]))
+
+    def second(point: Sequence[Sequence[str]]) -> Any:
+        (x0, x1), (y0, y1) = ((int(part[0]), int(part[1])) for part in point[:2])
+        return _g2((x0, x1), (y0, y1))
+
+    return {
+        "alpha": first(written["vk_alpha_1"]),
+        **{name: second(written[f"vk_{name}_2"]) for name in ("beta", "gamma", "delta")},
+        "IC": [first(point) for point in written["IC"]],
+    }
+
+
+def _g1(x: int, y: int) -> Any:
+    """Return a point of the first group; None if it is not on the curve."""
+    point = (curve.FQ(x), curve.FQ(y), curve.FQ(1))
+    return point if curve.is_on_curve(point, curve.b) else None
+
+
+def _g2(x: tuple[int, int], y: tuple[int, int]) -> Any:
+    """Return a point of the second group; None if it is not on the curve, or not in the group of the right order."""
+    point = (curve.FQ2(x), curve.FQ2(y), curve.FQ2((1, 0)))
+    if not curve.is_on_curve(point, curve.b2) or not curve.is_inf(curve.multiply(point, curve.curve_order)):
+        return None
+    return point

@@ -1,0 +1,159 @@
+"""Semaphore's own packages in a Node process: identities, trees and proofs.
+
+Two of the packages (`snarkjs`, `ffjavascript`) are under the GPL. They stay in that process, and in a folder that the
+user fills by `install_prover`. A secret is passed by standard input.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.buyers.private.errors import ArtifactMismatchError, ProverFailedError, ProverMissingError
+from bilateral.buyers.private.terms import DEPTH, EMPTY_ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+FOLDER_VARIABLE: Final = "BILATERAL_PROVER"
+"""The environment variable with the folder of the prover."""
+
+SOURCES: Final = ("package.json", "package-lock.json", "prover.mjs")
+"""The files of the prover that this package carries. The lock pins every npm package by its hash."""
+
+ARTIFACTS: Final = {
+    "semaphore-20.wasm": "6f71e55586929e520e76027ebe067daac8b41e2f4b8057313a5fd0304e1e44ee",
+    "semaphore-20.zkey": "33f9a067a80c7daf90e085449073613a9559a1904dd40aeb6d603afb7988c2cc",
+}
+"""SHA-256 of the circuit and the proving key of depth 20, from the npm package `@zk-kit/semaphore-artifacts` 4.13.0."""
+
+_SECONDS: Final = 300
+"""The longest run. A proof takes some 3 seconds of processor time, and a tree of a million members minutes."""
+
+
+def default_folder() -> Path:
+    """Return the folder of the prover: that of the environment, or else one in the user's cache."""
+    named = os.environ.get(FOLDER_VARIABLE)
+    return Path(named) if named else Path.home() / ".cache" / "bilateral" / "prover"
+
+
+def packaged(name: str) -> bytes:
+    """Return a file of the prover as this package carries it.
+
+    Args:
+        name: One of `SOURCES`.
+    """
+    return (files("bilateral.buyers") / "private" / name).read_bytes()
+
+
+class Prover:
+    """Semaphore's packages, each call in a process of its own.
+
+    Args:
+        folder: The folder that `install_prover` filled; by default `default_folder()`.
+
+    Raises:
+        ProverMissingError: Node or the folder's packages are missing.
+        ArtifactMismatchError: A file is not the pinned one.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Check the files, before any secret is given to them."""
+        self._folder = default_folder() if folder is None else folder
+        self._node = shutil.which("node") or ""
+        if not self._node:
+            raise ProverMissingError("node is not on the PATH: install Node 20 or newer")
+        if not (self._folder / "node_modules" / "snarkjs").is_dir():
+            advice = "run `bilateral buyer install-prover`"
+            raise ProverMissingError(f"the prover's packages are not in {self._folder}: {advice}")
+        for name in SOURCES:
+            self._require(name, hashlib.sha256(packaged(name)).hexdigest())
+        for name, digest in ARTIFACTS.items():
+            self._require(name, digest)
+
+    def commitment(self, secret: bytes) -> int:
+        """Return the public commitment of an identity.
+
+        Args:
+            secret: The secret, 32 bytes.
+        """
+        return int(self._run({"operation": "commitment", "secret": secret.hex()})["commitment"])
+
+    def roots(self, groups: Sequence[Sequence[int]]) -> list[int]:
+        """Return the roots of the trees of some groups; `EMPTY_ROOT` for an empty one.
+
+        Args:
+            groups: The commitments of the members, in their order.
+        """
+        filled = [[str(member) for member in group] for group in groups if group]
+        roots = iter(self._run({"operation": "roots", "groups": filled})["roots"] if filled else ())
+        return [int(next(roots)) if group else EMPTY_ROOT for group in groups]
+
+    def prove(
+        self, secret: bytes, members: Sequence[int], scope: int, message: int
+    ) -> tuple[int, int, tuple[int, ...]]:
+        """Prove that the identity is a member, without telling which.
+
+        Args:
+            secret: The secret, 32 bytes.
+            members: The commitments of the group, in their order, the identity's among them.
+            scope: The scope as a public signal, see `signal_of`.
+            message: The message as a public signal.
+
+        Returns:
+            The root of the tree, the nullifier, and the coordinates of the points.
+        """
+        request = {
+            "operation": "prove",
+            "secret": secret.hex(),
+            "members": [str(member) for member in members],
+            "scope": str(scope),
+            "message": str(message),
+            "depth": DEPTH,
+            **dict(zip(("circuit", "key"), map(str, map(self._folder.resolve().joinpath, ARTIFACTS)), strict=True)),
+        }
+        answer = self._run(request)
+        return int(answer["root"]), int(answer["nullifier"]), tuple(map(int, answer["points"]))
+
+    def _require(self, name: str, digest: str) -> None:
+        """Compare a file with its pinned hash."""
+        try:
+            with (self._folder / name).open("rb") as file:
+                actual = hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError:
+            raise ProverMissingError(f"{name} is not in {self._folder}: run `bilateral buyer install-prover`") from None
+        if actual != digest:
+            advice = "run `bilateral buyer install-prover` again"
+            raise ArtifactMismatchError(
+                f"{self._folder / name} has the hash {actual}, not the pinned {digest}: {advice}"
+            )
+
+    def _run(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask a new process.
+
+        Raises:
+            ProverFailedError: It fails, or takes too long.
+        """
+        try:
+            ran = subprocess.run(  # noqa: S603  # the pinned script
+                [self._node, "prover.mjs"],
+                cwd=self._folder,
+                input=json.dumps(request).encode(),
+                capture_output=True,
+                check=True,
+                timeout=_SECONDS,
+            )
+            answer: dict[str, Any] = json.loads(ran.stdout)
+        except subprocess.CalledProcessError as failure:
+            lines = failure.stderr.decode(errors="replace").strip().splitlines()
+            problems = [line for line in lines if "Error" in line] or lines[-1:]
+            raise ProverFailedError(f"the prover fails: {problems[0][:300] if problems else 'no reason'}") from None
+        except (subprocess.TimeoutExpired, ValueError) as failure:
+            raise ProverFailedError(f"the prover gives no answer: {type(failure).__name__}") from None
+        return answer

@@ -1,0 +1,212 @@
+"""Prove a buyer's tier privately: join the groups once, and make a proof for each place and day."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx
+from eth_account.messages import encode_defunct
+from eth_utils.crypto import keccak
+
+from bilateral.buyer_terms import BuyerTier, policy_hash
+from bilateral.buyers.errors import BuyerServiceFailedError
+from bilateral.buyers.messages import TierMember
+from bilateral.buyers.payment_proofs import signature_of
+from bilateral.buyers.private.audit import SAMPLE, audit_list
+from bilateral.buyers.private.errors import NotAMemberError, TooFewMembersError
+from bilateral.buyers.private.lists import MOST_BYTES
+from bilateral.buyers.private.prover import Prover
+from bilateral.buyers.private.terms import TierProof, epoch_of, member_domain, signal_of, use_message
+from bilateral.buyers.remote import PROVIDER, answer_of, base_of
+from bilateral.errors import InvalidArgumentError
+from bilateral.identifiers import checksummed
+from bilateral.signatures import signer_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bilateral.client import Client
+    from bilateral.client.inputs import TransactionSigner
+
+IDENTITY_TEXT: Final = (
+    "Bilateral: the secret of my private tier, version 1. Whoever has this signature can use my tier."
+)
+"""The text whose signature by the buyer's key is the identity's secret. A wallet shows it."""
+
+LEAST_MEMBERS: Final = 20
+"""The smallest group that is used unasked. A proof says that one of these buyers acts."""
+
+_SECRET_BYTES: Final = 32
+_SECONDS: Final = 60.0
+
+Progress = Callable[[str], None]
+"""Takes a sentence before each step."""
+
+
+def identity_secret(signer: TransactionSigner) -> bytes:
+    """Derive the identity's secret from the buyer's key, so that nothing must be stored.
+
+    Args:
+        signer: The buyer. Its signatures must be deterministic (RFC 6979), as those of eth-account are.
+
+    Returns:
+        The secret, 32 bytes. Never send it.
+
+    Raises:
+        InvalidArgumentError: The signer signs the same text in different ways: use `new_secret`, and store it.
+        SignerFailedError: The signer fails.
+    """
+    signable = encode_defunct(text=IDENTITY_TEXT)
+    with signer_errors():
+        first, second = (bytes(signer.sign_message(signable).signature) for _ in range(2))
+    if first != second:
+        raise InvalidArgumentError(
+            "the signer does not sign deterministically: make a secret by new_secret and keep it"
+        )
+    return keccak(first)
+
+
+def new_secret() -> bytes:
+    """Return a random secret of an identity, 32 bytes. Store it as safely as a key."""
+    return secrets.token_bytes(_SECRET_BYTES)
+
+
+def join_tiers(  # noqa: PLR0913  # the fields of the wish
+    service: str,
+    secret: bytes,
+    signer: TransactionSigner,
+    *,
+    chain_id: int,
+    policy: str = "brp-1.0",
+    from_epoch: int | None = None,
+    prover: Prover | None = None,
+    http: httpx.Client | None = None,
+) -> Mapping[str, Any]:
+    """Ask a service to make the signer a member of the groups, as the buyer. It learns the commitment alone.
+
+    Args:
+        service: The URL of the service, as for `ask_discount`.
+        secret: The identity's secret. It stays here.
+        signer: The buyer, an account with a key.
+        chain_id: The EIP-155 id of the chain of the payments.
+        policy: The scoring policy.
+        from_epoch: The first UTC day, today or tomorrow; by default today.
+        prover: The prover; by default the installed one.
+        http: The HTTP client; by default one that follows no redirects.
+
+    Returns:
+        The answer of the service.
+
+    Raises:
+        ProverMissingError: The prover is not installed.
+        BuyerServiceRefusedError: The service refuses. Its `code` says why.
+        BuyerServiceFailedError: The service cannot be reached, or does not answer as one.
+    """
+    _require_secret(secret)
+    commitment = (prover or Prover()).commitment(secret)
+    buyer: Any = checksummed(signer.address)
+    first = epoch_of() if from_epoch is None else from_epoch
+    message = TierMember(buyer, commitment, policy_hash(policy), first, chain_id)
+    body = {
+        "commitment": str(commitment),
+        "policy": policy,
+        "fromEpoch": first,
+        "chainId": chain_id,
+        "signature": signature_of(message, member_domain(chain_id), signer),
+    }
+    return answer_of("POST", f"{base_of(service)}{PROVIDER}/{buyer}/tier-member", http, json=body)
+
+
+def fetch_list(service: str, policy: str, epoch: int, *, http: httpx.Client | None = None) -> bytes:
+    """Fetch the whole list of members of a day. Fetch it daily, used or not, so that the time tells nothing.
+
+    Args:
+        service: The URL of the service.
+        policy: The scoring policy.
+        epoch: The UTC day.
+        http: The HTTP client; by default one that follows no redirects.
+
+    Raises:
+        BuyerServiceFailedError: The service has no such list, cannot be reached, or sends too much.
+    """
+    url = f"{base_of(service)}/api/tier-lists/{policy}/{epoch}"
+    client = http or httpx.Client(timeout=_SECONDS)
+    document = bytearray()
+    try:
+        with client.stream("GET", url) as response:
+            if response.status_code != httpx.codes.OK:
+                raise BuyerServiceFailedError(f"the service has no list of day {epoch}: status {response.status_code}")
+            for part in response.iter_bytes():
+                document += part
+                if len(document) > MOST_BYTES:
+                    raise BuyerServiceFailedError(f"the list has more than {MOST_BYTES} bytes")
+    except httpx.HTTPError as failure:
+        raise BuyerServiceFailedError(f"the service does not answer: {type(failure).__name__}") from failure
+    finally:
+        if http is None:
+            client.close()
+    return bytes(document)
+
+
+def prove_tier(  # noqa: PLR0913  # what a proof is of
+    document: bytes,
+    secret: bytes,
+    minimum: BuyerTier,
+    holder: str,
+    client: Client,
+    *,
+    scope: Callable[[int], bytes],
+    request: bytes = bytes(32),
+    least_members: int = LEAST_MEMBERS,
+    prover: Prover | None = None,
+    progress: Progress | None = None,
+) -> TierProof:
+    """Prove privately that a buyer has at least a tier, for one place, day and holder.
+
+    The whole list is checked against the chain first: the roots, and states and signatures of a sample that is drawn
+    here. So a service cannot give one buyer a tree of its own, which would show it.
+
+    Args:
+        document: The list of members, see `fetch_list`.
+        secret: The identity's secret. It is given to the prover's process alone.
+        minimum: The tier to prove. The group of a lower tier is larger, and so hides better.
+        holder: The account that will use the proof. One that the buyer's main wallet funded shows the buyer.
+        client: A client whose deployment has the registry of buyers and the contract of proofs.
+        scope: Returns the scope of the place for a UTC day: see `private_gate_scope` and `private_agent_scope`.
+        request: The hash of the request, for a gate that asks for one.
+        least_members: The smallest group in which to prove.
+        prover: The prover; by default the installed one.
+        progress: Takes a sentence before each step.
+
+    Raises:
+        ProverMissingError: The prover is not installed. The secret was not touched.
+        ArtifactMismatchError: A file of the prover is not the pinned one. The secret was not touched.
+        MemberListError: The list is not valid, or does not agree with the chain.
+        TooFewMembersError: The group is too small to hide its author.
+        NotAMemberError: The group has no member with this secret.
+    """
+    tell = progress or (lambda _: None)
+    _require_secret(secret)
+    worker = prover or Prover()
+    tell("checking the list of members against the chain")
+    audited = audit_list(document, client, worker, sample=SAMPLE)
+    group = [member.commitment for member in audited.members.group(minimum)]
+    if len(group) < least_members:
+        raise TooFewMembersError(len(group), least_members)
+    if worker.commitment(secret) not in group:
+        raise NotAMemberError(
+            f"no member of the group for {minimum.value} has this secret on day {audited.members.epoch}: join first, "
+            "or prove a lower tier"
+        )
+    tell("making the proof, some seconds")
+    epoch = audited.members.epoch
+    place, use = signal_of(scope(epoch)), signal_of(use_message(holder, request))
+    _, nullifier, points = worker.prove(secret, group, place, use)
+    return TierProof(policy_hash(audited.members.policy), minimum, epoch, nullifier, points)
+
+
+def _require_secret(secret: bytes) -> None:
+    if len(secret) != _SECRET_BYTES:
+        raise InvalidArgumentError(f"a secret has {_SECRET_BYTES} bytes, not {len(secret)}")

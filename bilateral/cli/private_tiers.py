@@ -1,0 +1,258 @@
+"""`bilateral buyer install-prover`, `join-tiers`, `post-tiers`, `audit-tiers`, `prove-tier` and `verify-tier`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bilateral.cli.buyer_messages import Service
+from bilateral.cli.index import Database, open_index, require_extra
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.options import command
+from bilateral.errors import InvalidArgumentError, MissingExtraError
+
+if TYPE_CHECKING:
+    from bilateral.buyer_terms import BuyerTier
+
+_HOLDER = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
+_TO = "--service https://service.example"
+
+Policy = Annotated[str, typer.Option("--policy", metavar="NAME", help="The scoring policy.")]
+Day = Annotated[
+    int | None,
+    typer.Option("--epoch", metavar="DAY", help="The UTC day, in days since 1970-01-01; today if left out."),
+]
+Gate = Annotated[
+    str,
+    typer.Option(
+        "--gate",
+        metavar="ADDRESS",
+        help="The contract where it is used, which inherits PrivateTierGated.",
+        show_default=False,
+    ),
+]
+RequestHash = Annotated[
+    str, typer.Option("--request", metavar="HASH", help="The hash of the request, if the gate asks for one.")
+]
+Holder = Annotated[
+    str, typer.Argument(metavar="HOLDER", help="The account that uses the proof; best a fresh one.", show_default=False)
+]
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the commands to their group.
+
+    Args:
+        app: The group.
+    """
+    command(app, "install-prover", "bilateral buyer install-prover", is_local=True)(install)
+    command(app, "join-tiers", f"bilateral buyer join-tiers --chain-id 8453 {_TO} --account buyer", signs=True)(join)
+    command(app, "post-tiers", "bilateral buyer post-tiers --account attestor", signs=True)(post)
+    command(
+        app,
+        "post-roots",
+        "bilateral buyer post-roots 20781 --root 1815… --root 77… --root 1 --account attestor",
+        writes=True,
+    )(post_roots)
+    command(app, "audit-tiers", f"bilateral buyer audit-tiers {_TO}")(audit)
+    command(
+        app,
+        "prove-tier",
+        f"bilateral buyer prove-tier {_HOLDER} --tier trusted --gate {_HOLDER} {_TO} --account buyer",
+        signs=True,
+    )(prove)
+    command(app, "verify-tier", f"bilateral buyer verify-tier proof.json --holder {_HOLDER} --gate {_HOLDER}")(verify)
+
+
+def install(
+    invocation: Invocation,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--folder", metavar="FOLDER", help="The folder; BILATERAL_PROVER names another default."),
+    ] = None,
+) -> None:
+    """Install the prover of private tiers by npm, with every file pinned by its hash. Needs Node 20 or newer."""
+    _require_private()
+    from bilateral.buyers.private.installing import install_prover  # noqa: PLC0415  # slow to import
+    from bilateral.buyers.private.prover import default_folder  # noqa: PLC0415
+
+    install_prover(folder, progress=invocation.output.note)
+    invocation.output.result({"folder": str(folder or default_folder())}, title="Prover installed")
+
+
+def join(
+    invocation: Invocation,
+    service: Service,
+    chain_id: Annotated[
+        int, typer.Option("--chain-id", metavar="ID", help="The chain of the payments.", show_default=False)
+    ],
+    policy: Policy = "brp-1.0",
+    epoch: Day = None,
+) -> None:
+    """Become a member of the groups for private proofs, as the buyer. The service learns a commitment alone."""
+    _require_private()
+    from bilateral.buyers.private.proving import identity_secret, join_tiers  # noqa: PLC0415  # slow to import
+
+    signer = invocation.signer
+    options = {"chain_id": chain_id, "policy": policy, "from_epoch": epoch}
+    taken = join_tiers(service, identity_secret(signer), signer, **options)  # type: ignore[arg-type]
+    invocation.output.result(dict(taken), title="Member")
+
+
+def post(invocation: Invocation, policy: Policy = "brp-1.0", database: Database = None) -> None:
+    """Build today's groups, publish their list, and post their roots, as the attestor. Safe to repeat.
+
+    Run `bilateral buyer anchor-states` before, on the same day.
+    """
+    require_extra()
+    _require_private()
+    from bilateral.buyers.private.members import post_tiers  # noqa: PLC0415  # slow to import
+    from bilateral.buyers.private.prover import Prover  # noqa: PLC0415
+
+    with open_index(database) as engine, invocation.signing() as client:
+        posted = post_tiers(engine, client, policy, Prover())
+    invocation.output.result(
+        {"epoch": posted.epoch, "policy": policy, "members": dict(posted.sizes), "roots": list(map(str, posted.roots))},
+        title="Tiers posted",
+    )
+
+
+def post_roots(
+    invocation: Invocation,
+    epoch: Annotated[
+        int, typer.Argument(metavar="EPOCH", help="The UTC day, in days since 1970-01-01.", show_default=False)
+    ],
+    roots: Annotated[
+        list[str],
+        typer.Option("--root", metavar="NUMBER", help="The root for verified, trusted, premium.", show_default=False),
+    ],
+    policy: Policy = "brp-1.0",
+) -> None:
+    """Post three roots that another program computed, as the attestor. Nobody can replace them."""
+    from bilateral.buyer_terms import policy_hash  # noqa: PLC0415  # slow to import
+
+    if not all(root.isascii() and root.isdecimal() for root in roots):
+        raise InvalidArgumentError("a root is a decimal number")
+    numbers = [int(root) for root in roots]
+    invocation.write("Roots posted", lambda client: client.post_tier_roots(epoch, policy_hash(policy), numbers))
+
+
+def audit(invocation: Invocation, service: Service, policy: Policy = "brp-1.0", epoch: Day = None) -> None:
+    """Check a day's list of members against the chain: trees, anchored states, and the members' signatures."""
+    _require_private()
+    from bilateral.buyer_terms import policy_hash  # noqa: PLC0415  # slow to import
+    from bilateral.buyers.private.audit import audit_list  # noqa: PLC0415  # slow to import
+    from bilateral.buyers.private.prover import Prover  # noqa: PLC0415
+    from bilateral.buyers.private.proving import fetch_list  # noqa: PLC0415
+    from bilateral.buyers.private.terms import epoch_of  # noqa: PLC0415
+
+    document = fetch_list(service, policy, epoch_of() if epoch is None else epoch)
+    with invocation.reading() as client:
+        audited = audit_list(document, client, Prover())
+        roots = client.get_tier_roots(policy_hash(policy), audited.members.epoch)
+    invocation.output.result(
+        {
+            "epoch": audited.members.epoch,
+            "anchor_epoch": audited.members.anchor_epoch,
+            "members": dict(audited.sizes),
+            "roots": list(map(str, roots or ())),
+            "checked": audited.checked,
+            "agrees": True,
+        },
+        title="The list agrees with the chain",
+    )
+
+
+def prove(  # noqa: PLR0913, PLR0917  # one an option
+    invocation: Invocation,
+    holder: Holder,
+    tier: Annotated[
+        str, typer.Option("--tier", metavar="TIER", help="verified, trusted or premium.", show_default=False)
+    ],
+    gate: Gate,
+    service: Service,
+    policy: Policy = "brp-1.0",
+    epoch: Day = None,
+    request: RequestHash = "0x" + "00" * 32,
+    least: Annotated[int, typer.Option("--least-members", min=1, help="The smallest group in which to prove.")] = 20,
+) -> None:
+    """Prove a tier privately for one contract, day and holder. Write the proof, and send nothing."""
+    _require_private()
+    from bilateral.buyer_terms import policy_hash  # noqa: PLC0415
+    from bilateral.buyers.private.proving import fetch_list, identity_secret, prove_tier  # noqa: PLC0415
+    from bilateral.buyers.private.terms import epoch_of, private_gate_scope  # noqa: PLC0415
+    from bilateral.cli.terms import bytes_of  # noqa: PLC0415
+
+    wanted, hashed = _tier(tier), bytes_of(request, "--request")
+    document = fetch_list(service, policy, epoch_of() if epoch is None else epoch)
+    with invocation.reading() as client:
+        chain_id = client.get_deployment().chain_id
+        proof = prove_tier(
+            document,
+            identity_secret(invocation.signer),
+            wanted,
+            holder,
+            client,
+            scope=lambda day: private_gate_scope(chain_id, gate, policy_hash(policy), day),
+            request=hashed,
+            least_members=least,
+            progress=invocation.output.note,
+        )
+    invocation.output.raw(json.dumps(proof.to_json()))
+
+
+def verify(
+    invocation: Invocation,
+    proof: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A proof that prove-tier wrote; - is the standard input.", show_default=False
+        ),
+    ],
+    holder: Annotated[
+        str, typer.Option("--holder", metavar="ADDRESS", help="The account that uses the proof.", show_default=False)
+    ],
+    gate: Gate,
+    request: RequestHash = "0x" + "00" * 32,
+) -> None:
+    """Check a private proof of a tier by the contract, as a call. It is not counted: the gate does that."""
+    _require_private()
+    from bilateral.buyers.private.terms import TierProof, private_gate_scope, use_message  # noqa: PLC0415
+    from bilateral.cli.terms import bytes_of, object_of  # noqa: PLC0415
+
+    fields = object_of(invocation.read_file(proof), "policy", "tier", "epoch", "merkleTreeDepth", "nullifier", "points")
+    claimed = TierProof.from_json(fields)
+    with invocation.reading() as client:
+        scope = private_gate_scope(client.get_deployment().chain_id, gate, claimed.policy, claimed.epoch)
+        message = use_message(holder, bytes_of(request, "--request"))
+        policy, day = claimed.policy, claimed.epoch
+        client.verify_tier(*claimed.arguments, policy, claimed.minimum, day, scope, message)
+    invocation.output.result(
+        {"tier": claimed.minimum, "epoch": claimed.epoch, "nullifier": str(claimed.nullifier), "is_valid": True}
+    )
+
+
+def _tier(name: str) -> BuyerTier:
+    """Return a tier that has a group."""
+    from bilateral.buyer_terms import BuyerTier  # noqa: PLC0415  # slow to import
+
+    names = [tier.value for tier in BuyerTier if tier is not BuyerTier.NEW]
+    if name not in names:
+        raise InvalidArgumentError(f"a tier with a group is one of {', '.join(names)}, not {name}")
+    return BuyerTier(name)
+
+
+def _require_private() -> None:
+    """Check that the extra is installed.
+
+    Raises:
+        MissingExtraError: It is not.
+    """
+    try:
+        import py_ecc  # noqa: F401, PLC0415
+        import rfc8785  # noqa: F401, PLC0415
+    except ModuleNotFoundError as missing:
+        raise MissingExtraError("private", [str(missing.name)]) from None

@@ -1,0 +1,73 @@
+# Generated from bilateral/client/aio by `make sync-client`. Change that, not this.
+"""Private proofs of buyers' tiers (Buyer Reputation Protocol, section 8.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bilateral.arguments import checked_class
+from bilateral.buyer_terms import BuyerTier
+from bilateral.client.operations import tiers
+from bilateral.client.sync.runner import Runner
+
+if TYPE_CHECKING:
+    from bilateral.client.sync.handle import Handle
+    from bilateral.events import TierRootsPosted
+
+
+@checked_class
+class TierMethods(Runner):
+    """Private proofs of buyers' tiers (Buyer Reputation Protocol, section 8.3)."""
+
+    def post_tier_roots(self, epoch: int, policy: bytes | str, roots: Sequence[int]) -> Handle[TierRootsPosted]:
+        """Post the roots of today's groups of buyers, as the attestor (`postTierRoots`). Nobody can replace them.
+
+        Args:
+            epoch: The UTC day, in days since the beginning of Unix time.
+            policy: The hash of the scoring policy's name, see `bilateral.buyer_terms.policy_hash`.
+            roots: The roots for `verified`, `trusted` and `premium`; 1 for a tier without members.
+
+        Raises:
+            InvalidArgumentError: The roots are not three.
+            ContractRevertError: The contract refuses: `not_the_attestor`, `epoch_over`, `roots_already_posted`,
+                `root_out_of_range`.
+        """
+        return self._write(tiers.post_roots(self._state, epoch, policy, roots))
+
+    def get_tier_roots(self, policy: bytes | str, epoch: int) -> tuple[int, int, int] | None:
+        """Return the roots of a day for `verified`, `trusted` and `premium`; None if none were posted (`rootsOf`).
+
+        Args:
+            policy: The hash of the scoring policy's name.
+            epoch: The UTC day, in days since the beginning of Unix time.
+        """
+        return self._run(tiers.roots_of(self._state, policy, epoch))
+
+    def verify_tier(  # noqa: PLR0913, PLR0917  # the contract's own arguments
+        self,
+        nullifier: int,
+        points: Sequence[int],
+        policy: bytes | str,
+        minimum: BuyerTier,
+        epoch: int,
+        scope: bytes | str,
+        message: bytes | str,
+    ) -> None:
+        """Check a private proof of a tier with fixed gas, and return if it is valid (`verifyTier`).
+
+        Count it by its nullifier: the contract does not.
+
+        Args:
+            nullifier: The proof's nullifier.
+            points: The eight coordinates of its points.
+            policy: The hash of the scoring policy's name.
+            minimum: The lowest tier that passes.
+            epoch: The UTC day of the roots: today or yesterday.
+            scope: The place and day of use.
+            message: The use that the proof is bound to.
+
+        Raises:
+            ContractRevertError: The contract refuses: `epoch_over`, `unknown_root`, `proof_malformed`, `proof_refused`.
+        """
+        self._run(tiers.verify(self._state, nullifier, points, policy, minimum, epoch, scope, message))

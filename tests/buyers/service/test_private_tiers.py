@@ -1,0 +1,266 @@
+"""Private tiers with the real prover: a buyer joins, the service posts roots, and a fresh wallet uses a proof."""
+
+# ruff: noqa: F811  # fixtures of another module
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from decimal import Decimal
+
+import ape
+import pytest
+from eth_account import Account
+
+from bilateral.buyer_terms import BuyerTier, policy_hash
+from bilateral.buyers.anchoring import anchor_states
+from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError
+from bilateral.buyers.private.audit import audit_list
+from bilateral.buyers.private.errors import (
+    MemberListError,
+    NotAMemberError,
+    ProverMissingError,
+    TierProofRefusedError,
+    TooFewMembersError,
+)
+from bilateral.buyers.private.members import post_tiers
+from bilateral.buyers.private.offline import offline
+from bilateral.buyers.private.prover import Prover
+from bilateral.buyers.private.proving import fetch_list, identity_secret, join_tiers, new_secret, prove_tier
+from bilateral.buyers.private.terms import EMPTY_ROOT, TierProof, private_agent_scope
+from bilateral.buyers.private.verifying import TierVerifier, on_chain
+from bilateral.reverts import ContractRevertError
+from bilateral.x402.discounts import BuyerPricing
+from bilateral.x402.tier_proofs import ProofDiscounts, proof_headers
+from scripts._build import ROOT
+from tests.buyers.service.registry import BUYER, CHAIN, FACILITATOR, SELLER, SERVICE
+from tests.buyers.service.test_registry import engine, market, node, service, settings  # noqa: F401
+from tests.sdk.client.helpers import deploy
+from tests.x402.test_buyer_discounts import EXTRA, PRICE
+from tests.x402.test_tier_credentials import Request
+
+POLICY = "brp-1.0"
+HOLDER, OTHER_HOLDER = (Account.create().address for _ in range(2))
+
+
+@pytest.fixture(scope="module")
+def prover():
+    """The installed prover: `make test` installs it."""
+    try:
+        return Prover(ROOT / ".cache" / "prover")
+    except ProverMissingError as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="module")
+def database(market, tmp_path_factory):
+    """The URL of the market's index."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('tiers') / 'index.sqlite'}"
+    market.index(url)
+    return url
+
+
+@pytest.fixture(scope="module")
+def deployment(market):
+    """The market's deployment with the contract of proofs. The service is the attestor."""
+    verifier = deploy(market.web3, ape.project.TierProofVerifier)
+    proofs = deploy(market.web3, ape.project.BuyerTierProofs, market.deployment.buyers, verifier)
+    market.deployment = replace(market.deployment, tier_proofs=proofs)
+    return market.deployment
+
+
+@pytest.fixture(scope="module")
+def url(service):
+    return str(service.base_url).rstrip("/")
+
+
+@pytest.fixture(scope="module")
+def now(market):
+    return market.web3.eth.get_block("latest")["timestamp"]
+
+
+@pytest.fixture(scope="module")
+def secret():
+    return identity_secret(BUYER)
+
+
+@pytest.fixture(scope="module")
+def posted(url, engine, market, deployment, prover, secret):
+    """The groups of today, with one member."""
+    taken = join_tiers(url, secret, BUYER, chain_id=CHAIN, policy=POLICY, prover=prover)
+    assert taken["tier"] == "verified"
+    client = market.connect(SERVICE)
+    anchor_states(engine, client, [POLICY])
+    posted = post_tiers(engine, client, POLICY, prover)
+    assert (dict(posted.sizes), posted.roots[1:]) == (
+        {"verified": 1, "trusted": 0, "premium": 0},
+        (EMPTY_ROOT, EMPTY_ROOT),
+    )
+    return posted
+
+
+@pytest.fixture(scope="module")
+def document(url, posted):
+    return fetch_list(url, POLICY, posted.epoch)
+
+
+def scope_of(deployment):
+    return lambda day: private_agent_scope(CHAIN, deployment.identity, 1, policy_hash(POLICY), day)
+
+
+@pytest.fixture(scope="module")
+def proof(document, secret, market, deployment, prover):
+    steps = []
+    made = prove_tier(
+        document,
+        secret,
+        BuyerTier.VERIFIED,
+        HOLDER,
+        market.connect(),
+        scope=scope_of(deployment),
+        least_members=1,
+        prover=prover,
+        progress=steps.append,
+    )
+    assert len(steps) == 2
+    return made
+
+
+def verifier_for(deployment, verification):
+    return TierVerifier(
+        verification, policy=policy_hash(POLICY), scope=scope_of(deployment), minimum=BuyerTier.VERIFIED
+    )
+
+
+def test_proof_is_valid_on_chain_and_offline_and_counts_once(proof, market, deployment, posted):
+    client = market.connect()
+    for verification in (on_chain(client), offline(client.get_tier_roots)):
+        verifier = verifier_for(deployment, verification)
+        read = TierProof.from_json(json.loads(json.dumps(proof.to_json())))
+        assert verifier.check(read, HOLDER) == proof.nullifier
+        assert verifier.check(read, HOLDER) == proof.nullifier  # the same holder again
+        with pytest.raises(TierProofRefusedError) as refused:
+            verifier.check(read, OTHER_HOLDER)
+        assert (refused.value.reason, refused.value.status) == ("tier_already_used", 409)
+
+
+def test_borrowed_proof_is_refused(proof, market, deployment):
+    """The message binds it to its holder."""
+    client = market.connect()
+    for verification in (on_chain(client), offline(client.get_tier_roots)):
+        with pytest.raises(TierProofRefusedError) as refused:
+            verifier_for(deployment, verification).check(proof, OTHER_HOLDER)
+        assert (refused.value.reason, refused.value.status) == ("proof_refused", 403)
+
+
+def test_small_group_is_refused_unless_it_is_allowed(document, secret, market, deployment, prover):
+    with pytest.raises(TooFewMembersError, match="has 1 members, and a proof hides its author among them alone"):
+        prove_tier(
+            document, secret, BuyerTier.VERIFIED, HOLDER, market.connect(), scope=scope_of(deployment), prover=prover
+        )
+
+
+def test_secret_of_nobody_and_tier_without_the_buyer_are_refused(document, secret, market, deployment, prover):
+    client = market.connect()
+    options = {"scope": scope_of(deployment), "least_members": 0, "prover": prover}
+    with pytest.raises(NotAMemberError):
+        prove_tier(document, new_secret(), BuyerTier.VERIFIED, HOLDER, client, **options)
+    with pytest.raises(NotAMemberError):
+        prove_tier(document, secret, BuyerTier.TRUSTED, HOLDER, client, **options)
+
+
+def test_everybody_audits_the_list(document, market, prover, deployment):
+    audited = audit_list(document, market.connect(), prover)
+    assert (audited.checked, dict(audited.sizes)) == (1, {"verified": 1, "trusted": 0, "premium": 0})
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda member: member.update(commitment="7"), "their trees have the roots"),
+        (lambda member: member["state"].__setitem__(2, "99"), "is not in the anchor"),
+        (lambda member: member.update(signature="0x" + "11" * 65), "did not sign its commitment"),
+        (lambda member: member["state"].__setitem__(3, "0"), "the tier new has no group"),
+    ],
+    ids=["a tree of its own", "invented state", "invented member", "fallen tier"],
+)
+def test_audit_finds_what_the_attestor_invents(document, market, prover, deployment, change, problem):
+    content = json.loads(document)
+    change(content["members"][0])
+    with pytest.raises(MemberListError, match=problem):
+        audit_list(json.dumps(content).encode(), market.connect(), prover)
+
+
+def test_roots_are_posted_once_and_by_the_attestor_alone(posted, engine, market, prover, deployment):
+    assert post_tiers(engine, market.connect(SERVICE), POLICY, prover) == posted
+    with pytest.raises(ContractRevertError) as refused:
+        market.connect(SELLER).post_tier_roots(posted.epoch, policy_hash("other"), [1, 1, 1])
+    assert refused.value.reason == "not_the_attestor"
+
+
+def test_groups_are_shown_by_size_alone(service, posted):
+    answer = service.get(f"/api/tier-groups/{POLICY}").json()
+    assert answer == {"policy": POLICY, "epoch": posted.epoch, "members": dict(posted.sizes)}
+    assert service.get("/api/tier-groups/none").status_code == 404
+
+
+def test_page_shows_the_size_of_the_groups_and_no_member(service, posted, document):
+    page = service.get("/private-tiers", headers={"Accept": "text/html"}).text
+    assert "too few to hide in" in page
+    content = service.get("/private-tiers.json").json()
+    assert [(group["tier"], group["members"]) for group in content["groups"]] == list(posted.sizes.items())
+    commitment = json.loads(document)["members"][0]["commitment"]
+    for secret in (BUYER.address, BUYER.address.lower(), commitment):
+        assert secret not in page
+        assert secret not in json.dumps(content)
+
+
+def test_list_is_the_same_for_everybody_and_cacheable(service, posted, document):
+    answer = service.get(f"/api/tier-lists/{POLICY}/{posted.epoch}")
+    assert (answer.content, answer.headers["Cache-Control"]) == (document, "public, max-age=86400, immutable")
+    with pytest.raises(BuyerServiceFailedError, match="404"):
+        fetch_list(str(service.base_url), POLICY, posted.epoch - 1)
+
+
+def test_buyer_without_a_tier_and_second_commitment_are_refused(url, posted, prover):
+    for signer, secret, code in (
+        (FACILITATOR, new_secret(), "tier_too_low"),
+        (BUYER, new_secret(), "member_exists"),
+    ):
+        with pytest.raises(BuyerServiceRefusedError) as refused:
+            join_tiers(url, secret, signer, chain_id=CHAIN, policy=POLICY, prover=prover)
+        assert refused.value.code == code
+    with pytest.raises(BuyerServiceRefusedError) as refused:
+        join_tiers(url, new_secret(), BUYER, chain_id=CHAIN, policy=POLICY, from_epoch=posted.epoch + 2, prover=prover)
+    assert refused.value.code == "epoch_over"
+
+
+def test_commitment_signed_by_somebody_else_is_refused(service, url, posted):
+    body = {
+        "commitment": "7",
+        "chainId": CHAIN,
+        "policy": POLICY,
+        "fromEpoch": posted.epoch,
+        "signature": "0x" + "11" * 65,
+    }
+    answer = service.post(f"/api/buyer/{BUYER.address}/tier-member", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (401, "invalid_signature")
+    answer = service.post(f"/api/buyer/{BUYER.address}/tier-member", json=body | {"commitment": "0"})
+    assert answer.status_code == 422
+
+
+def test_payer_with_a_proof_pays_less_and_others_with_it_do_not(proof, market, deployment):
+    """The payer names itself. A payment by another account is refused before any money moves."""
+    discounts = ProofDiscounts({BuyerTier.VERIFIED: Decimal(5)}, verifier_for(deployment, on_chain(market.connect())))
+    pricing = BuyerPricing(lambda _: None, market.token, PRICE, EXTRA, proofs=discounts)
+    shown = proof_headers(proof)
+
+    def price(headers):
+        return int(asyncio.run(pricing.price(Request(headers))).amount)
+
+    for _ in range(2):
+        assert price(shown | {"X-Buyer-Address": HOLDER}) == PRICE * 95 // 100
+    assert price(shown | {"X-Buyer-Address": OTHER_HOLDER}) == PRICE
+    assert price(shown) == price({"X-Buyer-Address": HOLDER}) == PRICE
+    assert price({"Buyer-Tier-Proof": "?", "X-Buyer-Address": HOLDER}) == PRICE
