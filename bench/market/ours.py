@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+import bilateral.trust as analysis
 from bench.market.play import Answers
 from bilateral.trust.decisions import LEAST_RATING, NEWCOMER
 from bilateral.trust.engine import Engine, all_detectors
@@ -21,6 +24,13 @@ if TYPE_CHECKING:
 
 PARTS: Final = (*(type(detector).__name__ for detector in all_detectors()), "learned")
 """The parts of the engine that can be left out: each detector, and the learned score."""
+
+
+def state() -> str:
+    """Return a digest of the analysis's sources, so that figures tell which state of the analysis they are of."""
+    folder = Path(analysis.__path__[0])
+    sources = sorted(path for path in folder.rglob("*") if path.suffix in {".py", ".json"})
+    return sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
 
 
 def fitted(log: Log, without: str = "") -> Engine:

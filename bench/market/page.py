@@ -10,6 +10,7 @@ import numpy as np
 
 from bench.market.bars import bars
 from bench.market.measures import CHEAP, WARM
+from bench.market.ours import state
 from bench.market.study import ORACLE, STUDY
 from bench.retaliation import interval
 
@@ -70,8 +71,8 @@ def text(figures: dict[str, Any]) -> str:
     Args:
         figures: The recorded figures.
     """
-    parts = [_introduction(), _table(figures), bars(figures), _strategies(figures), _framing(figures)]
-    parts += [_sizes(figures), _ablation(figures), _assumptions()]
+    parts = [_introduction(), _stale(figures), _table(figures), bars(figures), _strategies(figures), _framing(figures)]
+    parts += [_sizes(figures), _ablation(figures), _limits(), _assumptions()]
     return _HEADING + "\n" + "\n".join(part for part in parts if part)
 
 
@@ -94,6 +95,16 @@ def _introduction() -> str:
         "They learn in a whole market under the same policy before the market that is measured.",
         f"The first {WARM} days are not measured. Brackets hold in 95 of 100 cases, by resampling of seeds.",
         "Few seeds make them rough.",
+    )
+
+
+def _stale(figures: dict[str, Any]) -> str:
+    """Return a warning if the analysis changed since it was measured."""
+    if figures.get("analysis") == state():
+        return ""
+    return paragraph(
+        "**The analysis changed since these figures were recorded: those of our policies are of another state of it.**",
+        "Run `make market` to measure it.",
     )
 
 
@@ -224,6 +235,18 @@ def _ablation(figures: dict[str, Any]) -> str:
         for name, row in ablation.items()
     ]
     return "\n".join(lines) + "\n"
+
+
+def _limits() -> str:
+    """Return the limits of the measurement."""
+    return "\n## Limits\n\n" + paragraph(
+        "The attackers' search is random changes of plans that paid, for two markets; a longer search may find more.",
+        "Our policies analyse every fourth day, so attackers have up to four days before they are seen.",
+        "The simple policies answer each day. Framing is searched in one market without other attackers, with three",
+        "draws for each kind.",
+        "Sizes are one market each. The named policies of `check_server` are not measured here:",
+        "`bilateral trust decide` stands for a decision by amount, and it treats caution as a refusal.",
+    )
 
 
 def _assumptions() -> str:

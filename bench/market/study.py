@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench.market import framing, free
 from bench.market.measures import as_record, outcome, play
-from bench.market.ours import PARTS, Lower, Standings
+from bench.market.ours import PARTS, Lower, Standings, state
 from bench.market.play import Market
 from bench.market.policies import Ranking, Truth, by_counts, simple
 from bench.market.settings import Settings
@@ -58,6 +58,7 @@ def record(figures: dict[str, Any]) -> None:
     Args:
         figures: The figures.
     """
+    figures["analysis"] = state()
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
 
 

@@ -46,16 +46,13 @@ def main() -> None:
     for fold in range(_FOLDS):
         held = frozenset(names[fold::_FOLDS])
         learned = [world for number, world in enumerate(worlds) if number % _FOLDS != fold]
-        samples = [
-            Sample.of(engine.context_, engine.suspicion_.parts, without(truth, held), truth.attack >= 0)
-            for engine, truth in learned
-        ]
+        samples = [Sample.of(engine.context_, without(truth, held), truth.attack >= 0) for engine, truth in learned]
         model, rows = Model.of(train(samples)), []
         for engine, truth in worlds[fold::_FOLDS]:
             families = frozenset(family for family in truth.family.values() if structures(family) & held)
             score = np.full(len(truth.judged), -np.inf)
             chosen = np.flatnonzero(truth.judged)
-            score[chosen] = model.scores(engine.context_, engine.suspicion_.parts, chosen)
+            score[chosen] = model.scores(engine.context_, chosen)[0]
             rows.append(ranking(score, truth, families))
         means = {measure: round(float(np.mean([row[measure] for row in rows])), 3) for measure in rows[0]}
         console.print(f"without {', '.join(sorted(held))}: {means}")

@@ -56,16 +56,15 @@ class Sample:
     guilty: Flags
 
     @classmethod
-    def of(cls, context: Context, parts: dict[str, Floats], judged: Flags, guilty: Flags) -> Sample:
+    def of(cls, context: Context, judged: Flags, guilty: Flags) -> Sample:
         """Work out the features of a world.
 
         Args:
             context: The ledger and what detectors share.
-            parts: The parts of the suspicion of accounts, by detector.
             judged: Marks the accounts that count.
             guilty: Marks the attackers.
         """
-        columns = {name: known(column) for name, column in features(context, Judgements.of(context), parts)}
+        columns = {name: known(column) for name, column in features(context, Judgements.of(context))}
         return cls(context, columns, judged, guilty)
 
 
@@ -177,7 +176,7 @@ def sampled(seed: int) -> Sample:
         seed: The seed.
     """
     engine, truth = analysed(seed)
-    return Sample.of(engine.context_, engine.suspicion_.parts, truth.judged, truth.attack >= 0)
+    return Sample.of(engine.context_, truth.judged, truth.attack >= 0)
 
 
 def main() -> None:

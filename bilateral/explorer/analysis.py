@@ -53,16 +53,18 @@ DETECTORS: Final = tuple(
         ),
         (
             "links",
-            "rater and rated with one owner, wallet, operator or source of funds, or paid by the rated",
+            "rater and rated with one owner, wallet, operator or source of funds, or given more by the rated than it "
+            "paid",
             "money off chain; an agent left for good with an account of another source of funds; a wallet that is "
-            "changed later; gifts for praise up to 12 points above what five others say who paid or judge several "
-            "subjects, and are not among the youngest",
+            "changed later; gifts up to what the rater paid, or for praise up to 12 points above what five others say "
+            "who paid or judge several subjects, and are not among the youngest",
         ),
         (
             "wash payments",
-            "payments that return at once, through one account, or as an equal payment",
+            "clients most of whose money returns, at once, through one account, or as equal payments, and more of them "
+            "than other shops have",
             "leave the money with the agent, or return it through three accounts or an exchange: a fee each, or after "
-            "thirty days; return little of it; a complaint for each payment",
+            "thirty days; return less than half of it; a complaint for each payment",
         ),
         (
             "blocks",
@@ -132,9 +134,12 @@ MEASURED: Final = tuple(
         ("unseen families of our own: AUC", "0.950 [0.949, 0.951]"),
         ("unseen families of our own: recall at 1 %", "0.607 [0.559, 0.665]"),
         ("unseen families of our own: recall at the own threshold", "0.015 [0.000, 0.046]"),
-        ("families known while the engine was built: precision at the own threshold", "0.999 [0.997, 1.000]"),
-        ("families known while the engine was built: precision of evidence", "0.998 [0.996, 1.000]"),
-        ("families known while the engine was built: false positives, worst group", "0.001, airdrop"),
+        (
+            "families known while the engine was built: precision at the own threshold",
+            "0.999 [0.998, 1.000] (6 of 9 worlds)",
+        ),
+        ("families known while the engine was built: precision of evidence", "0.999 [0.998, 1.000] (6 of 9 worlds)"),
+        ("families known while the engine was built: false positives, worst group", "0.000, ordinary"),
     )
 )
 

@@ -27,7 +27,7 @@ MAX_CLIENTS: Final = 5_000
 MAX_ACCOUNTS: Final = 200
 _AUTHORIZED: Final = events.EVENT_TABLES[NewAuthorizedFeedback]
 _FALSE: Final = 0.5
-_RANKS_ONLY: Final = frozenset({"praised_by_flagged", "tied_by_others", "weak_signs"})
+_RANKS_ONLY: Final = frozenset({"tied_by_others", "weak_signs"})
 """The parts of a suspicion that rank an account and never flag it."""
 
 
@@ -43,7 +43,7 @@ class Suspect:
         is_flagged: True if the analysis flags it.
         cluster: Its cluster; None if it is in none.
         trust: The trust that reaches it from the reader's list; None if none does, or without a list.
-        parts: The share of each detector. `praised_by_flagged`, `tied_by_others` and `weak_signs` only rank.
+        parts: The share of each detector. `tied_by_others` and `weak_signs` only rank.
     """
 
     account: str

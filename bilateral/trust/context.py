@@ -10,6 +10,7 @@ from scipy import stats
 
 from bilateral.trust.arrays import Flags, Floats, Ints, first_of, group_sums, pairs, percentiles, stretches
 from bilateral.trust.kinship import Kinship, kinship
+from bilateral.trust.money import Money
 from bilateral.trust.opinions import Kind
 from bilateral.trust.steps import ARRAYS, KINDS, Edges, Steps
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 DAY: Final = 86400.0
 _TIMES: Final = 20
 """Stretches of time within which ages are compared. Early on, everybody is young."""
+
+MOSTLY: Final = 0.5
+"""The share of a client's money that comes back from which its payments prove nothing. Cashback is less, and so is a
+refund to a client that comes again."""
 
 RECORDED: Final = 0.05
 """The share of paid feedback below which payments are not recorded."""
@@ -38,7 +43,8 @@ class Context:
         pair: The positions of the first opinion of each pair of rater and subject.
         judged: The number of distinct raters of each subject.
         activity: The number of distinct subjects that each account judges.
-        paid: Marks the opinions whose rater paid the agent a usual amount before.
+        money: The money between accounts.
+        paid: Marks the opinions whose rater paid the agent a usual amount before, and did not get most of it back.
         freshness: The share of opinions of the same time by raters of at most that age.
         paid_share: The share of feedback whose rater paid.
         mean: The mean percentage of each kind of opinion.
@@ -55,6 +61,7 @@ class Context:
     pair: Ints
     judged: Ints
     activity: Ints
+    money: Money
     paid: Flags
     freshness: Floats
     paid_share: float
@@ -82,7 +89,9 @@ class Context:
         rows = first[edges.kind != Kind.CONSTANT_TAG]
         del edges
         feedback = opinions.kind == Kind.FEEDBACK
+        money = Money.of(ledger, kin.is_hub)
         freshness, paid = _freshness(ledger, kin), _paid(ledger)
+        paid[paid] = ~_returned(ledger, money, np.flatnonzero(paid))
         risk, youth = np.ones(len(opinions), np.float32), np.ones(len(opinions), np.float32)
         grounded = np.zeros(len(opinions), bool)
         grounded[rows] = np.isfinite(opinions.percent[rows]) & (paid[rows] | (activity[opinions.rater[rows]] > THIN))
@@ -96,6 +105,7 @@ class Context:
             pair=first,
             judged=judged,
             activity=activity,
+            money=money,
             paid=paid,
             freshness=freshness,
             paid_share=float(paid[feedback].mean()) if feedback.any() else 0.0,
@@ -161,6 +171,18 @@ def _paid(ledger: Ledger) -> Flags:
         places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         paid[stretch] &= (keys[places] == wanted) & (times[places] <= opinions.ts[stretch] + DAY)
     return paid
+
+
+def _returned(ledger: Ledger, money: Money, rows: Ints) -> Flags:
+    """Mark the opinions whose rater got most of its money back from the rated.
+
+    Args:
+        ledger: The coded tables.
+        money: The money between accounts.
+        rows: The positions of the opinions.
+    """
+    rater, rated = ledger.opinions.rater[rows], ledger.subject_account[ledger.opinions.subject[rows]]
+    return np.asarray(money.between(rated, rater, gifts=True) >= MOSTLY * money.between(rater, rated), np.bool_)
 
 
 def _freshness(ledger: Ledger, kin: Kinship) -> Floats:

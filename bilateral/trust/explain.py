@@ -117,6 +117,10 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
         summary.append(f"The parts {kind} are: {listed}.")
     if _ONLY_RANK & parts.keys():
         summary.append(_RANKED)
+    signs = results.signs.filter(pc.equal(pc.cast(results.signs["address"], pa.string()), address)).to_pylist()
+    if signs and not verdict:
+        listed = ", ".join(f"{row['sign']} {row['weight']:.1f}" for row in signs)
+        summary.append(f"The signs that moved its rank most, in logarithms of odds: {listed}.")
     for side, named in (("client", results.clients), ("buyer", results.buyers)):
         own = named.filter(pc.equal(pc.cast(named["address"], pa.string()), address)).to_pylist()
         summary += [_scored(side, row) for row in own]
@@ -136,6 +140,7 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
         "cluster": account["cluster"],
         "parts": parts,
         "review": case,
+        "signs": {row["sign"]: row["weight"] for row in signs},
         "summary": summary,
         "findings": [finding["finding"] for finding in findings],
     }

@@ -12,25 +12,24 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bilateral.trust.arrays import (
-    Flags,
     Floats,
     Ints,
-    contained_pairs,
     distinct_keys,
     group_counts,
     group_sums,
     pairs,
     stretches,
+    unpaired,
 )
 from bilateral.trust.judgements import (
     Judgements,
     clients_and_servers,
     except_own,
     mean_by,
-    senders_and_receivers,
     single,
     top_by,
 )
+from bilateral.trust.money import walked
 from bilateral.trust.opinions import Kind
 from bilateral.trust.sharing import sharing
 from bilateral.trust.significance import excess
@@ -40,18 +39,14 @@ if TYPE_CHECKING:
 
     from bilateral.trust.context import Context
 
-PARTS: Final = (
-    "co-targeting", "links", "wash payments", "blocks", "lockstep", "retaliation", "values", "kin of flagged",
-    "praised by flagged", "tied by others",
-)  # fmt: skip
-"""The parts of a suspicion that are features, too."""
-
 _SPREAD: Final = 15.0
 _NEVER: Final = 400 * 86400.0
 _RARE: Final = 60
 _CLUSTERING: Final = 6.0
+_UNREACHED: Final = -20.0
 _FRESH: Final = 1.6
 _FEW: Final = 3
+_GIVERS: Final = 12
 _NEAREST: Final = 3
 """The number of opinions before, and after, that are nearest in time."""
 
@@ -60,17 +55,14 @@ _BOTH_ENDS: Final = frozenset(
 )
 
 
-def features(context: Context, judgements: Judgements, parts: dict[str, Floats]) -> Iterator[tuple[str, Floats]]:
+def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield the features of all accounts, one by one; nan where one is unknown.
 
     Args:
         context: The ledger and what detectors share.
         judgements: The judgements.
-        parts: The parts of the suspicion of accounts, by detector.
     """
     size = context.ledger.accounts
-    for name in PARTS:
-        yield f"part {name}", parts.get(name, np.zeros(size))
     yield "opinions", np.log1p(group_counts(judgements.rater, size))
     yield "received", np.log1p(group_counts(judgements.rated, size))
     for name, values in _signs(context, judgements):
@@ -97,9 +89,7 @@ def _signs(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floa
     yield "distance at its time", _distance_at_its_time(context, judgements)
     yield "grounded distance", _grounded_distance(context, judgements)
     yield "untraced", single(~judgements.traced)
-    back, forth = _money(context, judgements)
-    yield "money back", single(back)
-    yield "money forth", single(forth)
+    yield from _money(context, judgements)
     yield "freshness", single(-np.log(np.maximum(context.freshness[rows], 1e-6)))
     yield "risk", single(-np.log(np.maximum(context.risk[rows], 1e-6)))
     yield "age", _hours(opinions.ts[rows] - context.kin.born[judgements.rater])
@@ -152,19 +142,61 @@ def _distance_at_its_time(context: Context, judgements: Judgements) -> Floats:
     return distance
 
 
-def _money(context: Context, judgements: Judgements) -> tuple[Flags, Flags]:
-    """Mark the opinions whose rater got money from the rated, and those whose rater sent it some for no service."""
-    size = context.ledger.accounts
-    sender, receiver = senders_and_receivers(context)
-    moved = distinct_keys(pairs(receiver, sender, size))  # the receiver first, as servers are
-    here, there, is_answer = judgements.rater, judgements.rated, judgements.kind == Kind.CLIENT_RATING
-    back = contained_pairs(here, there, moved, size) | (
-        ~is_answer & contained_pairs(here, there, judgements.served, size)
+def _money(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
+    """Yield how the money between rater and rated went, what the rater spent on others, and how trust reaches it.
+
+    Net flow tells a bribe from cashback, and wash trade from a refund.
+    """
+    money = context.money
+    answers = judgements.kind == Kind.CLIENT_RATING
+    client, server = (
+        np.where(answers, judgements.rated, judgements.rater),
+        np.where(answers, judgements.rater, judgements.rated),
     )
-    forth = contained_pairs(there, here, moved, size) | (
-        is_answer & contained_pairs(there, here, judgements.served, size)
-    )
-    return back, forth
+    gave, got = money.between(client, server), money.between(server, client, gifts=True)
+    yield "money back", single(got / np.maximum(gave + got, 1e-12))
+    sender, _, left = money.kept()
+    spent = group_sums(left, sender, context.ledger.accounts)
+    usual = np.median(left) if len(left) else 1.0
+    yield "spent elsewhere", single(np.log1p(np.maximum(spent[client] - np.maximum(gave - got, 0), 0) / usual))
+    yield "paid together", _paid_together(context, judgements)
+    yield "trust by money", single(np.nan_to_num(walked(context.ledger, money), nan=_UNREACHED)[client])
+
+
+def _paid_together(context: Context, judgements: Judgements) -> Floats:
+    """Return, for each praise, how improbable it is that so many who praise the subject got money of one giver.
+
+    A broker pays for praise, and no wallet of the subject does. Exchanges, the subject itself and the first funds of an
+    account do not count.
+    """
+    money, size = context.money, context.ledger.accounts
+    giver, taker = unpaired(money.keys[money.gifts > 0], size)
+    order = np.argsort(taker, kind="stable")
+    giver, taker = giver[order], taker[order]
+    start, stop = (np.searchsorted(taker, np.arange(size), side=side) for side in ("left", "right"))
+    many = stop - start
+    many[many > _GIVERS] = 0  # a shop, or a busy account
+    clients = np.bincount(giver[many[taker] > 0], minlength=size) / max(int((many > 0).sum()), 1)
+    out = np.zeros(len(judgements.rows), np.float32)
+    for stretch in stretches(judgements.subject):
+        rows = np.flatnonzero(judgements.praise[stretch] & (many[judgements.rater[stretch]] > 0)) + stretch.start
+        each = many[judgements.rater[rows]]
+        row = np.repeat(rows, each)
+        within = np.arange(len(row)) - np.repeat(np.cumsum(each) - each, each)
+        source = giver[start[judgements.rater[row]] + within]
+        strange = source != judgements.rated[row]
+        row, source = row[strange], source[strange]
+        keys, place, count = np.unique(
+            pairs(judgements.subject[row], source, size), return_inverse=True, return_counts=True
+        )
+        subject, payer = unpaired(keys, size)
+        praises = np.bincount(judgements.subject[rows] - judgements.subject[stretch.start])
+        several = np.flatnonzero(count > 1)
+        usual = _CLUSTERING * clients[payer[several]] * praises[subject[several] - judgements.subject[stretch.start]]
+        digits = np.zeros(len(keys), np.float32)
+        digits[several] = -np.log10(excess(count[several], usual))
+        np.maximum.at(out, row, digits[place])
+    return out
 
 
 def _pauses(subject: Ints, ts: Floats) -> Floats:

@@ -26,6 +26,23 @@ class Part(StrEnum):
     """The rows are about it. It may not know of them, so a finding never counts against it."""
 
 
+class Basis(StrEnum):
+    """The kind of evidence that a finding rests on. Evidence of different kinds is independent of each other."""
+
+    CONTROL = "common control"
+    """One hand made, funds or collects from the accounts."""
+    MONEY = "money"
+    """Payments come back, or gifts are more than what was paid."""
+    OPINIONS = "opinions"
+    """The opinions themselves: who is beside them, how young, unpaid and far from others they are."""
+    ANSWERS = "answers"
+    """Ratings that answer criticism."""
+    PROOFS = "proofs"
+    """Proofs that the tables contradict."""
+    REVIEWS = "reviews"
+    """Verdicts of people about kin."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """One claim of one detector.
@@ -43,6 +60,9 @@ class Finding:
         transfers: The positions of the transfers that it rests on, in the ledger.
         sentence: The claim in one plain sentence.
         weight: The factor on the finding's strength, from 0 to 1: how well the claim tells fraud from chance.
+        basis: The kind of evidence.
+        is_fact: True if the rows themselves show the claim, so that no other kind of evidence is needed.
+        passive: The parts whose accounts others may have drawn into it, by money or company that they did not ask for.
         confidence: For each actor, the probability that it belongs to the finding.
     """
 
@@ -58,6 +78,9 @@ class Finding:
     payments: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     transfers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     weight: float = 1.0
+    basis: Basis = Basis.OPINIONS
+    is_fact: bool = False
+    passive: frozenset[Part] = frozenset()
     confidence: Floats | None = None
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
+from bilateral.trust.amounts import told_money
 from bilateral.trust.arrays import distinct_keys
 from bilateral.trust.opinions import SOURCES, Kind
 from bilateral.trust.scores import buyer_scores
@@ -47,6 +48,8 @@ class Results:
         trust: The trust of each account from the reader's list; empty without a list.
         cases: Each case that people decided: `account` in small letters, `verdict`, `reason`, and `occurs`, which is
             False if no table has the account, so that the case changes nothing.
+        signs: The features that moved the highest ranks by weak signs: `address`, `sign`, and `weight` in logarithms of
+            odds. An index does not store them.
         standings: The standing of each agent on each side, with the columns of `bilateral.trust.standing.SCHEMA`.
     """
 
@@ -60,6 +63,7 @@ class Results:
     evidence: pa.Table
     trust: pa.Table
     cases: pa.Table
+    signs: pa.Table
     standings: pa.Table
 
     def write(self, folder: Path) -> None:
@@ -110,6 +114,7 @@ class Results:
             evidence=_evidence(engine, names),
             trust=_trust(engine),
             cases=_cases(engine),
+            signs=_signs(engine),
             standings=standings(engine),
         )
 
@@ -226,7 +231,7 @@ def _findings(engine: Engine, names: list[str]) -> pa.Table:
             "q_value": pa.array([finding.q_value for finding in engine.findings_], pa.float64()),
             "strength": pa.array([finding.strength for finding in engine.findings_], pa.float64()),
             "statistic": pa.array([finding.statistic for finding in engine.findings_], pa.string()),
-            "sentence": pa.array([finding.sentence for finding in engine.findings_], pa.string()),
+            "sentence": pa.array([_sentence(engine, finding) for finding in engine.findings_], pa.string()),
             "actors": pa.array([members(finding.actors) for finding in engine.findings_], pa.list_(pa.string())),
             "beneficiaries": pa.array(
                 [members(finding.beneficiaries) for finding in engine.findings_], pa.list_(pa.string())
@@ -234,6 +239,11 @@ def _findings(engine: Engine, names: list[str]) -> pa.Table:
             "subjects": pa.array([members(finding.subjects) for finding in engine.findings_], pa.list_(pa.string())),
         }
     )
+
+
+def _sentence(engine: Engine, finding: Finding) -> str:
+    """Return the claim of a finding, with the money in it."""
+    return f"{finding.sentence} {told_money(engine.context_.ledger, finding)}".rstrip()
 
 
 def _rows_of(engine: Engine, finding: Finding) -> dict[str, Ints]:
@@ -315,5 +325,24 @@ def _cases(engine: Engine) -> pa.Table:
             "verdict": pa.array([case.verdict for case in cases], pa.string()),
             "reason": pa.array([case.reason for case in cases], pa.string()),
             "occurs": pa.array([case.account not in absent for case in cases], pa.bool_()),
+        }
+    )
+
+
+NO_SIGNS: Final = pa.schema([("address", pa.string()), ("sign", pa.string()), ("weight", pa.float64())]).empty_table()
+"""The table of signs without any row."""
+
+
+def _signs(engine: Engine) -> pa.Table:
+    """Return the features that moved the highest ranks."""
+    told, addresses = engine.suspicion_.told, engine.context_.ledger.addresses
+    if told is None:
+        return NO_SIGNS
+    moved = told.moved()
+    return pa.table(
+        {
+            "address": addresses.take(pa.array([row[0] for row in moved], pa.int64())),
+            "sign": pa.array([row[1] for row in moved], pa.string()),
+            "weight": pa.array([row[2] for row in moved], pa.float64()),
         }
     )

@@ -136,7 +136,7 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     effective = model.information_
     spread = _spread(model, rater, subject, percent, size)
     error = spread / np.sqrt(effective + model.prior_subject)
-    flagged = suspicion.flagged[ledger.subject_account]
+    flagged = suspicion.withheld
     abstain = effective < minimum
     lower = np.where(flagged, 0.0, _lower(context, model, rows, spread))
     code = np.select([flagged, contested, abstain], [0, 1, 2], 3)

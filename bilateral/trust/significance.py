@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Final
+
 import numpy as np
 from scipy import stats
 
@@ -32,6 +35,61 @@ def share(observed: Ints | Floats, trials: Ints | Floats, probability: Floats | 
     """
     tail = stats.binom.sf(np.asarray(observed) - 1, np.asarray(trials), np.clip(probability, 1e-9, 1.0))
     return np.maximum(np.asarray(tail, np.float64), SMALLEST)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The shares that groups of a market usually have of something, as a beta distribution.
+
+    Attributes:
+        alpha, beta: Its parameters.
+    """
+
+    alpha: float
+    beta: float
+
+    def excess(self, observed: Ints, trials: Ints) -> Floats:
+        """Return the probability that a group has at least as many.
+
+        Args:
+            observed: The number that each group has.
+            trials: The number that it could have.
+        """
+        tail = stats.betabinom.sf(np.asarray(observed) - 1, np.asarray(trials), self.alpha, self.beta)
+        return np.maximum(np.asarray(tail, np.float64), SMALLEST)
+
+
+def usual_shares(observed: Ints, trials: Ints) -> Shares:
+    """Learn the usual shares of a market from its groups.
+
+    The highest shares are left out, so that a few attackers do not pass for usual. Few groups say little, so
+    `_ASSUMED` groups of a low share are added.
+
+    Args:
+        observed: The number that each group has.
+        trials: The number that it could have.
+    """
+    known = trials >= _TELLING
+    shares = np.sort(observed[known] / trials[known])
+    shares = shares[: int(len(shares) * (1 - _EXTREME))]
+    mean = (shares.sum() + _ASSUMED * _LITTLE) / (len(shares) + _ASSUMED)
+    spread = float((((shares - mean) ** 2).sum() + _ASSUMED * _LITTLE**2) / (len(shares) + _ASSUMED))
+    size = float(np.clip(mean * (1 - mean) / spread - 1, *_SIZES))
+    return Shares(mean * size, (1 - mean) * size)
+
+
+_TELLING: Final = 5
+"""The number of trials from which a group's share says something."""
+
+_EXTREME: Final = 0.02
+"""The part of the groups, those with the highest shares, that says nothing about what is usual."""
+
+_SIZES: Final = (3.0, 10.0)
+"""The least and the most certainty about shares, in trials. More would make each odd shop a discovery."""
+
+_ASSUMED: Final = 20
+_LITTLE: Final = 0.01
+"""The number and the share of the groups that are added."""
 
 
 def adjusted(p_values: Floats, tests: int | None = None, families: int = 1) -> Floats:

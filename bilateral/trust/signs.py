@@ -43,6 +43,9 @@ _USUAL_SCORE: Final = -2.0
 _CERTAIN: Final = 30.0
 """The logarithm of odds beyond which more of it says no more."""
 
+_TOLD: Final = 200
+"""The accounts of the highest ranks whose features are told."""
+
 _ROWS: Final = 65_536
 """Accounts that are scored at once."""
 
@@ -117,21 +120,20 @@ class Model:
         edges = {name: np.array(values, np.float32) for name, values in data["edges"].items()}
         return cls(edges, Trees.of(data["alone"]), Trees.of(data["among"]))
 
-    def scores(self, context: Context, parts: dict[str, Floats], chosen: Ints) -> Floats:
-        """Return the logarithm of the odds that accounts attack, in the worlds of the training.
+    def scores(self, context: Context, chosen: Ints) -> tuple[Floats, Ints]:
+        """Return the logarithm of the odds that accounts attack, in the worlds of the training, and their codes.
 
         Args:
             context: The ledger and what detectors share.
-            parts: The parts of the suspicion of accounts, by detector.
             chosen: The accounts.
         """
         judgements = Judgements.of(context)
         codes = np.zeros((len(self.edges), len(chosen)), np.uint8)
-        rows = self.coded(features(context, judgements, parts), chosen, codes, 0)
+        rows = self.coded(features(context, judgements), chosen, codes, 0)
         first = np.zeros(context.ledger.accounts, np.float32)
         first[chosen] = np.clip(self.alone.score(codes), -LARGEST, LARGEST)
         self.coded(around(context, judgements, first), chosen, codes, rows)
-        return self.among.score(codes)
+        return self.among.score(codes), codes
 
     def coded(self, features: Iterable[tuple[str, Floats]], chosen: Ints, codes: Ints, row: int) -> int:
         """Write the codes of features, and return the row after the last.
@@ -146,6 +148,40 @@ class Model:
             codes[row] = np.searchsorted(self.edges[name], known(column[chosen]))
             row += 1
         return row
+
+
+@dataclass(frozen=True)
+class Told:
+    """The codes of the accounts that weak signs rank highest, which tell what moved their rank.
+
+    Attributes:
+        accounts: The accounts.
+        codes: The code of each feature, in rows, of each of them.
+        usual: The median code of each feature among all accounts.
+    """
+
+    accounts: Ints
+    codes: Ints
+    usual: Ints
+
+    def moved(self, number: int = 3) -> list[tuple[int, str, float]]:
+        """Return the features that moved each account's rank most: the account, the feature, and its weight.
+
+        The weight is the logarithm of the odds that the account would lose if the feature were usual.
+
+        Args:
+            number: The number of features an account.
+        """
+        among, names = model().among, list(model().edges)
+        out = []
+        for place, account in enumerate(self.accounts.tolist()):
+            changed = np.repeat(self.codes[:, place : place + 1], len(names) + 1, axis=1)
+            each = np.arange(len(names))
+            changed[each, each] = self.usual
+            score = among.score(changed)
+            lost = score[-1] - score[:-1]
+            out += [(account, names[n], float(lost[n])) for n in np.argsort(-lost)[:number] if lost[n] > 0]
+        return out
 
 
 def known(column: Floats) -> Floats:
@@ -164,16 +200,17 @@ def model() -> Model:
     return Model.of(json.loads(MODEL.read_text()))
 
 
-def weak_signs(context: Context, parts: dict[str, Floats], named: Floats) -> tuple[Floats, Floats]:
+def weak_signs(context: Context, named: Floats) -> tuple[Floats, Floats, Told | None]:
     """Return the suspicion by weak signs of each account that judges or is judged, and its oddness, both up to `MOST`.
+
+    The third value tells what moved the highest ranks.
 
     In a market that is odd as a whole, both are lowered for all. Oddness is lowered only as far as raters are odd who
     paid or judge several subjects: a flood of odd empty accounts does not let an attacker's raters look usual.
 
     Args:
         context: The ledger and what detectors share.
-        parts: The parts of the suspicion of accounts, by detector.
-        named: The suspicion of accounts by findings. The models see its parts, and it counts beside them once more.
+        named: The suspicion of accounts by findings.
     """
     ledger = context.ledger
     acts: Flags = np.zeros(ledger.accounts, bool)
@@ -181,14 +218,19 @@ def weak_signs(context: Context, parts: dict[str, Floats], named: Floats) -> tup
     acts[ledger.subject_account[ledger.opinions.subject]] = True
     acts[ledger.owner] = True
     chosen, out, odd = np.flatnonzero(acts), np.zeros(ledger.accounts), np.zeros(ledger.accounts)
+    told = None
     if len(ledger.opinions):
-        score = model().scores(context, parts, chosen).astype(np.float64)
+        score, codes = model().scores(context, chosen)
+        score = score.astype(np.float64)
         costly = np.zeros(ledger.accounts, bool)
         costly[ledger.opinions.rater[context.grounded]] = True
         lowered = _excess(score)
         out[chosen] = _share_of_most(score - lowered + named[chosen])
         odd[chosen] = _share_of_most(score - min(lowered, _excess(score[costly[chosen]])) + named[chosen])
-    return out, odd
+        highest = np.argsort(-score, kind="stable")[:_TOLD]
+        usual = np.median(codes[:, :: max(1, len(chosen) // _ROWS)], axis=1).astype(np.uint8)
+        told = Told(chosen[highest], codes[:, highest], usual)
+    return out, odd, told
 
 
 def _excess(score: Floats) -> float:

@@ -15,7 +15,6 @@ from bilateral.standing import LEAST
 from bilateral.trust.arrays import Floats, Ints, distinct_keys, group_sums, pairs
 from bilateral.trust.context import RECORDED
 from bilateral.trust.evidence import Stayed
-from bilateral.trust.held_back import held_back
 from bilateral.trust.opinions import Kind
 from bilateral.trust.scores import Status as ScoreStatus
 from bilateral.trust.standing import Basis, Status
@@ -50,7 +49,7 @@ def standings(engine: Engine) -> pa.Table:
     hand = np.where(kin.collector >= 0, kin.collector, alone)
     opinions = ledger.opinions
     usable = np.isfinite(opinions.percent) & (suspicion.row < 0.5) & ~suspicion.flagged[opinions.rater]  # noqa: PLR2004
-    held = held_back(engine)
+    held = suspicion.withheld
     contested = scores.status == str(ScoreStatus.CONTESTED)
     status = np.select(
         [held, contested, scores.abstain], [str(Status.HELD_BACK), str(Status.CONTESTED), str(Status.THIN)], "ok"

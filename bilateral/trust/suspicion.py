@@ -1,8 +1,9 @@
-"""Suspicion: one ranking of accounts from all findings, with the findings as its parts.
+"""Suspicion: a ranking of accounts by all that is known, and, apart from it, the accounts that are held back.
 
-The parts of different detectors add up, because they rest on different evidence. Within a detector only the strongest
-finding of an account counts. A subject of a finding gets nothing for it: anybody can praise or slander anybody. Below
-the threshold, the ranking is by weak signs, which see these parts as well.
+To rank is cheap and to condemn is not. Learned weak signs rank. An account is held back by evidence of two independent
+kinds, by a fact, or by strong evidence of common control, whose false discoveries stay rare however large the market.
+Within a kind only the strongest finding counts. A subject of a finding gets nothing for it: anybody can praise or
+slander anybody.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from bilateral.trust.arrays import Flags, Floats, Ints, group_sums
+from bilateral.trust.detectors.wash import WashPayments
+from bilateral.trust.findings import Basis, Part
 from bilateral.trust.kinship import FUNDER
-from bilateral.trust.opinions import Kind
-from bilateral.trust.signs import MOST, weak_signs
+from bilateral.trust.signs import MOST, Told, weak_signs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +28,17 @@ if TYPE_CHECKING:
     from bilateral.trust.findings import Finding
 
 THRESHOLD: Final = 2.0
-"""The suspicion from which an account is flagged: digits of the false discovery rate."""
+"""The digits of the false discovery rate that the evidence of all kinds needs together to hold an account back."""
+
+_SECOND: Final = 1.0
+"""The digits that the second kind of evidence needs."""
+
+_ALONE: Final = {Basis.CONTROL: 4.0, Basis.ANSWERS: 4.0, Basis.REVIEWS: THRESHOLD}
+"""The digits from which one kind of evidence suffices. It rests on acts of the accounts themselves, and on no habit of
+a market, as refunds, cashback and free services are. Attack-free markets of 40,000 accounts have none beyond 2."""
+
+_EVERY_AGENT: Final = 4.0
+"""The digits from which all agents of a held-back owner are held back, and not only those that findings are about."""
 
 _OF_ONE_HAND: Final = (FUNDER, "one funder and one amount")
 """Groupings that taint all their members. A common ancestor may be an honest account that sold coins once."""
@@ -34,11 +46,14 @@ _OF_ONE_HAND: Final = (FUNDER, "one funder and one amount")
 GUILTY: Final = 99.0
 """The suspicion of an account that people found guilty, whatever its findings."""
 
-_RANKED: Final = 1.9
-"""The most that an account gets for ties by others. They rank it, as a sign that weak signs see, and never flag it."""
+_HEARD: Final = 4.0
+"""The most digits of findings that count beside weak signs, as logarithms of odds."""
 
-RANKING: Final = ("praised by flagged", "tied by others", "weak signs")
-"""The parts of a suspicion that rank an account and never flag it."""
+_BELOW: Final = 0.95
+"""The most that findings count to an account that they do not hold back, as a share of the threshold."""
+
+RANKING: Final = ("tied by others", "weak signs")
+"""The parts of a suspicion that rank an account and never hold it back."""
 
 _CLUSTER: Final = 1.0
 """The strength from which a finding joins its members into a cluster."""
@@ -49,13 +64,15 @@ class Suspicion:
     """The result of all findings together.
 
     Attributes:
-        total: The suspicion of each account: the sum of all parts if it is flagged, else weak signs alone.
-        unranked: The suspicion by findings alone. It decides about flags.
+        total: The suspicion of each account: the sum of all parts if it is held back, else weak signs alone.
+        unranked: The suspicion by findings alone; below the threshold for accounts that are not held back.
         parts: The share of each detector in it, by name.
         odd: The weak signs of each account, whatever empty accounts do. Opinions of the odd count less.
-        flagged: Marks the accounts that the engine flags.
+        flagged: Marks the accounts that are held back.
+        withheld: Marks the subjects that are held back with the account that answers for them.
         cluster: The cluster of each flagged account; -1 for the others.
         row: The probability of each opinion that it is false.
+        told: Tells what moved the highest ranks by weak signs; None without them.
         own: Marks the opinions in findings by which the account that they are about gains, by an act of its own.
     """
 
@@ -64,9 +81,11 @@ class Suspicion:
     parts: dict[str, Floats]
     odd: Floats
     flagged: Flags
+    withheld: Flags
     cluster: Ints
     row: Floats
     own: Flags
+    told: Told | None = None
 
 
 def suspicion(
@@ -88,42 +107,119 @@ def suspicion(
     """
     size = context.ledger.accounts
     parts: dict[str, Floats] = {}
-    tied = np.zeros(size)
+    kinds: dict[Basis, Floats] = {basis: np.zeros(size) for basis in Basis}
+    own: dict[Basis, Floats] = {basis: np.zeros(size) for basis in Basis}
+    tied, facts = np.zeros(size), np.zeros(size)
     for finding in findings:
         part = parts.setdefault(finding.detector, np.zeros(size))
         confidence = 1.0 if finding.confidence is None else finding.confidence
-        np.maximum.at(part, finding.actors, finding.strength * confidence)
-        np.maximum.at(part, finding.beneficiaries, 0.9 * finding.strength)
-        np.maximum.at(tied, finding.tied, 0.9 * finding.strength)
-    total = np.sum(list(parts.values()), axis=0) if parts else np.zeros(size)
-    kin = _kin(context, total, threshold)
-    parts["kin of flagged"] = np.where(context.kin.acknowledged, kin, 0.0)
-    total = total + parts["kin of flagged"]
+        for role, accounts, digits in (
+            (Part.ACTOR, finding.actors, finding.strength * confidence),
+            (Part.BENEFICIARY, finding.beneficiaries, 0.9 * finding.strength),
+        ):
+            active = [] if role in finding.passive else [own[finding.basis]]
+            for values in (part, kinds[finding.basis], *active, *([facts] if finding.is_fact else [])):
+                np.maximum.at(values, accounts, digits)
+        if finding.basis == Basis.REVIEWS:  # of other ties, the learned signs see all that they say
+            np.maximum.at(tied, finding.tied, 0.9 * finding.strength)
+    _of_company(findings, kinds)
+    total, held = _evidence(kinds, own, facts, threshold)
+    kin = _kin(context, total, held, threshold)
+    parts["kin of flagged"] = np.where(context.kin.acknowledged & ~held, kin, 0.0)
+    for evidence in (kinds, own):
+        evidence[Basis.CONTROL] = np.maximum(evidence[Basis.CONTROL], parts["kin of flagged"])
+    total, held = _evidence(kinds, own, facts, threshold)
     row = _false_rows(context, findings, total, threshold)
-    parts["praised by flagged"] = _praised(context, row)
-    parts["tied by others"] = np.minimum(np.maximum(tied, np.where(context.kin.acknowledged, 0.0, kin)), _RANKED)
-    parts["weak signs"], odd = weak_signs(context, parts, total) if learned else (np.zeros(size), np.zeros(size))
+    parts["tied by others"] = np.minimum(tied, MOST)
+    parts["weak signs"], odd, told = (
+        weak_signs(context, np.minimum(total, _HEARD)) if learned else (np.zeros(size), np.zeros(size), None)
+    )
     for account in verdicts:
         parts["weak signs"][account] = odd[account] = 0.0
-    unranked = total.copy()  # (total + ranked) - ranked would be smaller at times, by rounding
-    weak = parts["weak signs"]
-    every = unranked + parts["praised by flagged"] + parts["tied by others"]
-    ranked = np.where(weak > 0, weak, np.minimum(every, MOST))
-    total = np.where(unranked >= threshold, every + weak, ranked)
+    every = np.sum(list(parts.values()), axis=0)
+    ranked = np.maximum(parts["weak signs"] if learned else np.minimum(total, MOST), parts["tied by others"])
+    unranked = np.where(held, np.maximum(total, threshold), np.minimum(total, _BELOW * threshold))
+    total = np.where(held, np.maximum(every, threshold), ranked)
     for account, guilty in verdicts.items():
         unranked[account] = total[account] = GUILTY if guilty else 0.0
+        held[account] = guilty
     if verdicts:
         innocent = np.array([account for account, guilty in verdicts.items() if not guilty], np.int64)
         row[np.isin(context.ledger.opinions.rater, innocent)] = 0.0
         guilty_ones = np.array([account for account, guilty in verdicts.items() if guilty], np.int64)
         row[np.isin(context.ledger.opinions.rater, guilty_ones)] = 1.0
-    flagged = unranked >= threshold
-    clusters = _clusters(findings, flagged, size)
-    return Suspicion(total, unranked, parts, odd, flagged, clusters, row, _own(context, findings))
+    return Suspicion(
+        total=total,
+        unranked=unranked,
+        parts=parts,
+        odd=odd,
+        flagged=held,
+        withheld=_withheld(context, findings, unranked, held),
+        cluster=_clusters(findings, held, size),
+        row=row,
+        own=_own(context, findings),
+        told=told,
+    )
 
 
-def _kin(context: Context, total: Floats, threshold: float) -> Floats:
-    """Return what accounts get for groups of common control in which most are flagged."""
+def _of_company(findings: Sequence[Finding], kinds: dict[Basis, Floats]) -> None:
+    """Add to who gains by an act of its own the other kinds of evidence that most of its actors have.
+
+    Who funds its raters answers for them. Others cannot make an account fund anybody.
+
+    Args:
+        findings: The findings of all detectors.
+        kinds: The digits of each kind of evidence, by account, which are raised.
+    """
+    before = {basis: digits.copy() for basis, digits in kinds.items()}
+    for finding in findings:
+        gains = finding.basis == Basis.CONTROL and len(finding.beneficiaries) and len(finding.actors)
+        if gains and finding.strength >= _SECOND:
+            for basis, digits in before.items():
+                if basis != finding.basis:
+                    usual = 0.9 * float(np.median(digits[finding.actors]))
+                    np.maximum.at(kinds[basis], finding.beneficiaries, usual)
+
+
+def _evidence(
+    kinds: dict[Basis, Floats], own: dict[Basis, Floats], facts: Floats, threshold: float
+) -> tuple[Floats, Flags]:
+    """Return the digits of all kinds of evidence together, and mark the accounts that they hold back.
+
+    At least one kind has to rest on acts of the account itself. Otherwise an attacker could buy from a rival, take the
+    money back, and praise it.
+
+    Args:
+        kinds: The digits of each kind of evidence, by account.
+        own: The same by findings that nobody is drawn into by others.
+        facts: The digits of findings that are facts.
+        threshold: The digits that are needed.
+    """
+    digits = np.sort(np.array(list(kinds.values())), axis=0)
+    total, second = digits.sum(axis=0), min(_SECOND, threshold)
+    acted = np.max(list(own.values()), axis=0) >= second
+    held = (facts >= threshold) | (acted & (digits[-2] >= second) & (total >= threshold))
+    for basis, limit in _ALONE.items():
+        held |= own[basis] >= min(limit, 2 * threshold)
+    return total, held
+
+
+def _withheld(context: Context, findings: Sequence[Finding], unranked: Floats, held: Flags) -> Flags:
+    """Mark the subjects that are held back: those that findings are about, or all of an owner if they are strong."""
+    ledger = context.ledger
+    named = np.zeros(ledger.subjects, bool)
+    for finding in findings:
+        if finding.weight > 0:
+            named[ledger.opinions.subject[finding.opinions]] = True
+            agent = ledger.paid_agent[finding.payments]
+            named[agent[agent >= 0]] = True
+    account = ledger.subject_account
+    client = ledger.subject_agent < 0
+    return held[account] & (client | named | (unranked[account] >= _EVERY_AGENT))
+
+
+def _kin(context: Context, total: Floats, held: Flags, threshold: float) -> Floats:
+    """Return what accounts get for groups of common control in which most are held back."""
     out = np.zeros(len(total))
     active = np.zeros(len(total), bool)
     active[context.ledger.opinions.rater] = True
@@ -134,7 +230,7 @@ def _kin(context: Context, total: Floats, threshold: float) -> Floats:
         inside = (grouping.group >= 0) & active
         group = grouping.group[inside]
         members = np.bincount(group, minlength=grouping.size)
-        over = total[inside] >= threshold
+        over = held[inside]
         guilty = np.bincount(group[over], minlength=grouping.size)
         mean = group_sums(np.where(over, np.minimum(total[inside], 12.0), 0.0), group, grouping.size) / np.maximum(
             guilty, 1
@@ -144,7 +240,7 @@ def _kin(context: Context, total: Floats, threshold: float) -> Floats:
         value = np.where(tainted, 0.5 * share * mean, 0.0)
         value = np.where(share >= 0.8, value, np.minimum(value, 0.95 * threshold))  # noqa: PLR2004
         out[inside] = np.maximum(out[inside], value[group])
-    return np.where(total >= threshold, 0.0, out)
+    return out
 
 
 def _false_rows(context: Context, findings: Sequence[Finding], total: Floats, threshold: float) -> Floats:
@@ -164,26 +260,16 @@ def _false_rows(context: Context, findings: Sequence[Finding], total: Floats, th
 
 
 def _own(context: Context, findings: Sequence[Finding]) -> Flags:
-    """Mark the opinions that a finding ties to the account that they are about, by an act of this account."""
+    """Mark the opinions that a finding ties to the account that they are about, by an act of this account.
+
+    Who returns money to a client that asks for it has no hand in what that client says, so returns tie nobody.
+    """
     ledger, opinions = context.ledger, context.ledger.opinions
     out = np.zeros(len(opinions), bool)
     for finding in findings:
-        if len(finding.beneficiaries):
+        if len(finding.beneficiaries) and finding.detector != WashPayments.name:
             account = ledger.subject_account[opinions.subject[finding.opinions]]
             out[finding.opinions[np.isin(account, finding.beneficiaries)]] = True
-    return out
-
-
-def _praised(context: Context, row: Floats) -> Floats:
-    """Return what owners and clients get whose praise is mostly false. It ranks them, and never flags them."""
-    ledger, opinions = context.ledger, context.ledger.opinions
-    praise = (opinions.percent >= 60) & (opinions.kind != Kind.CONSTANT_TAG)  # noqa: PLR2004
-    subject = opinions.subject[praise]
-    false = group_sums(row[praise], subject, ledger.subjects)
-    count = np.bincount(subject, minlength=ledger.subjects)
-    share = np.where(false >= 2, false / np.maximum(count, 1), 0.0)  # noqa: PLR2004
-    out = np.zeros(ledger.accounts)
-    np.maximum.at(out, ledger.subject_account, np.where(share > 0.5, 2.0 * share - 0.2, 0.0))  # noqa: PLR2004
     return out
 
 

@@ -21,7 +21,7 @@ if _MISSING:
     raise MissingExtraError("x402", _MISSING)
 
 from bilateral.x402.answer_limits import AnswerLimits  # noqa: E402  # after the check
-from bilateral.x402.blind import BlindSealer, EnvelopeCheck  # noqa: E402
+from bilateral.x402.blind import BlindSealer  # noqa: E402
 from bilateral.x402.client import (  # noqa: E402
     Reputation8004ClientExtension,
     ReputationDraftClientExtension,
@@ -103,7 +103,7 @@ from bilateral.x402.types import (  # noqa: E402
     ReputationInfo,
     SettlementReceipt,
 )
-from bilateral.x402.verdicts import Check, CheckName, Outcome, Payment, Verification  # noqa: E402
+from bilateral.x402.verdicts import Check, CheckName, EnvelopeCheck, Outcome, Payment, Verification  # noqa: E402
 from bilateral.x402.verifier import AsyncVerifier, Verifier  # noqa: E402
 
 __all__ = [

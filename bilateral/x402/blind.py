@@ -7,7 +7,6 @@ clients alone.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.blind_messages import SignedEnvelope
@@ -15,7 +14,7 @@ from bilateral.blind_ratings import RatingState, SealedRating
 from bilateral.client.operations import blind
 from bilateral.errors import BilateralError, InvalidArgumentError
 from bilateral.text import printable
-from bilateral.x402.verdicts import Outcome
+from bilateral.x402.verdicts import EnvelopeCheck, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,21 +77,6 @@ class BlindSealer:
         )
         envelope: dict[str, Any] = json.loads(signed.to_json())
         return envelope
-
-
-@dataclass(frozen=True)
-class EnvelopeCheck:
-    """The check of a server's envelope. `Verification.is_verified` does not depend on it.
-
-    Attributes:
-        outcome: `passed`; `failed` if the envelope is wrong; `unchecked` if there is none, or it cannot be checked.
-        problem: The reason why it did not pass; empty if it passed.
-        envelope: The envelope, to answer with `Client.seal_feedback`; None unless it passed.
-    """
-
-    outcome: Outcome
-    problem: str = ""
-    envelope: SignedEnvelope | None = None
 
 
 def check_envelope(

@@ -32,12 +32,11 @@ if TYPE_CHECKING:
     from bilateral.documents import Document, RegistrationFile, Signer
     from bilateral.identifiers import ChainId
     from bilateral.node.steps import Operation
-    from bilateral.x402.blind import EnvelopeCheck
     from bilateral.x402.checking import FileCache, Terms
     from bilateral.x402.paid_requests import PaidRequest
     from bilateral.x402.readers import RegistryReader
     from bilateral.x402.types import AgentRegistration, InteractionData
-    from bilateral.x402.verdicts import Payment
+    from bilateral.x402.verdicts import EnvelopeCheck, Payment
 
 T = TypeVar("T")
 

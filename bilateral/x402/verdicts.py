@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from bilateral.blind_messages import SignedEnvelope
     from bilateral.documents import Signer
-    from bilateral.x402.blind import EnvelopeCheck
     from bilateral.x402.paid_requests import PaidRequest
     from bilateral.x402.types import AgentRegistration, InteractionData
 
@@ -54,6 +54,21 @@ class Outcome(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     UNCHECKED = "unchecked"
+
+
+@dataclass(frozen=True)
+class EnvelopeCheck:
+    """The check of a server's envelope. `Verification.is_verified` does not depend on it.
+
+    Attributes:
+        outcome: `passed`; `failed` if the envelope is wrong; `unchecked` if there is none, or it cannot be checked.
+        problem: The reason why it did not pass; empty if it passed.
+        envelope: The envelope, to answer with `Client.seal_feedback`; None unless it passed.
+    """
+
+    outcome: Outcome
+    problem: str = ""
+    envelope: SignedEnvelope | None = None
 
 
 @dataclass(frozen=True)

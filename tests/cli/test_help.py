@@ -70,7 +70,7 @@ def test_the_version_names_the_commit_of_the_checkout(bilateral):
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_every_method_of_the_client_has_a_command(operation):
-    assert re.search(rf"\b(client|it)\.{operation}\(", SOURCES)
+    assert re.search(rf"\b(client|reading|signing)\.{operation}\(", SOURCES)
 
 
 SDK_NAMES = {
@@ -99,7 +99,7 @@ WITH_SEVERAL_ARGUMENTS = [
 @pytest.mark.parametrize(("group", "name"), WITH_SEVERAL_ARGUMENTS, ids=" ".join)
 def test_the_arguments_of_a_command_have_the_order_of_the_clients(group, name):
     source = inspect.getsource(inspect.unwrap(GROUP_COMMANDS[group][name].callback))
-    operations = set(re.findall(r"\b(?:client|it)\.(\w+)\(", source))
+    operations = set(re.findall(r"\b(?:client|reading|signing)\.(\w+)\(", source))
     assert operations
     for operation in operations:
         parameters = list(inspect.signature(getattr(Client, operation)).parameters)

@@ -94,3 +94,9 @@ def test_batches_are_called_as_documented(registry):
 def test_blind_ratings_are_called_as_documented(registry):
     assert functions(registry).items() >= BLIND_FUNCTIONS.items()
     assert events(registry) >= BLIND_EVENTS
+
+
+def test_code_of_the_registry_stays_below_its_own_limit(project):
+    """EIP-170 allows 24,576 bytes. The rest is room for the next compiler, which may need more."""
+    code = project.BidirectionalReputationRegistry.contract_type.runtime_bytecode.bytecode
+    assert len(bytes.fromhex(code.removeprefix("0x"))) < 23_500

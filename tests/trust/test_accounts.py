@@ -24,7 +24,7 @@ SOLANA = "So11111111111111111111111111111111111111112"
 @pytest.fixture
 def tables(market):
     """A market with a ring, which the transfers tell."""
-    for number in range(8):
+    for number in range(24):
         market.transfer("boss", f"sybil{number}", 5.0, 6000.0 + number)
         market.feedback(f"sybil{number}", 7, 100, 7000.0 + number)
     return addressed(market.tables())

@@ -22,6 +22,7 @@ from bilateral.trust.tables import COLUMNS, Tables
 
 SMALL = Settings(clients=700, owners=260, platforms=1, communities=3)
 ATTACKS = ("star", "slander", "camouflaged_ring", "exchange_star", "wash_ring", "bribery", "framing")
+RANKED = ("exchange_star", "bribery")
 
 
 @cache
@@ -48,13 +49,28 @@ def flagged(engine):
     }
 
 
-@pytest.mark.parametrize("family", ATTACKS)
-def test_most_members_of_an_attack_are_flagged(family):
+def members_of(family):
     number = next(row["attack"] for row in world()[1]["attacks"].to_pylist() if row["family"] == family)
-    members = {
+    return {
         address for address, row in truth().items() if row["attack"] == number and row["role"] in {"sybil", "bribed"}
     }
+
+
+@pytest.mark.parametrize("family", [family for family in ATTACKS if family not in RANKED])
+def test_most_members_of_an_attack_are_held_back(family):
+    members = members_of(family)
     assert len(members & flagged(fitted())) >= 0.7 * len(members)
+
+
+@pytest.mark.parametrize("family", RANKED)
+def test_members_whom_one_kind_of_evidence_names_rank_above_honest_accounts_and_are_not_held_back(family):
+    engine, members = fitted(), members_of(family)
+    addresses = engine.context_.ledger.addresses.to_pylist()
+    honest = [n for n in np.flatnonzero(engine.judged()).tolist() if truth()[addresses[n]]["attack"] < 0]
+    limit = np.quantile(engine.suspicion_.total[honest], 0.99)
+    above = [engine.suspicion_.total[addresses.index(address)] > limit for address in members]
+    assert np.mean(above) >= 0.9
+    assert not members & flagged(engine)
 
 
 @pytest.mark.parametrize(

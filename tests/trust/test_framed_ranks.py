@@ -72,10 +72,10 @@ def framed(world, way):
     [
         ("praise", {"praised": 0.5}),
         ("money", {"praised": 0.8, "paid": 1.3, "given": 0.2, "client": 0.8}),
-        ("company", {"newcomer": 1.6}),
+        ("company", {"newcomer": 1.9}),
         ("slander", {}),
         ("ratings", {}),
-        ("validations", {"praised": 0.4}),
+        ("validations", {"praised": 1.0}),
     ],
 )
 def test_an_attacker_raises_honest_accounts_up_to_a_limit_and_gets_none_flagged(way, limits):

@@ -50,6 +50,16 @@ def test_money_from_the_rated_to_raters_is_found(market):
     assert moves(market, context, findings[0]) == {("crook", f"client{number}") for number in range(4)}
 
 
+@pytest.mark.parametrize(("back", "count"), [(0.1, 0), (2.0, 0), (2.2, 1)])
+def test_money_back_is_a_gift_only_beyond_what_the_rater_paid(market, back, count):
+    market.agent(99, "shop", ts=50.0)
+    for number in range(4):
+        market.payment(f"client{number}", "shop", 99, 2.0, 30000.0)
+        market.transfer("shop", f"client{number}", back, 30500.0)
+        market.feedback(f"client{number}", 99, 100, 31000.0)
+    assert len([finding for finding in findings_of(market)[1] if "sent them money" in finding.sentence]) == count
+
+
 def rewarded(market, praise, others):
     """Let agent 99 send money to four clients who praise it, beside others who pay and say 80, or complain."""
     market.agent(99, "shop", ts=50.0)

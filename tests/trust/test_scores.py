@@ -92,10 +92,10 @@ def test_odd_empty_accounts_do_not_let_other_odd_raters_look_usual(market, monke
     names = np.array(context.ledger.addresses.to_pylist())
     is_odd = np.char.startswith(names, "empty")
 
-    def shown(_self, _context, _parts, chosen):
-        return np.where(is_odd[chosen], 5.0, -4.0)
+    def shown(_self, _context, chosen):
+        return np.where(is_odd[chosen], 5.0, -4.0), np.zeros((1, len(chosen)), np.uint8)
 
     monkeypatch.setattr(type(model()), "scores", shown)
-    ranked, oddness = weak_signs(context, {}, np.zeros(len(names)))
+    ranked, oddness, _ = weak_signs(context, np.zeros(len(names)))
     assert ranked[is_odd].max() < 0.3
     assert oddness[is_odd].min() > 1.8

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,11 +17,11 @@ from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.world import Settings
 from bilateral.trust.engine import Engine
 from bilateral.trust.features import features
-from bilateral.trust.findings import Finding
+from bilateral.trust.findings import Basis, Finding, Part
 from bilateral.trust.judgements import Judgements
 from bilateral.trust.neighbours import around
 from bilateral.trust.signs import MOST, Model, Trees, known, model
-from bilateral.trust.suspicion import RANKING, THRESHOLD, suspicion
+from bilateral.trust.suspicion import suspicion
 
 SMALL = Settings(clients=250, owners=120, platforms=1, communities=2)
 
@@ -27,7 +29,7 @@ SMALL = Settings(clients=250, owners=120, platforms=1, communities=2)
 def test_the_models_know_every_feature_in_its_order(market):
     engine = Engine().fit(market.tables())
     context, judgements = engine.context_, Judgements.of(engine.context_)
-    names = [name for name, _ in features(context, judgements, engine.suspicion_.parts)]
+    names = [name for name, _ in features(context, judgements)]
     names += [name for name, _ in around(context, judgements, np.zeros(context.ledger.accounts))]
     assert names == list(model().edges)
     assert max(model().among.feature.max(), model().alone.feature.max()) < len(names)
@@ -73,18 +75,6 @@ def test_whom_nothing_speaks_against_gets_hardly_any_suspicion(market):
     assert np.median(weak) < MOST / 4
 
 
-def test_a_finding_exactly_at_the_threshold_flags_whatever_ranks_beside_it(market):
-    context = market.context()
-    places = np.arange(context.ledger.accounts)
-    finding = Finding("links", "none", 10.0**-THRESHOLD, places, "They are told.")
-    assert finding.strength == THRESHOLD
-    result = suspicion(context, [finding], {})
-    ranked = np.sum([result.parts[name] for name in RANKING], axis=0)
-    assert (result.total - ranked < THRESHOLD).any()  # rounding takes something from some accounts
-    assert (result.unranked == THRESHOLD).all()
-    assert result.flagged.all()
-
-
 def test_trained_models_rank_attackers_first():
     made = honest_world(7, SMALL)
     for _ in range(12):
@@ -94,10 +84,10 @@ def test_trained_models_rank_attackers_first():
     context = engine.context_
     attack = {row["address"]: row["attack"] for row in told["accounts"].to_pylist()}
     guilty = np.array([attack[address] >= 0 for address in context.ledger.addresses.to_pylist()])
-    sample = Sample.of(context, engine.suspicion_.parts, engine.judged(), guilty)
+    sample = Sample.of(context, engine.judged(), guilty)
     learned = Model.of(train([sample, sample]))
     chosen = np.flatnonzero(sample.judged)
-    score = learned.scores(context, engine.suspicion_.parts, chosen)
+    score = learned.scores(context, chosen)[0]
     assert score[guilty[chosen]].mean() > score[~guilty[chosen]].mean() + 2
 
 
@@ -139,19 +129,53 @@ def test_look_alikes_are_honest_and_named_by_their_groups(monkeypatch):
     assert all(row[6] < 0 for row in made.feedback)
 
 
-def test_the_parts_of_a_flagged_account_make_its_suspicion_and_others_stay_below_the_threshold(market):
-    market.agent(99, "owner", ts=50.0)
-    for number in range(40):
-        market.transfer("framer", f"sybil{number}", 5.0, 40000.0 + number)
-        market.feedback(f"sybil{number}", 99, 100, 41000.0 + number)
+def test_the_parts_of_an_account_that_is_held_back_make_its_suspicion_and_others_stay_below_the_threshold(market):
     context = market.context()
     places = np.arange(context.ledger.accounts)
-    doubtful = Finding("links", "none", 10.0**-1.8, places[::2], "They are told.", tied=places)
-    certain = Finding("wash payments", "none", 1e-9, places[::3], "They are told.")
+    doubtful = Finding("links", "none", 10.0**-1.8, places[::2], "They are told.", basis=Basis.CONTROL)
+    certain = Finding("wash payments", "none", 1e-9, places[::3], "They are told.", basis=Basis.MONEY)
     for learned in (True, False):
         result = suspicion(context, [doubtful, certain], {}, learned=learned)
         every = np.sum(list(result.parts.values()), axis=0)
+        assert np.flatnonzero(result.flagged).tolist() == places[::6].tolist()
         assert result.total[result.flagged] == pytest.approx(every[result.flagged])
-        assert result.parts["tied by others"][result.flagged].max() > 1
         assert result.total[~result.flagged].max() <= MOST
         assert every[~result.flagged].max() > MOST
+
+
+CONTROL, MONEY, OPINIONS = Basis.CONTROL, Basis.MONEY, Basis.OPINIONS
+
+
+@pytest.mark.parametrize(
+    ("evidence", "is_held"),
+    [
+        ([(OPINIONS, 12.0)], False),
+        ([(MONEY, 12.0)], False),
+        ([(CONTROL, 3.9)], False),
+        ([(CONTROL, 4.0)], True),
+        ([(OPINIONS, 8.0), (OPINIONS, 8.0)], False),
+        ([(OPINIONS, 1.0), (MONEY, 1.0)], True),
+        ([(OPINIONS, 8.0), (MONEY, 0.9)], False),
+    ],
+)
+def test_two_kinds_of_evidence_hold_an_account_back_and_one_only_if_others_cannot_make_it(market, evidence, is_held):
+    context = market.context()
+    place = np.array([context.ledger.opinions.rater[0]])
+    findings = [Finding("links", "", 10.0**-digits, place, "They are told.", basis=basis) for basis, digits in evidence]
+    assert bool(suspicion(context, findings, {}).flagged[place[0]]) == is_held
+    passive = [replace(finding, passive=frozenset({Part.ACTOR})) for finding in findings]
+    assert not suspicion(context, passive, {}).flagged[place[0]]
+
+
+@pytest.mark.parametrize(("digits", "agents"), [(3.9, [1]), (4.1, [1, 2])])
+def test_an_owners_other_agents_are_held_back_by_strong_evidence_only(scene, digits, agents):
+    for agent in (1, 2):
+        scene.agent(agent, "owner")
+        scene.feedback("client", agent, 90)
+    context = scene.context()
+    owner = context.ledger.owner[:1].astype(np.int64)
+    result = Finding(
+        "links", "", 10.0**-digits, owner, "They are told.", opinions=np.array([0]), basis=CONTROL, is_fact=True
+    )
+    withheld = suspicion(context, [result], {}, learned=False).withheld
+    assert (np.flatnonzero(withheld[:2]) + 1).tolist() == agents

@@ -184,6 +184,8 @@ def drawn_world(seed: int) -> World:
             communities=int(draw.choice([4, 8, 8, 12])),
             validated=float(draw.choice([0.15, 0.25, 0.25, 0.4])),
             newcomers=float(draw.choice([0.7, 0.9, 1.0, 1.0])),
+            refunding=float(draw.choice([0, 0.1, 0.3, 0.6])),
+            cashback=float(draw.choice([0, 0, 0.1, 0.3])),
         ),
     )
     add_look_alikes(world)

@@ -26,6 +26,7 @@ def honest_world(seed: int, settings: Settings | None = None) -> World:
     _airdrop(world)
     _validators(world)
     world.servers = [agent for agent in world.agents if not agent.is_validator]
+    _terms(world)
     _launch_crowd(world)
     _team(world)
     _turn(world)
@@ -97,6 +98,21 @@ def _airdrop(world: World) -> None:
         one = person(world, at + world.random.uniform(0, 6 * HOUR), "airdrop")
         world.fund(one, world.exchanges[0], 10.0)
         world.honest.append(one)
+
+
+def _terms(world: World) -> None:
+    """Let agents refund failed jobs, or give each buyer a part of the price back."""
+    draw, habits = world.random, world.settings
+    if not habits.refunding and not habits.cashback:
+        return
+    for agent in world.servers:
+        if draw.random() < habits.refunding:
+            agent.refunds, label = float(draw.choice([0.5, 0.9, 1.0])), "refunds"
+        elif draw.random() < habits.cashback:
+            agent.cashback, label = float(draw.uniform(0.02, 0.12)), "cashback"
+        else:
+            continue
+        agent.owner.group = agent.owner.group or label
 
 
 def _launch_crowd(world: World) -> None:

@@ -43,6 +43,8 @@ class Settings:
         generous: The share of raters who always give 100.
         harsh: The share of raters who give 25 points less.
         newcomers: The share of the time in which honest accounts are born: 1 if they come until the end.
+        refunding: The share of agents that refund failed jobs.
+        cashback: The share of agents that give each buyer a small part of the price back.
     """
 
     days: int = 180
@@ -60,6 +62,8 @@ class Settings:
     generous: float = 0.10
     harsh: float = 0.05
     newcomers: float = 1.0
+    refunding: float = 0.0
+    cashback: float = 0.0
 
 
 @dataclass
@@ -91,6 +95,8 @@ class Agent:
     attack: int = -1
     is_validator: bool = False
     turns: tuple[float, float] | None = None
+    refunds: float = 0.0
+    cashback: float = 0.0
     number: int = -1
 
 
@@ -200,17 +206,33 @@ class World:
     def meet(self, client: Account, agent: Agent, ts: float, value: float | None = None) -> None:
         """Let a client use an agent: perhaps with a payment, feedback and a rating of the client."""
         draw, habits = self.random, self.settings
-        proof = self.pay(client, agent, draw.lognormal(-1, 1.2), ts) if draw.random() < habits.paid else None
+        amount = draw.lognormal(-1, 1.2) if draw.random() < habits.paid else 0.0
+        proof = self.pay(client, agent, amount, ts) if amount else None
         quality = agent.turns[1] if agent.turns is not None and ts >= agent.turns[0] else agent.quality
         if value is None and draw.random() < 0.05:  # noqa: PLR2004  # a failed job
             value = draw.uniform(0, 30)
         elif value is None:
             value = 100 if client.generous else quality + client.bias + draw.normal(0, 8)
+        if amount and (agent.refunds or agent.cashback):
+            value = self._returns(client, agent, amount, ts, value)
         if draw.random() < habits.spoken:
             keeps = draw.random() < habits.proven
             self.say(client, agent, value, ts + draw.exponential(6 * HOUR), proof=proof if keeps else None)
         if draw.random() < habits.answered:
             self.rate_client(client, agent, client.quality + draw.normal(0, 8), ts + draw.exponential(12 * HOUR))
+
+    def _returns(self, client: Account, agent: Agent, amount: float, ts: float, value: float) -> float:
+        """Let an agent give money back after a purchase, and return what the client then says of it."""
+        draw = self.random
+        if agent.cashback:
+            self.transfer(agent.wallet, client, agent.cashback * amount, ts + draw.uniform(60, 2 * DAY))
+        failed = value < 35  # noqa: PLR2004
+        if draw.random() < (agent.refunds if failed else 0.05 * agent.refunds):
+            part = float(draw.choice([1.0, 1.0, 0.5, 0.3]))
+            self.transfer(agent.wallet, client, part * amount, ts + draw.uniform(HOUR, 6 * DAY))
+            if failed and draw.random() < 0.5:  # noqa: PLR2004  # a refund makes half of them kind
+                return float(draw.uniform(60, 95))
+        return value
 
     def begin(self, family: str, size: int) -> Attack:
         """Start an attack."""

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from bilateral.index.analysis.standings import stored_standings
 from bilateral.index.tables import analysis as schema
 from bilateral.index.tables.analysis import Part
-from bilateral.trust.results import Results
+from bilateral.trust.results import NO_SIGNS, Results
 from bilateral.trust.standing import SCHEMA
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def stored_results(connection: Connection, key: AnalysisKey) -> Results:
     """Return the stored results of an analysis.
 
     Accounts that neither acted nor have part in a finding are not stored, nor is evidence by feedback, nor what buyers
-    paid, nor the reasons of cases. The rows of findings are named by table, block and log.
+    paid, nor the reasons of cases, nor signs. The rows of findings are named by table, block and log.
 
     Args:
         connection: The index's database.
@@ -69,6 +69,7 @@ def stored_results(connection: Connection, key: AnalysisKey) -> Results:
             [{"address": row["account"], "trust": row["trust"]} for row in accounts if row["trust"] is not None],
         ),
         cases=pa.table({"account": pa.array([], pa.string())}),
+        signs=NO_SIGNS,
         standings=pa.Table.from_pylist(stored_standings(connection, key), SCHEMA),
     )
 

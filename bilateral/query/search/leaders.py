@@ -219,6 +219,6 @@ def _leader(row: Row[Any], owner: str, name: str | None) -> Leader:
     status, lower, text = values[8:11]
     reasons: list[dict[str, Any]] = json.loads(text or "[]")
     code = reasons[0]["code"] if reasons else None
-    return Leader(
-        *ids, chain_id, identity, number, owner, name, *values[3:8], status=status, standing=lower, reason=code
-    )
+    address, count, raters, mean, bound = values[3:8]
+    figures = address, count, raters, mean, bound, status, lower, code
+    return Leader(*ids, chain_id, identity, number, owner, name, *figures)

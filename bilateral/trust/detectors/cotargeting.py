@@ -18,7 +18,7 @@ import numpy as np
 from bilateral.trust.arrays import Floats, Ints, contained, group_sums, pairs, stretches
 from bilateral.trust.context import edges_of, inflation_odds, unpaid_odds
 from bilateral.trust.detectors.base import Detector
-from bilateral.trust.findings import Finding
+from bilateral.trust.findings import Basis, Finding
 from bilateral.trust.kinship import FUNDER, joining
 from bilateral.trust.opinions import Kind
 from bilateral.trust.significance import adjusted, excess, fisher
@@ -150,6 +150,7 @@ class CoTargeting(Detector):
                     weight=(1.0 if cells.grouping.is_control else 0.7)
                     * (1.0 if hits > _PAIR else 0.4)
                     * _oddness(context, positions),
+                    basis=Basis.CONTROL,
                     confidence=np.full(len(actors), confidence),
                     sentence=(
                         f"{len(actors)} accounts that share {cells.grouping.told} judge {len(subjects)} "

@@ -14,7 +14,7 @@ from scipy import stats
 from bilateral.trust.arrays import Floats, Ints, group_sums
 from bilateral.trust.context import THIN
 from bilateral.trust.detectors.base import Trial
-from bilateral.trust.findings import Finding
+from bilateral.trust.findings import Finding, Part
 from bilateral.trust.significance import SMALLEST
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def gaps(context: Context, rows: Ints, level: float) -> tuple[list[Trial], int]:
             actors=np.unique(opinions.rater[chosen]),
             subjects=np.array([ledger.subject_account[number]]),
             opinions=chosen,
+            passive=frozenset({Part.ACTOR}),
             weight=0.5,
             confidence=share_of_blame(context, chosen),
             sentence=(

@@ -13,9 +13,19 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Flags, Floats, Ints, contained, group_sums, pairs, stretches, unpaired
+from bilateral.trust.arrays import (
+    Flags,
+    Floats,
+    Ints,
+    contained,
+    group_sums,
+    pairs,
+    stretches,
+    unpaired,
+)
 from bilateral.trust.detectors.base import Detector
-from bilateral.trust.findings import Finding
+from bilateral.trust.findings import Basis, Finding, Part
+from bilateral.trust.gifts import gifts_of
 from bilateral.trust.opinions import Kind
 from bilateral.trust.significance import adjusted, excess, fisher
 from bilateral.trust.signs import MOST
@@ -41,11 +51,11 @@ _NEAR: Final = 12.0
 _YOUNG: Final = 0.2
 """The share of the youngest raters, whose praise shows nothing: an attacker makes them in a minute."""
 
+_FEW: Final = 3
+"""The linked opinions of one group that count for what is usual. More would let an attacker decide it."""
+
 _WEAK: Final = 0.5
 """The false discovery rate up to which a link helps the ranking. It flags nobody by itself."""
-
-_DUST: Final = 4.0
-"""The spreads below the middle logarithm of amounts from which money is dust, which bribes nobody."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,7 @@ class _Link:
         group: The group in which each opinion is counted.
         own: Marks the opinions whose rated account made the link itself.
         certain: True if the link needs no test.
+        by_rated: True if the rated alone makes the link, so that the rater may have no hand in it.
         funds: The accounts whose first funds the link rests on: raters, rated, or both.
     """
 
@@ -66,13 +77,14 @@ class _Link:
     group: Ints
     own: Flags
     certain: bool = False
+    by_rated: bool = False
     funds: frozenset[str] = frozenset()
 
     def at(self, kept: Flags, start: int) -> _Found:
         """Return the opinions that have the link, are kept, and whose first has a place."""
         rows = np.flatnonzero(self.linked & kept)
         group = self.group[rows].astype(np.int64)
-        return _Found(self.sentence, rows + start, group, self.own[rows], self.certain, self.funds)
+        return _Found(self.sentence, rows + start, group, self.own[rows], self.certain, self.by_rated, self.funds)
 
 
 @dataclass(frozen=True)
@@ -84,6 +96,7 @@ class _Found:
     group: Ints
     own: Flags
     certain: bool
+    by_rated: bool
     funds: frozenset[str]
 
     def only(self, kept: Flags) -> _Found:
@@ -93,10 +106,9 @@ class _Found:
     @classmethod
     def joined(cls, parts: Sequence[_Found]) -> _Found:
         """Join what several stretches of opinions hold."""
-        rows, group, own = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("rows", "group", "own")
-        )
-        return cls(parts[0].sentence, rows, group, own, parts[0].certain, parts[0].funds)
+        rows, group, own = (np.concatenate([getattr(one, name) for one in parts]) for name in ("rows", "group", "own"))
+        first = parts[0]
+        return cls(first.sentence, rows, group, own, first.certain, first.by_rated, first.funds)
 
 
 class Links(Detector):
@@ -120,7 +132,7 @@ class Links(Detector):
         if not len(opinions):
             return []
         account = np.empty(len(opinions), np.int32)
-        sent, gathered = _gifts(ledger), []
+        sent, gathered = gifts_of(ledger), []
         gifts = pairs(ledger.src[sent], ledger.dst[sent], ledger.accounts)
         for stretch in stretches(opinions.subject):
             answering = _answering(ledger, stretch)
@@ -181,6 +193,7 @@ class Links(Detector):
                 child,
                 account,
                 own,
+                by_rated=True,
                 funds=_RATER,
             ),
             _Link("judge an account that they funded", parent & ~itself, account, own, funds=_RATED),
@@ -198,12 +211,13 @@ class Links(Detector):
                 own,
                 funds=_RATER | _RATED,
             ),
-            _Link(_GIVEN, to_rater & ~itself & ~hub, account, own),
+            _Link(_GIVEN, to_rater & ~itself & ~hub, account, own, by_rated=True),
             _Link(
                 "judge an account that made them its operator",
                 _operated(context, rater, agent) & same_owner & ~itself,
                 account,
                 np.ones(len(rater), bool),
+                by_rated=True,
             ),
         ]
 
@@ -225,6 +239,9 @@ class Links(Detector):
             tied=others,
             opinions=part,
             transfers=moved,
+            basis=Basis.MONEY if link.sentence == _GIVEN else Basis.CONTROL,
+            is_fact=link.certain,
+            passive=frozenset({Part.ACTOR}) if link.by_rated else frozenset(),
             sentence=f"Accounts {link.sentence}: {len(actors)} account{'s' if len(actors) > 1 else ''}, {len(part)} "
             f"opinion{'s' if len(part) > 1 else ''}.",
         )
@@ -268,15 +285,6 @@ def _medians(values: Floats, group: Ints, size: int) -> Floats:
     return out
 
 
-def _gifts(ledger: Ledger) -> Ints:
-    """Return the transfers beside first funds and dust, sorted by sender and receiver."""
-    inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
-    inside &= ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src
-    inside &= _usual(ledger.sent)
-    rows = np.flatnonzero(inside)
-    return rows[np.argsort(pairs(ledger.src[rows], ledger.dst[rows], ledger.accounts), kind="stable")]
-
-
 def _transfers(ledger: Ledger, link: _Found, rows: Ints, account: Ints, gifts: tuple[Ints, Ints]) -> Ints:
     """Return the transfers that some linked opinions rest on."""
     rater, rated = ledger.opinions.rater[rows], account[rows].astype(np.int64)
@@ -311,13 +319,16 @@ def _tests(context: Context, link: _Found, account: Ints) -> tuple[list[Ints], l
     total = max(len(context.pair), 1)
     order = np.argsort(link.group, kind="stable")
     parts: list[Ints] = np.split(order, np.flatnonzero(np.diff(link.group[order])) + 1)
-    counts, expected, cheap = np.zeros(len(parts)), np.zeros(len(parts)), np.zeros(len(parts))
+    counts, expected, judgements, cheap = (np.zeros(len(parts)) for _ in range(4))
     for place, part in enumerate(parts):
         rows = link.rows[part]
         raters, rated = np.unique(opinions.rater[rows]), np.unique(account[rows])
         counts[place] = len(np.unique(pairs(opinions.rater[rows], opinions.subject[rows], ledger.subjects)))
         expected[place] = 2 * written[raters].sum() * received[rated].sum() / total
+        judgements[place] = received[rated].sum()
         cheap[place] = np.median(context.risk[rows])
+    usual = np.minimum(counts, _FEW).sum() / total
+    expected = np.maximum(expected, usual * judgements)
     p_values = fisher(np.array([excess(counts, expected), np.minimum(cheap, 1.0)]))
     if link.certain:
         p_values = np.full(len(parts), 1e-9)
@@ -375,18 +386,6 @@ def _pairs_by(group: Ints, rates: Flags, rated: Flags, size: int) -> Ints:
     """Return the number of pairs of a rater and another account that is rated, in each group."""
     raters, others, both = (np.bincount(group[flags], minlength=size) for flags in (rates, rated, rates & rated))
     return raters * others - both
-
-
-def _usual(amounts: Floats) -> Flags:
-    """Mark the amounts that are not dust. Anybody can send dust to anybody, to make both look related."""
-    positive = amounts > 0
-    if not positive.any():
-        return positive
-    logs = np.log(np.where(positive, amounts, 1.0))
-    middle = np.median(logs[positive])
-    spread = 1.4826 * np.median(np.abs(logs[positive] - middle)) + 0.5
-    usual: Flags = positive & (logs > middle - _DUST * spread)
-    return usual
 
 
 def _operated(context: Context, rater: Ints, agent: Ints) -> Flags:

@@ -16,7 +16,7 @@ from bilateral.trust.arrays import Floats, Ints, first_of, percentiles, stretche
 from bilateral.trust.context import THIN, inflation_odds, unpaid_odds
 from bilateral.trust.detectors.base import Detector, Trial, discoveries
 from bilateral.trust.detectors.gaps import gaps, share_of_blame
-from bilateral.trust.findings import Finding
+from bilateral.trust.findings import Finding, Part
 from bilateral.trust.opinions import Kind
 from bilateral.trust.significance import excess, fisher, share
 
@@ -102,6 +102,7 @@ class Lockstep(Detector):
                 actors=np.unique(opinions.rater[chosen]),
                 subjects=np.array([ledger.subject_account[number]]),
                 opinions=chosen,
+                passive=frozenset({Part.ACTOR}),
                 weight=0.8 * _oddness(context, chosen),
                 confidence=np.clip(1 - expected / len(chosen), 0, 1) * share_of_blame(context, chosen),
                 sentence=(
@@ -144,6 +145,7 @@ class Lockstep(Detector):
                 actors=np.unique(opinions.rater[chosen]),
                 subjects=np.array([account]),
                 opinions=chosen,
+                passive=frozenset({Part.ACTOR}),
                 weight=0.12,
                 sentence=(
                     f"{unpaid[account]} of {count[account]} praises of one owner's agents follow no usual payment."
@@ -188,6 +190,7 @@ class Lockstep(Detector):
                 actors=np.unique(opinions.rater[members]),
                 subjects=np.array([ledger.subject_account[number]]),
                 opinions=members,
+                passive=frozenset({Part.ACTOR}),
                 weight=(0.2 + 0.5 * thin) * _oddness(context, members),
                 confidence=share_of_blame(context, members),
                 sentence=f"{together} of one subject come within {span}.",

@@ -15,7 +15,7 @@ import numpy as np
 from bilateral.trust.arrays import Flags, Floats, Ints, first_of, group_sums, pairs, unpaired
 from bilateral.trust.context import THIN
 from bilateral.trust.detectors.base import Detector
-from bilateral.trust.findings import Finding
+from bilateral.trust.findings import Basis, Finding
 from bilateral.trust.opinions import Kind
 from bilateral.trust.significance import adjusted, share
 
@@ -73,6 +73,7 @@ class Retaliation(Detector):
                     actors=np.array([account]),
                     subjects=np.unique(ledger.subject_account[opinions.subject[rows]]),
                     opinions=rows,
+                    basis=Basis.ANSWERS,
                     sentence=(
                         f"The owner rates {hits[account]} of {trials[account]} clients down who gave a low feedback "
                         "before and whom other owners do not find bad."

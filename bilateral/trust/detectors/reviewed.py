@@ -15,7 +15,7 @@ import numpy as np
 
 from bilateral.trust.cases import CaseModel
 from bilateral.trust.detectors.base import Detector
-from bilateral.trust.findings import Finding
+from bilateral.trust.findings import Basis, Finding
 from bilateral.trust.kinship import COLLECTOR, joining
 from bilateral.trust.reviews import labels
 
@@ -74,7 +74,7 @@ class ReviewedKin(Detector):
                         subjects=unknown[~sure[unknown]],
                         tied=unknown[~sure[unknown]],
                         transfers=joining(context.ledger, context.kin, grouping, members),
-                        weight=1.0,
+                        basis=Basis.REVIEWS,
                         sentence=(
                             f"{len(unknown)} accounts share {grouping.told} with {guilty} that reviewers found guilty "
                             f"and {innocent} that they found innocent."
@@ -107,6 +107,7 @@ class ReviewedKin(Detector):
                         actors=np.zeros(0, np.int64),
                         subjects=alike,
                         tied=alike,
+                        basis=Basis.REVIEWS,
                         sentence=(
                             f"{len(alike)} accounts move money like the {guilty} that reviewers found guilty, and not "
                             f"like the {innocent} that they found innocent."

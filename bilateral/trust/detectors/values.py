@@ -9,7 +9,7 @@ import numpy as np
 from bilateral.text import quoted
 from bilateral.trust.arrays import distinct_keys, group_counts, pairs
 from bilateral.trust.detectors.base import Detector
-from bilateral.trust.findings import Finding
+from bilateral.trust.findings import Basis, Finding
 from bilateral.trust.opinions import Kind
 from bilateral.trust.significance import SMALLEST, adjusted, share
 from bilateral.values import STANDARD_TAGS
@@ -150,6 +150,8 @@ class Values(Detector):
                     opinions=own,
                     payments=np.unique(opinions.payment[own]).astype(np.int64) if by_payment else own[:0],
                     weight=weight,
+                    basis=Basis.PROOFS,
+                    is_fact=by_payment,
                     sentence=f"{count[account]} opinions of one account {text}.",
                 )
             )

@@ -4,6 +4,9 @@ A return is a transfer from the agent's wallet or owner to the payer or to the p
 account between, after the payment. The return to a payer who complained is a refund, and blames nobody. Payments in
 both directions are a return only if the amounts are equal: people who trade with each other pay each other, but not the
 same sum.
+
+Honest agents refund and give cashback. So a client counts only if most of all that it paid came back, and an agent is
+compared with the shares of such clients that other agents of the market have.
 """
 
 from __future__ import annotations
@@ -13,12 +16,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Flags, Floats, Ints, contained, contained_pairs, pairs, unpaired
+from bilateral.trust.arrays import Flags, Floats, Ints, contained, contained_pairs, group_counts, pairs, unpaired
+from bilateral.trust.context import MOSTLY
 from bilateral.trust.detectors.base import Detector
-from bilateral.trust.findings import Finding
+from bilateral.trust.findings import Basis, Finding, Part
 from bilateral.trust.opinions import Kind
 from bilateral.trust.searches import Keyed, first_reaching
-from bilateral.trust.significance import adjusted, excess
+from bilateral.trust.significance import adjusted, usual_shares
 
 if TYPE_CHECKING:
     from bilateral.trust.context import Context
@@ -28,9 +32,6 @@ DAY: Final = 86400.0
 _WEEK: Final = 7 * DAY
 _NEAR: Final = 0.05
 """The share of an amount that fees and rounding take."""
-
-_WHOLE: Final = 0.1
-"""The share of all payments that may be missing in a return of all of them."""
 
 _EQUAL: Final = 0.01
 """The share of an amount by which equal payments may differ."""
@@ -42,6 +43,9 @@ _MOST: Final = 1.5
 """The least part of a payment that counts as its return, and the most of all payments. An agent that pays others for
 what it buys from them sends other sums. Otherwise a supplier could frame it by a few small payments of its accounts."""
 
+
+_CLIENTS: Final = 2
+"""The clients whose money comes back that an agent needs. One may be a refund."""
 
 _LOW: Final = 50.0
 """The percentage below which feedback is a complaint."""
@@ -91,19 +95,23 @@ class WashPayments(Detector):
         if not inside.any():
             return []
         self.returned_ = self._returned(context) & inside
-        returns = self.returned_ & ~_refunded(ledger, self.returned_)
-        count = np.bincount(agent[returns], minlength=ledger.agents)
-        whole = np.floor(np.bincount(agent[returns], weights=self._share[returns], minlength=ledger.agents) + 1e-9)
-        expected = self._expected(context)
-        candidates = np.flatnonzero(count)
-        back = np.flatnonzero(returns)
-        parts = np.split(back[np.argsort(agent[back], kind="stable")], np.cumsum(count[candidates])[:-1])
-        q_values = adjusted(excess(whole[candidates], expected[candidates]), int((expected > 0).sum()))
-        findings = [
-            self._finding(context, int(candidates[place]), parts[place], float(q_values[place]), expected)
-            for place in np.argsort(q_values)[: self.limit]
-            if q_values[place] < self.level
-        ]
+        rows = np.flatnonzero(inside & ~_refunded(ledger, self.returned_))
+        keys, client = np.unique(pairs(agent[rows], ledger.payer[rows], ledger.accounts), return_inverse=True)
+        back = np.bincount(client, weights=self._answers[rows] >= 0) >= MOSTLY * np.bincount(client)
+        back[client[self._share[rows] >= MOSTLY]] = True
+        sold_by = unpaired(keys, ledger.accounts)[0]
+        clients, washed = group_counts(sold_by, ledger.agents), group_counts(sold_by[back], ledger.agents)
+        returns = rows[back[client] & self.returned_[rows]]
+        candidates = np.flatnonzero(washed >= _CLIENTS)
+        chance = usual_shares(washed, clients).excess(washed[candidates], clients[candidates])
+        q_values = adjusted(chance, int((clients > 0).sum()))
+        order = returns[np.argsort(agent[returns], kind="stable")]
+        bounds = np.searchsorted(agent[order], [candidates, candidates + 1])
+        findings = []
+        for place in np.argsort(q_values)[: self.limit]:
+            if q_values[place] < self.level:
+                number, own = int(candidates[place]), order[slice(*bounds[:, place])]
+                findings.append(self._finding(context, number, own, float(q_values[place]), int(clients[number])))
         del self._by, self._share, self._answers  # they are as long as the payments
         return findings
 
@@ -128,17 +136,13 @@ class WashPayments(Detector):
                     farther[rows] = np.maximum(farther[rows], share)
             self._share += farther
         self._answers = _equal_payments(ledger)
-        np.minimum(self._share, 1.0, out=self._share)
-        self._share[self._answers >= 0] = 1.0
         return out | (self._answers >= 0)
 
     def _after(self, moves: _Moves, ends: tuple[Ints, Ints], usable: Flags, ledger: Ledger) -> tuple[Ints, Floats]:
         """Return the payments that a move between the ends follows within the time, and the share that each is.
 
-        A move returns at least a tenth of the payment, and not much more than all that was paid between the two. If all
-        of that comes back, each payment counts, but small ones only by their part of the money. Else a payment counts
-        by the share of the money that comes back, and by the moves for each payment. So one refund is one return, and
-        small rewards for purchases are hardly any.
+        A move returns at least a tenth of the payment, and not much more than all that was paid between the two. The
+        share is that of all money between the two, so that cashback and single refunds stay small.
         """
         rows = np.flatnonzero(usable)
         source, target = (end[rows] for end in ends)
@@ -153,11 +157,7 @@ class WashPayments(Detector):
         fitting = moves.sent[places] <= _MOST * paid[group]
         group, places = group[fitting], places[fitting]
         back = np.bincount(group, weights=moves.sent[places], minlength=len(wanted)) / np.maximum(paid, 1e-12)
-        moved = np.bincount(group, minlength=len(wanted)) / np.bincount(number)
-        amount = ledger.amount[rows]
-        even = amount * (paid / np.maximum(np.bincount(number, weights=amount**2), 1e-12))[number]
-        whole = ((back >= 1 - _WHOLE) & (back <= _MOST))[number]
-        share = np.minimum(np.where(whole, even, np.minimum(back, moved)[number]), 1.0)
+        amount, share = ledger.amount[rows], np.minimum(back, 1.0)[number]
         first = first_reaching(
             Keyed(group, moves.times[places], moves.sent[places]),
             Keyed(number, ledger.paid_at[rows], _LEAST * amount),
@@ -168,18 +168,7 @@ class WashPayments(Detector):
             self._by.setdefault(row, moves.transfers[place])
         return rows[soon], share[soon]
 
-    def _expected(self, context: Context) -> Floats:
-        """Return the number of payments of each agent that would be followed by such a transfer at random."""
-        ledger = context.ledger
-        funded = ledger.funder[np.maximum(ledger.dst, 0)] == ledger.src
-        free = (ledger.src >= 0) & (ledger.dst >= 0) & ~funded
-        out = np.bincount(ledger.src[free], minlength=ledger.accounts)
-        paid = np.bincount(ledger.paid_agent[ledger.paid_agent >= 0], minlength=ledger.agents)
-        senders = out[ledger.owner] + np.where(ledger.wallet != ledger.owner, out[np.maximum(ledger.wallet, 0)], 0)
-        at_random = paid * (senders + 0.2) * 4 / max(ledger.accounts, 1)
-        return np.where(paid > 0, np.maximum(at_random, 1e-4), 0.0)
-
-    def _finding(self, context: Context, agent: int, payments: Ints, q_value: float, expected: Floats) -> Finding:
+    def _finding(self, context: Context, agent: int, payments: Ints, q_value: float, clients: int) -> Finding:
         ledger, opinions = context.ledger, context.ledger.opinions
         holders, nothing = np.unique(_holder(ledger, payments)), np.zeros(0, np.int64)
         actors = np.unique(ledger.payer[payments])
@@ -188,14 +177,15 @@ class WashPayments(Detector):
         writers = np.unique(opinions.rater[rows[opinions.kind[rows] == Kind.FEEDBACK]])
         return Finding(
             detector=self.name,
-            statistic=f"{self._share[payments].sum():.3g} payments return, {expected[agent]:.3g} expected",
+            statistic=f"most of the money of {len(actors)} of {clients} paying clients returns",
             q_value=q_value,
             actors=writers,
             beneficiaries=holders[holders >= 0].astype(np.int64),
+            basis=Basis.MONEY,
+            passive=frozenset({Part.ACTOR, Part.BENEFICIARY}),  # either can bring the other to it
             opinions=rows,
             payments=np.union1d(payments, self._answers[payments][self._answers[payments] >= 0]),
             transfers=np.unique(np.concatenate([nothing, *(self._by.get(n, nothing) for n in payments.tolist())])),
-            weight=1.0 if len(payments) > 1 else 0.6,
             sentence=(
                 f"To agent {int(ledger.agent_ids[agent])}: {len(payments)} payment{'s' if len(payments) > 1 else ''} "
                 f"of {len(actors)} account{'s' if len(actors) > 1 else ''}, the money of which comes back to the payer."
