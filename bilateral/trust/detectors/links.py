@@ -193,7 +193,6 @@ class Links(Detector):
                 child,
                 account,
                 own,
-                by_rated=True,
                 funds=_RATER,
             ),
             _Link("judge an account that they funded", parent & ~itself, account, own, funds=_RATED),
