@@ -33,7 +33,12 @@ standing: Final = Table(
     PrimaryKeyConstraint("chain_id", "identity_registry", "side", "agent_id"),
 )
 """One row an agent and side. `rank` is the lower bound, and NULL for those who are held back."""
-Index("standing_by_rank", standing.c.chain_id, standing.c.side, standing.c.rank)
+Index(
+    "standing_by_rank",
+    *(standing.c.chain_id, standing.c.side, standing.c.rank.desc()),
+    *(standing.c.identity_registry, standing.c.agent_id),
+)
+"""The order of leaders, whole, so that they are read without sorting."""
 
 standing_refresh: Final = Table(
     "standing_refresh",

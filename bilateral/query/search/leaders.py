@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row, Select
 
 _REAL: Final = Float(53)
+_COMMON: Final = 2000
+"""The summaries from which on a tag is common: as many are looked up and sorted in some 10 ms."""
+
 _KEY: Final = ("chain_id", "identity_registry", "agent_id")
 
 
@@ -119,10 +122,11 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     place = None if cursor is None else decode_cursor(kind, cursor, float, int, str, Wide)
     wanted = chains or tuple(connection.execute(select(chain.c.chain_id)).scalars())
     # Each chain has an index of its own in order of the bound, so its best are found without sorting all.
-    parts = [
-        _best_of_chain(chain_id, stored, side, _board_of(connection, chain_id, side, board), place, limit + 1)
-        for chain_id in wanted
-    ]
+    parts = []
+    for chain_id in wanted:
+        order = _board_of(connection, chain_id, side, board)
+        walks_ranks = order is Board.STANDING and _is_common(connection, chain_id, side, stored)
+        parts.append(_best_of_chain(chain_id, stored, side, order, place, limit + 1, walks_ranks=walks_ranks))
     rows = sorted((row for part in parts for row in connection.execute(part)), key=_order)[: limit + 1]
     names = _names(connection, rows[:limit])
     items = tuple(_leader(row, *names[tuple(row[:3])]) for row in rows[:limit])
@@ -141,24 +145,48 @@ def _board_of(connection: Connection, chain_id: int, side: Side, board: Board) -
     return board if connection.execute(query).first() else Board.LOWER_BOUND
 
 
+def _is_common(connection: Connection, chain_id: int, side: Side, tag: str) -> bool:
+    """Return True if so many agents of a chain have ratings with a tag that a walk down all ranks soon finds some."""
+    columns = summary.c
+    rated = select(columns.agent_id).where(columns.chain_id == chain_id, columns.side == side.value, columns.tag == tag)
+    some = rated.where(columns.lower_bound.is_not(None)).limit(_COMMON).subquery()
+    return connection.execute(select(func.count()).select_from(some)).scalar_one() == _COMMON
+
+
 def _best_of_chain(  # noqa: PLR0913, PLR0917  # parts of one query
-    chain_id: int, tag: str, side: Side, board: Board, place: tuple[Any, ...] | None, limit: int
+    chain_id: int,
+    tag: str,
+    side: Side,
+    board: Board,
+    place: tuple[Any, ...] | None,
+    limit: int,
+    *,
+    walks_ranks: bool,
 ) -> Select[Any]:
-    """Return the query for the best agents of one chain behind a place."""
+    """Return the query for the best agents of one chain behind a place.
+
+    It walks down the index of summaries by bound, sorts the summaries of a rare tag by rank, or walks down the index of
+    standings by rank. For the last way each summary is looked up by its whole key. SQLite would walk the summaries of
+    the tag all the same, if it could tell chain and side of a summary before it has a standing and a registry; so they
+    are expressions there.
+    """
     columns, of_registry = summary.c, registry.c
-    key: list[ColumnElement[Any]] = [columns.chain_id, of_registry.identity_registry, columns.agent_id]
+    by_rank = board is Board.STANDING
     same_agent = and_(
         agent.c.chain_id == columns.chain_id,
         agent.c.identity_registry == of_registry.identity_registry,
         agent.c.agent_id == columns.agent_id,
     )
-    ranked = standing.c.rank if board is Board.STANDING else columns.lower_bound
     same_standing = and_(
-        standing.c.chain_id == columns.chain_id,
-        standing.c.identity_registry == of_registry.identity_registry,
-        standing.c.side == columns.side,
-        standing.c.agent_id == columns.agent_id,
+        of_registry.identity_registry == standing.c.identity_registry,
+        columns.chain_id == (unindexed(of_registry.chain_id) if walks_ranks else standing.c.chain_id),
+        columns.side == (unindexed(standing.c.side) if walks_ranks else standing.c.side),
+        columns.agent_id == standing.c.agent_id,
     )
+    ordered = standing.c if by_rank else columns
+    ranked = standing.c.rank if by_rank else columns.lower_bound
+    identity = standing.c.identity_registry if by_rank else of_registry.identity_registry
+    key: list[ColumnElement[Any]] = [ordered.chain_id, identity, ordered.agent_id]
     figures = columns.registry, columns["count"], columns.counterparts, columns.mean, columns.lower_bound
     stood = standing.c.status, standing.c.lower_bound.label("standing"), standing.c.reasons
     query = select(*key, *figures, *stood, ranked.label("place"))
@@ -167,15 +195,14 @@ def _best_of_chain(  # noqa: PLR0913, PLR0917  # parts of one query
         query = query.select_from(summary.join(registry, of_summary).outerjoin(standing, same_standing))
     else:
         is_held_back = standing.c.rank.is_(None)
-        query = query.where(same_standing, standing.c.chain_id == chain_id, standing.c.side == side.value)
-        query = query.where(is_held_back if board is Board.HELD_BACK else ~is_held_back)
+        query = query.where(same_standing, is_held_back if board is Board.HELD_BACK else ~is_held_back)
     query = query.where(
-        columns.chain_id == chain_id,
-        columns.side == side.value,
+        ordered.chain_id == chain_id,
+        ordered.side == side.value,
         columns.tag == tag,
-        columns.lower_bound.is_not(None),
-        of_registry.chain_id == columns.chain_id,
-        of_registry.address == unindexed(columns.registry),
+        (unindexed(columns.lower_bound) if walks_ranks else columns.lower_bound).is_not(None),
+        of_registry.chain_id == ordered.chain_id,
+        columns.registry == of_registry.address if by_rank else of_registry.address == unindexed(columns.registry),
         exists().where(same_agent).correlate(summary, registry),
         ~has_better(),
     )
@@ -185,7 +212,7 @@ def _best_of_chain(  # noqa: PLR0913, PLR0917  # parts of one query
         behind = tuple_(*key) > tuple_(*last, types=[column.type for column in key])
         # The first part repeats what the second says, in a form that finds its place in the index.
         query = query.where(ranked <= bound, or_(ranked < bound, and_(ranked == bound, behind)))
-    return query.order_by(ranked.desc(), of_registry.identity_registry, columns.agent_id).limit(limit)
+    return query.order_by(ranked.desc(), *key[1:]).limit(limit)
 
 
 def _order(row: Row[Any]) -> tuple[Any, ...]:
