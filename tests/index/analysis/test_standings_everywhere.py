@@ -8,6 +8,7 @@ import pytest
 
 from bilateral.checks import check_server, snapshot, stored_findings
 from bilateral.index.analysis.refresh import Refresher
+from bilateral.query.search import leaders
 from bilateral.query.search.agents import search_agents
 from bilateral.query.search.filters import AgentSearch, Gate
 from bilateral.query.search.leaders import Board, leaderboard
@@ -40,6 +41,18 @@ def test_ring_is_marked_or_left_out_wherever_agents_are_ranked(connection):
     assert (first.agent_id, first.status) == (RING, "held_back"), "by plain bounds it leads, marked"
     agents = search_agents(connection, AgentSearch(gates=(Gate(tag="starred"),))).items
     assert {agent.agent_id for agent in agents if agent.status == "held_back"} == {RING}
+
+
+@pytest.mark.parametrize("is_common", [True, False])
+def test_board_is_in_the_order_of_ranks_page_by_page_for_a_common_and_a_rare_tag(connection, monkeypatch, is_common):
+    monkeypatch.setattr(leaders, "_COMMON", 1 if is_common else 1_000)
+    ranks = {agent: stored_standing(connection, KEY.chain_id, KEY.identity_registry, agent).lower for agent in HONEST}
+    expected = sorted(HONEST, key=lambda agent: (-ranks[agent], agent))
+    page, listed = leaderboard(connection, "starred", limit=3), []
+    while page.next:
+        listed += page.items
+        page = leaderboard(connection, "starred", limit=3, cursor=page.next)
+    assert [leader.agent_id for leader in [*listed, *page.items]] == expected
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
