@@ -54,12 +54,10 @@ clean: ## Remove everything that was installed, compiled or cached.
 
 ##@ Check a change
 
-test: compile ## Run the test suite, or all tests of the files TESTS. What takes long is left to test-all.
-	@$(MAKE) --no-print-directory prover || echo "test: no prover of private tiers, so its tests are skipped."
+test: compile prover ## Run the test suite, or all tests of the files TESTS. What takes long is left to test-all.
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 4 $(or $(TESTS),-m "not nightly")
 
-test-all: compile ## Run every test, as CI does each night.
-	@$(MAKE) --no-print-directory prover || echo "test: no prover of private tiers, so its tests are skipped."
+test-all: compile prover ## Run every test, as CI does each night.
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 4
 
 lint: compile ## Check style, types, format and plain words.

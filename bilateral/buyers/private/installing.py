@@ -37,7 +37,7 @@ def install_prover(folder: Path | None = None, *, progress: Callable[[str], None
         ProverFailedError: npm fails.
         ArtifactMismatchError: The package of artifacts is not the pinned one.
     """
-    place = default_folder() if folder is None else folder
+    place = (default_folder() if folder is None else folder).resolve()  # npm runs there, and takes paths of it
     try:
         return Prover(place)
     except (ProverMissingError, ArtifactMismatchError):

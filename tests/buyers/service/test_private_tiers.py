@@ -20,7 +20,6 @@ from bilateral.buyers.private.audit import audit_list
 from bilateral.buyers.private.errors import (
     MemberListError,
     NotAMemberError,
-    ProverMissingError,
     TierProofRefusedError,
     TooFewMembersError,
 )
@@ -47,10 +46,7 @@ HOLDER, OTHER_HOLDER = (Account.create().address for _ in range(2))
 @pytest.fixture(scope="module")
 def prover():
     """The installed prover: `make test` installs it."""
-    try:
-        return Prover(ROOT / ".cache" / "prover")
-    except ProverMissingError as missing:
-        pytest.skip(str(missing))
+    return Prover(ROOT / ".cache" / "prover")
 
 
 @pytest.fixture(scope="module")
