@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from bilateral.trust.arrays import Flags, Floats
     from bilateral.trust.context import Context
 
-SEEDS: Final = range(5101, 5301)
+SEEDS: Final = range(5101, 5201)
 _DEPTH: Final = 4
-_TREES: Final = 240
+_TREES: Final = 200
 _QUANTILES: Final = np.unique(
     np.concatenate([np.linspace(0.02, 0.98, 49), [0.001, 0.003, 0.01], [0.99, 0.997, 0.999, 0.9997]])
 )
