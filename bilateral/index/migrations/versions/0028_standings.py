@@ -12,4 +12,4 @@ down_revision = "0027"
 
 def upgrade() -> None:
     """Create the tables."""
-    standings.metadata.create_all(op.get_bind(), checkfirst=False)
+    standings.metadata.create_all(op.get_bind(), checkfirst=True)
