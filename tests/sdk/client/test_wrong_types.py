@@ -91,6 +91,13 @@ NEEDED = {
     "envelopes": [ENVELOPE, ENVELOPE],
     "pair": Pair(WORD, 1, ADDRESS, 2, ADDRESS, WORD, 1, WORD, 1),
     "openings": [RatingOpening(1, WORD)],
+    "policy": WORD,
+    "roots": [1, 1, 1],
+    "nullifier": 1,
+    "points": [1] * 8,
+    "minimum": BuyerTier.TRUSTED,
+    "scope": WORD,
+    "message": WORD,
 }
 """An argument for each parameter without a default."""
 
@@ -126,7 +133,7 @@ def test_a_value_of_the_wrong_type_is_refused(connect, reviewer, method, kind):
 @pytest.mark.parametrize(
     ("method", "arguments"),
     [
-        ("search_feedback", {"agents": "12"}),
+        ("search_feedback", {"agent_ids": "12"}),
         ("search_feedback", {"agent_id": 1, "tags": "starred"}),
         ("search_feedback", {"agent_id": 1, "capabilities": "tools"}),
         ("search_feedback", {"agent_id": 1, "tags": [None]}),

@@ -52,7 +52,7 @@ def test_proxies_are_shown_with_implementation_and_owner(canonical, web3):
 def test_registries_of_this_project_have_no_proxy(worlds):
     report = worlds["this project's"].owner.inspect_deployment()
     assert [registry.registry for registry in report.registries] == [
-        *("identity", "reputation", "ratings", "authorized", "validation", "buyers"),
+        *("identity", "reputation", "ratings", "authorized", "validation", "buyers", "tier_proofs"),
     ]
     assert not any(registry.is_upgradable or registry.owner or registry.problem for registry in report.registries)
 
