@@ -11,3 +11,11 @@ and `stage.refused`, which check what they tell:
 
 Accounts come from `stage.account(role)`, contracts from `stage.registry(name)`, the cast's agents from `stage.agents`.
 """
+
+from __future__ import annotations
+
+import sys
+
+from scripts._build import ROOT
+
+sys.path.insert(0, str(ROOT))  # a dependency installs a package `tests`, too, which would hide the project's

@@ -14,6 +14,7 @@ from sqlalchemy import select
 from bilateral.contracts import Deployment
 from bilateral.identifiers import checksummed
 from bilateral.index.analysis.funding import FundingCollector
+from bilateral.index.analysis.refresh import Refresher
 from bilateral.index.analysis.run import analyse
 from bilateral.index.analysis.stored import stored_results
 from bilateral.index.chain.endpoint import Endpoint
@@ -21,8 +22,8 @@ from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.settings import ChainSettings
 from bilateral.index.store.database import open_database
-from bilateral.index.tables import analysis as schema
 from bilateral.index.tables.analysis import AnalysisKey
+from bilateral.index.tables.standings import standing
 from bilateral.index.worker import Worker
 from bilateral.trust.explain import explain
 
@@ -57,15 +58,22 @@ def play(stage: Stage) -> None:
     with tempfile.TemporaryDirectory() as folder:
         engine = open_database(f"sqlite:///{Path(folder) / 'index.sqlite'}")
         key = _index(stage, engine)
-        with stage.step("Trust analysis flags the ring, and nobody else.") as step:
+        with stage.step(
+            "Trust analysis ranks the ring's agent below every honest one, and holds no honest one back."
+        ) as step:
             pool = Pool(stage.chain_id, [Source(Endpoint(stage.url), ())])
             FundingCollector(engine, key, pool).collect()
             analyse(engine, key)
-            table = schema.suspicion
+            Refresher(engine, {key.chain_id: (stage.url,)}).refresh()
+            column = standing.c
+            stored = select(column.agent_id, column.lower_bound, column.status).where(column.side == "server")
             with engine.connect() as connection:
-                flagged = set(connection.execute(select(table.c.account).where(table.c.is_flagged)).scalars())
-            step.check("members that are flagged", len(flagged & set(crowd.ring)), _RING)
-            step.check("others that are flagged", len(flagged - {*crowd.ring, crowd.master}), 0)
+                standings = {int(agent): (lower, status) for agent, lower, status in connection.execute(stored)}
+            lower, status = standings[praised]
+            step.check("status of its agent", status, "contested")
+            step.check("honest agents that stand above it", sum(standings[agent][0] > lower for agent in servers), 3)
+            others = {status for agent, (_, status) in standings.items() if agent != praised}
+            step.check("others that are held back", int("held_back" in others), 0)
         with stage.step("The strongest finding says why, and names the events that it rests on.") as step:
             with engine.connect() as connection:
                 results = stored_results(connection, key)

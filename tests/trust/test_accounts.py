@@ -170,7 +170,7 @@ def test_tables_of_other_accounts_are_told(tables):
     assert told_apart(of(tables)) == []
     other = spelled(of(tables), "transfers", "dst", address_of)
     assert told_apart(other) == [
-        "only 0 of the 208 accounts in feedback.client are in transfers.dst: check that both tables are of the same "
+        "only 0 of the 224 accounts in feedback.client are in transfers.dst: check that both tables are of the same "
         "chain and time"
     ]
 

@@ -16,6 +16,7 @@ from bilateral.checks import Check, Payment, Policy, check_client, check_server,
 from bilateral.checks.policy import policy_of
 from bilateral.checks.presets import PolicyName
 from bilateral.errors import InvalidArgumentError
+from bilateral.query.blind import Blind
 
 router = APIRouter(prefix="/v1/checks", tags=["checks"])
 
@@ -60,7 +61,10 @@ class PolicyQuery(Moment):
     trust_agent: Annotated[_Texts, Field(description="An agent whose ratings count; may be repeated.")] = []
     own_experience: bool = False
     minimum_lower_bound: Decimal | None = None
+    blind: Annotated[Blind | None, Field(description="`only` counts ratings that were sealed before.")] = None
     maximum_rating_age_days: int | None = None
+    maximum_repeats: int | None = None
+    repeat_days: int | None = None
     minimum_age_days: int | None = None
     recent_days: int | None = None
     severity: Annotated[_Texts, Field(description="code:severity, such as inactive:decline; may be repeated.")] = []
@@ -155,7 +159,7 @@ class ClientQuestion(OfClient, Question):
 
 _SHARED = {
     *("minimum_rating", "tag", "minimum_raters", "first_purchase", "newcomers"),
-    *("maximum_rating_age_days", "minimum_age_days", "recent_days"),
+    *("blind", "maximum_rating_age_days", "maximum_repeats", "repeat_days", "minimum_age_days", "recent_days"),
 }
 _OF_THE_QUESTION = {*OfServer.model_fields, *OfClient.model_fields, "validator"}
 

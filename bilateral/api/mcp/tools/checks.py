@@ -34,11 +34,11 @@ PolicyArgument = Annotated[
 ]
 Reviewers = Annotated[
     list[_Text],
-    Field(max_length=1_000, description="Accounts and agents: only their ratings count."),
+    Field(max_length=1_000, description="Only their ratings count."),
 ]
 AtBlock = Annotated[
     int | None,
-    Field(ge=0, lt=2**63, description="To repeat an answer, give what it has."),
+    Field(ge=0, lt=2**63, description="As in an answer to repeat."),
 ]
 History = Annotated[str | None, Field(pattern="^0x[0-9a-fA-F]{64}$")]
 
@@ -54,9 +54,9 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     @server.tool(name="check_server", title="Check server", annotations=READS)
     async def check_server_(  # noqa: PLR0913, PLR0917  # one a part of the question
         agent_id: AgentText,
-        pay_to: Annotated[str | None, Field(max_length=42, description="The account that would be paid.")] = None,
+        pay_to: Annotated[str | None, Field(max_length=42, description="Payee.")] = None,
         payment_chain: Annotated[int | None, Field(ge=1, lt=2**63)] = None,
-        amount: Annotated[Decimal | None, Field(ge=0, description="The money asked for, in whole tokens.")] = None,
+        amount: Annotated[Decimal | None, Field(ge=0, description="Price in whole tokens.")] = None,
         for_client: _Text | None = None,
         policy: PolicyArgument = PolicyName.BALANCED.value,
         reviewers: Reviewers = [],  # noqa: B006  # nobody changes it

@@ -48,7 +48,7 @@ class GateArgument(BaseModel):
     clients: Annotated[_Count, Field(description="Least raters.")] = 1
     reviewers: Annotated[
         list[_Text],
-        Field(max_length=MAX_LISTED, description="Count only their ratings: the one gate that strangers cannot pass."),
+        Field(max_length=MAX_LISTED, description="Count only theirs: the gate that strangers cannot pass."),
     ] = []
     payment: Annotated[Payment | None, Field(description="Only with a claimed payment.")] = None
     blind: bool = False
