@@ -59,7 +59,7 @@ def play(stage: Stage) -> None:
         engine = open_database(f"sqlite:///{Path(folder) / 'index.sqlite'}")
         key = _index(stage, engine)
         with stage.step(
-            "Trust analysis ranks the ring's agent below every honest one, and holds no honest one back."
+            "Trust analysis ranks the ring's agent below every honest one, and condemns no other."
         ) as step:
             pool = Pool(stage.chain_id, [Source(Endpoint(stage.url), ())])
             FundingCollector(engine, key, pool).collect()
