@@ -58,9 +58,7 @@ def play(stage: Stage) -> None:
     with tempfile.TemporaryDirectory() as folder:
         engine = open_database(f"sqlite:///{Path(folder) / 'index.sqlite'}")
         key = _index(stage, engine)
-        with stage.step(
-            "Trust analysis ranks the ring's agent below every honest one, and condemns no other."
-        ) as step:
+        with stage.step("Trust analysis ranks the ring's agent below every honest one, and condemns no other.") as step:
             pool = Pool(stage.chain_id, [Source(Endpoint(stage.url), ())])
             FundingCollector(engine, key, pool).collect()
             analyse(engine, key)
