@@ -89,6 +89,28 @@ def test_feedback_and_ratings_say_that_they_are_blind(story):
     assert one == ratings_given[1]
 
 
+def test_open_rating_within_a_day_after_the_clients_feedback_is_an_answer(any_ledger):
+    ledger = any_ledger
+    accounts = {agent: account(0xB0 + agent) for agent in range(2, 8)}
+    in_time, late, rated_first, silent, blind, critic_of_another = accounts
+    ledger.block(registered(SERVER, OWNER), *(registered(agent, owner) for agent, owner in accounts.items()))
+    ledger.block(client_rated(rated_first, SERVER, 50), feedback(SERVER, accounts[rated_first], 9))
+    ledger.block(feedback(SERVER, accounts[late], 9), feedback(silent, accounts[critic_of_another], 9))
+    ledger.block(feedback(SERVER, accounts[in_time], 9), revoked(SERVER, accounts[in_time], 1))
+    answered = ledger.block(
+        *(client_rated(agent, SERVER, 10) for agent in (in_time, late, silent, critic_of_another)), hours=24
+    )
+    ledger.block(feedback(SERVER, accounts[blind], 9))
+    ledger.block([client_rated(blind, SERVER, 30), opened(blind, SERVER, accounts[blind], 0)])
+    with ledger.engine.connect() as connection:
+        ratings = ratings_of(connection, key_of(connection), Direction.GIVEN).items
+        (received,) = ratings_of(connection, key_of(connection, in_time)).items
+        one = rating_at(connection, CHAIN_ID, answered, 0)
+    assert {entry.agent_id for entry in ratings} == set(accounts)
+    assert {entry.agent_id for entry in ratings if entry.is_answer} == {in_time}
+    assert one == received
+
+
 def test_sealed_pairs_are_shown_with_the_sides_that_opened(story):
     story.block([client_rated(OTHER, SERVER, 70), opened(OTHER, SERVER, BOB, 0)])
     with story.engine.connect() as connection:
@@ -166,7 +188,9 @@ def test_revocation_and_reorganisation_take_blind_ratings_back(story):
 
 def test_trust_analysis_knows_which_ratings_were_blind(story):
     with story.engine.connect() as connection:
-        ratings = read_tables(connection, CHAIN_ID, IDENTITY).tables.ratings
+        tables = read_tables(connection, CHAIN_ID, IDENTITY).tables
+    assert sorted(tables.feedback["value"].to_pylist()) == [10, 20, 30, 90, 95, 99], "blind praise can be a friend's"
+    ratings = tables.ratings
     assert dict(zip(ratings["rating"].to_pylist(), ratings["blind"].to_pylist(), strict=True)) == {
         40.0: True,
         60.0: True,
