@@ -1,0 +1,1 @@
+"""What every HTTP client of the package has in common: deadlines, and the waits that servers ask for."""
