@@ -1,1 +1,1 @@
-"""What every HTTP client of the package has in common: deadlines, and the waits that servers ask for."""
+"""Deadlines for HTTP clients, and the waits that servers ask for."""
