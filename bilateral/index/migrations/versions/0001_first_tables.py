@@ -23,5 +23,5 @@ def upgrade() -> None:
     if connection.dialect.name == "sqlite":
         for statement in search.SQLITE_STATEMENTS:
             op.execute(statement)
-    for name, query in (schema.VIEWS | files.VIEWS).items():
+    for name, query in {**schema.VIEWS, **files.VIEWS}.items():
         op.execute(f'CREATE VIEW "{name}" AS {query}')
