@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import select, update
 
-from bilateral.blind_messages import FeedbackOpening, SignedEnvelope, read_opening
-from bilateral.blind_ratings import RatingState
 from bilateral.client.operations import blind, registries
 from bilateral.client.operations.blind import pair_of
 from bilateral.errors import BilateralError, InvalidArgumentError
 from bilateral.identifiers import AccountId, GlobalAgentId, TransactionRef
 from bilateral.index.tables.aggregator import PairState, blind_pair
 from bilateral.node.steps import Rpc
+from bilateral.signatures.blind_messages import FeedbackOpening, SignedEnvelope, read_opening
+from bilateral.signatures.blind_ratings import RatingState
 from bilateral.x402.aggregator.blind_messages import RelayedPair
 from bilateral.x402.aggregator.payments import find_payments
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine, Row
 
-    from bilateral.blind_ratings import Envelope, Pair
     from bilateral.client import Client
     from bilateral.client.results.blind import BlindStatus
     from bilateral.node.steps import Operation
+    from bilateral.signatures.blind_ratings import Envelope, Pair
     from bilateral.x402.aggregator.blind_messages import BlindMessage
     from bilateral.x402.aggregator.settings import SponsoredChain
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from bilateral.blind_ratings import RatingState
 from bilateral.client.blind_vault import BlindVault
+from bilateral.signatures.blind_ratings import RatingState
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
 from tests.x402.aggregator.blind_deals import RATING, openings
