@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+
 import httpx
 import pytest
+from mcp import Client
 from sqlalchemy import text
 
 from bilateral.api.settings import ApiSettings
@@ -216,6 +220,12 @@ def test_policy_bounds_the_repeats_of_one_rater(any_ledger):
     assert rating(maximum_repeats=1, repeat_days=3_650) == ((1, 1), "100.00")
 
 
+async def sealed_pairs_for_a_model(url, agent):
+    async with Client(f"{url}/mcp") as session:
+        answer = await session.call_tool("get_ratings", {"agent_id": agent, "sealed": True})
+    return json.loads(answer.content[0].text)["data"]
+
+
 def test_service_shows_blind_ratings_and_sealed_pairs_over_http_and_on_pages(story):
     """Ask every interface of one service: lists, searches, checks, GraphQL and pages."""
     settings = ApiSettings(
@@ -235,6 +245,7 @@ def test_service_shows_blind_ratings_and_sealed_pairs_over_http_and_on_pages(sto
             assert len(answer.json()["items"]) == count, path
         pairs = http.get(f"/v1/agents/{agent}/sealed-pairs", params={"state": "sealed"}).json()["items"]
         assert [entry["missing"] for entry in pairs] == [["client", "server"], ["client", "server"]]
+        assert asyncio.run(sealed_pairs_for_a_model(url, agent)) == http.get(f"/v1/agents/{agent}/sealed-pairs").json()
         policy = {"agent": agent, "policy": {"blind": "only", "minimum_raters": 1}}
         assert http.post("/v1/checks/server", json=policy).json()["figures"]["rating"]["count"] == 2
         wrong = http.get(f"/v1/agents/{agent}/feedback", params={"blind": "no"})
