@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -11,14 +12,17 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import insert, inspect, select, text
 
 import bilateral.index.migrate
+from bilateral.caip import base58_bytes
 from bilateral.contracts import Registry
 from bilateral.events import EVENTS, Approval, MetadataSet, ResponseAppended
 from bilateral.index.derive import activity
+from bilateral.index.files.reading import read_content
 from bilateral.index.migrate import upgrade_within
 from bilateral.index.store.database import connect_engine
 from bilateral.index.tables import analysis, files, payments, schema, search
-from bilateral.index.tables.files import State
+from bilateral.index.tables.files import Kind, State
 from bilateral.index.tables.views import VIEWS, fingerprint
+from bilateral.solana.addresses import MAINNET, SATI
 from tests.api.world import index_world
 
 
@@ -296,6 +300,24 @@ def test_files_seen_before_checks_are_noted_at_the_last_block(new_database_url):
         rows = connection.execute(select(files.file_sight.c.file_id, files.file_sight.c.seen_block)).all()
     engine.dispose()
     assert rows == [(b"seen".ljust(32), 9)]
+
+
+def test_files_read_before_solana_get_the_agents_that_they_claim(new_database_url):
+    engine = connect_engine(new_database_url)
+    mint = "5" * 44
+    claims = [{"agentRegistry": f"{MAINNET}:{SATI}", "agentId": mint}, {"agentRegistry": "eip155:1:0x", "agentId": 3}]
+    raw = json.dumps({"registrations": claims}).encode()
+    rows = read_content(Kind.REGISTRATION, bytes(32), raw)[files.registration_claim]
+    assert rows[0]["agent_id"] == int.from_bytes(base58_bytes(mint))
+    with engine.begin() as connection:
+        upgrade_within(connection, "0028")
+        connection.execute(insert(files.file_content).values(content_hash=bytes(32), size=len(raw), content=raw))
+        connection.execute(insert(files.registration_claim), [rows[0] | {"agent_id": None}, rows[1]])
+    with engine.begin() as connection:
+        assert upgrade_within(connection) == "0028"
+        kept = connection.execute(select(files.registration_claim).order_by(files.registration_claim.c.position))
+        assert kept.mappings().all() == rows
+    engine.dispose()
 
 
 def _values(table, **values):
