@@ -30,7 +30,7 @@ ELSEWHERE = {
     "api": ["bilateral.api.aggregator", "bilateral.index.analysis", "bilateral.buyers.private.offline"],
     "cli": ["bilateral.cli.analysis", "bilateral.cli.index_verification"],
     "index": ["bilateral.index.analysis"],
-    "private": ["bilateral.buyers.private.members"],
+    "private": ["bilateral.buyers.private.members", "bilateral.buyers.private.stored_nullifiers"],
     "x402": ["bilateral.x402.aggregator", "bilateral.x402.stores", "bilateral.x402.asgi", "bilateral.x402.gate"],
     "all": [],
 }
