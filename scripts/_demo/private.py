@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import requests
 
-from bilateral.buyer_terms import BuyerTier, policy_hash
 from bilateral.buyers.policies import INDEPENDENT
 from bilateral.buyers.private.errors import NotAMemberError, TierProofRefusedError, TooFewMembersError
 from bilateral.buyers.private.members import post_tiers
@@ -18,6 +17,7 @@ from bilateral.buyers.private.proving import LEAST_MEMBERS, fetch_list, identity
 from bilateral.buyers.private.terms import private_agent_scope
 from bilateral.buyers.private.verifying import TierVerifier, on_chain
 from bilateral.client import Client
+from bilateral.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.index.store.database import open_database
 from bilateral.x402.tier_proofs import ProofDiscounts, proof_headers
 from scripts._build import ROOT

@@ -10,7 +10,6 @@ from contextlib import nullcontext
 
 import pytest
 
-from bilateral.buyer_terms import BuyerTier
 from bilateral.buyers.private.errors import TierProofRefusedError
 from bilateral.buyers.private.offline import offline, verify_points
 from bilateral.buyers.private.terms import (
@@ -22,6 +21,7 @@ from bilateral.buyers.private.terms import (
     use_message,
 )
 from bilateral.buyers.private.verifying import DATABASE_VARIABLE, TierVerifier, shared_nullifiers
+from bilateral.contracts.buyer_terms import BuyerTier
 from bilateral.x402.tier_proofs import HEADER, MOST_CHARACTERS, proof_headers, read_proof_header
 from tests.buyers.tier_vectors import EPOCH, GATE, POLICY, PROOFS, REQUEST, ROOTS, SCALAR_ORDER, tier_proof, word
 from tests.postgres import running_postgres

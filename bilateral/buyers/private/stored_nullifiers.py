@@ -69,7 +69,8 @@ class StoredNullifiers:
             # The proof may be of yesterday, whose neighbours count still.
             connection.execute(delete(_USED).where(_USED.c.epoch < epoch - 1))
             insert_new(connection, _USED, [{"nullifier": key, "epoch": epoch, "holder": holder}])
-            return connection.execute(select(_USED.c.holder).where(_USED.c.nullifier == key)).scalar_one()
+            noted: str = connection.execute(select(_USED.c.holder).where(_USED.c.nullifier == key)).scalar_one()
+        return noted
 
     def close(self) -> None:
         """Close the connections."""
