@@ -70,7 +70,8 @@ def main() -> int:
     # Linux counts kilobytes. It is the largest of all processes above.
     megabytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1_024 / 1_000_000
     table = "\n".join(["| members | processor seconds |", "| ---: | ---: |", *rows, ""])
-    section = f"{table}\nThe largest process had {megabytes:.0f} MB. Promised are {SECONDS:.0f} s up to {GROUPS[1]:,} members, and {MEGABYTES} MB.\n"
+    promised = f"Promised are {SECONDS:.0f} s up to {GROUPS[1]:,} members, and {MEGABYTES} MB."
+    section = f"{table}\nThe largest process had {megabytes:.0f} MB. {promised}\n"
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     PAGE.write_text(before + BEGIN + section + END + rest.partition(END)[2], encoding="utf-8")
     sys.stdout.write(section)
