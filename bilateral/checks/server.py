@@ -220,8 +220,12 @@ def _judge_content(reasons: Reasons, facts: RegistrationFacts, payment: Payment 
     if facts.active is False:
         reasons.add(Code.INACTIVE, "The registration file says that the agent is not in use.", evidence)
     for agent in facts.on_solana[:_MOST_CLAIMS]:
-        sentence = f"The agent claims to be {agent} on Solana too, which a live check can prove."
-        reasons.add(Code.ALSO_CLAIMED, sentence, evidence)
+        if str(agent) in facts.proven:
+            sentence = f"The agent is also {agent} on Solana: both files name each other."
+            reasons.add(Code.ALSO_PROVEN, sentence, evidence)
+        else:
+            sentence = f"The agent claims to be {agent} on Solana too, which a live check can prove."
+            reasons.add(Code.ALSO_CLAIMED, sentence, evidence)
     if payment is not None and facts.x402_support is not True:
         reasons.add(
             Code.PAYMENT_NOT_OFFERED, "The registration file does not say that the agent takes x402 payments.", evidence

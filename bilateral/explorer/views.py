@@ -124,7 +124,7 @@ class AgentPage:
         activity: Its ratings by day.
         changes: Its history: transfers, wallets and files.
         others: The agents that its file names as the same one.
-        on_solana: Those on Solana. They are claims, because the index does not read that chain.
+        on_solana: Those on Solana, each proven or claimed.
         findings: The findings of trust analysis that name its accounts.
         scores: Its scores without false ratings.
         buyers: The records of its owner and wallet as buyers.
