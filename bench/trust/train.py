@@ -137,8 +137,9 @@ def _fitted(coded: Sequence[Any], samples: Sequence[Sample]) -> HistGradientBoos
 def _written(trees: HistGradientBoostingClassifier) -> dict[str, Any]:
     """Return trees as lists, each filled up to the same depth."""
     inner = 2**_DEPTH - 1
-    out: dict[str, Any] = {"base": float(trees._baseline_prediction.item()), "feature": [], "above": [], "value": []}
-    for (one,) in trees._predictors:  # scikit-learn has no other way out
+    base, predictors = trees._baseline_prediction, trees._predictors  # noqa: SLF001  # scikit-learn has no other way out
+    out: dict[str, Any] = {"base": float(base.item()), "feature": [], "above": [], "value": []}
+    for (one,) in predictors:
         feature, above, value = [0] * inner, [255] * inner, [0.0] * (inner + 1)
 
         def fill(node: Any, place: int, nodes: Any, lists: tuple[list[int], list[int], list[float]]) -> None:
