@@ -111,5 +111,5 @@ def judge_standing(reasons: Reasons, backing: Backing) -> dict[str, Any] | None:
         "evidence_cost": cost,
         "amount": amount,
         "block": standing.block,
-        "reasons": [{"code": each.code, "amount": each.amount, **each.figures} for each in standing.reasons],
+        "reasons": [{"code": reason.code, "amount": reason.amount, **reason.figures} for reason in standing.reasons],
     }

@@ -203,7 +203,7 @@ def verify(invocation: Invocation, state: Terms) -> None:
     proven = object_of(invocation.read_file(state), "state", "epoch", "proof")
     if not isinstance(proven["proof"], list):
         raise InvalidArgumentError("proof must be a list")
-    proof = [bytes_of(each, f"proof[{number}]") for number, each in enumerate(proven["proof"])]
+    proof = [bytes_of(node, f"proof[{number}]") for number, node in enumerate(proven["proof"])]
     claimed = term_of(proven["state"], BuyerState, "state")
     with invocation.reading() as client:
         is_anchored = client.verify_buyer(claimed, proven["epoch"], proof)
@@ -310,7 +310,7 @@ def roles(invocation: Invocation) -> None:
         tokens = client.get_payment_tokens()
     invocation.output.result(
         {
-            **{name: {"holder": each.holder, "nominee": each.nominee} for name, each in holders.items()},
+            **{name: {"holder": holder.holder, "nominee": holder.nominee} for name, holder in holders.items()},
             "tokens": tokens,
         },
         title="Roles",

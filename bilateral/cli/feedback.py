@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 app = make_group("feedback")
 
 COLUMNS: Final[Mapping[str, Callable[[FeedbackEntry], Any]]] = {
-    "feedback": lambda each: each.id,
-    "value": lambda each: each.value,
-    "tag1": lambda each: marked_tag(each.tag1),
-    "tag2": lambda each: marked_tag(each.tag2),
-    "revoked": lambda each: each.is_revoked or None,
+    "feedback": lambda entry: entry.id,
+    "value": lambda entry: entry.value,
+    "tag1": lambda entry: marked_tag(entry.tag1),
+    "tag2": lambda entry: marked_tag(entry.tag2),
+    "revoked": lambda entry: entry.is_revoked or None,
 }
 
 Value = Annotated[
@@ -302,7 +302,7 @@ def search(  # noqa: PLR0913, PLR0917  # as many as the user has options
             include_revoked=revoked,
             load_files=load_files,
         )
-    columns = dict(COLUMNS) | ({"text": lambda each: each.text} if load_files else {})
+    columns = dict(COLUMNS) | ({"text": lambda entry: entry.text} if load_files else {})
     invocation.output.results(matches, columns, none="no feedback")
 
 
@@ -335,7 +335,7 @@ def clients(invocation: Invocation, agent: Agent) -> None:
     """List the clients that ever gave feedback for an agent."""
     with invocation.reading() as client:
         clients = client.get_clients(agent)
-    invocation.output.results(clients, {"client": lambda each: each}, none="no clients")
+    invocation.output.results(clients, {"client": lambda entry: entry}, none="no clients")
 
 
 @command(

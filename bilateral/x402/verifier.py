@@ -72,8 +72,8 @@ class _Chains:
     @property
     def providers(self) -> dict[str, str]:
         """The URL of the node of each plug-in that has one, by its chain."""
-        guarded = {network: each for network, each in self.readers.items() if isinstance(each, GuardedReader)}
-        return {network: each.provider for network, each in guarded.items() if each.provider is not None}
+        guarded = {network: reader for network, reader in self.readers.items() if isinstance(reader, GuardedReader)}
+        return {network: reader.provider for network, reader in guarded.items() if reader.provider is not None}
 
     def reader(self, network: str) -> RegistryReader:
         """Return the reader of a chain.
