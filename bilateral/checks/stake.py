@@ -13,7 +13,7 @@ from bilateral.values.standing import Basis, Standing, Status
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bilateral.checks.moments import Moment
+    from bilateral.checks.as_of_block import Moment
     from bilateral.checks.policy import Policy
     from bilateral.checks.reasons import Reasons
 
