@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import LargeBinary, Text, bindparam, cast, func, literal_column, null, select, union_all
 
 from bilateral.checks.errors import FileNotHeldError
-from bilateral.checks.sights import Sight, sight_of, sights
+from bilateral.checks.seen_files import Sight, sight_of, sights
 from bilateral.index.files.hosts import domain_uri, file_id_of, secure_host, well_known_uri
 from bilateral.index.tables import files as schema
 from bilateral.index.tables.files import Kind, State
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from bilateral.checks.moments import Moment
+    from bilateral.checks.as_of_block import Moment
     from bilateral.identifiers import GlobalAgentId
 
 _MOST_CLAIMS: Final = 500

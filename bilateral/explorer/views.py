@@ -9,7 +9,7 @@ from bilateral.explorer.agent_figures import Activity, Share, TagValues, activit
 from bilateral.explorer.buying import BuyerRecord, buyer_records
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.listing import authorizing
-from bilateral.query.agents import Agent, RatingSummary
+from bilateral.query.agent_answers import Agent, RatingSummary
 from bilateral.query.agents import agent as read_agent
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
 from bilateral.query.blind import SealedPair, sealed_pairs_of

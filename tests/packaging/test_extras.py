@@ -43,7 +43,7 @@ IMPORT_ALL = """
 import importlib, json, pkgutil, sys
 wanted, elsewhere = json.loads(sys.argv[1])
 def is_elsewhere(name):
-    return any(name == one or name.startswith(one + ".") for one in elsewhere)
+    return any(name == room or name.startswith(room + ".") for room in elsewhere)
 count = 0
 def walk(name):
     global count
