@@ -93,7 +93,7 @@ class BlindRelay:
             row = connection.execute(select(table).where(*key)).one_or_none()
         if row is not None and _holds(row, side, envelope):  # a sender whose answer was lost asks again
             return _shown(row), False
-        self._client._run(self._check(message))
+        self._client.runner.run(self._check(message))
         values = {f"{side}_envelope": message.signed.to_json(), f"{side}_opening": message.opening.to_json()}
         with self._engine.begin() as connection:
             row = connection.execute(select(table).where(*key).with_for_update()).one_or_none()
@@ -185,7 +185,7 @@ class BlindRelay:
     def _send(self, handle: Any) -> None:
         """Wait for a transaction, and charge its cost."""
         handle.wait(confirmations=self._chain.confirmations)
-        receipt = self._client._run(_receipt(handle.hash))
+        receipt = self._client.runner.run(_receipt(handle.hash))
         self._charge(int(receipt["gasUsed"], 16) * int(receipt.get("effectiveGasPrice", "0x0"), 16))
 
     def _check(self, message: BlindMessage) -> Operation[None]:
@@ -194,7 +194,7 @@ class BlindRelay:
         Raises:
             FeedbackRefusedError: A check did not pass.
         """
-        state, envelope = self._client._state, message.signed.envelope
+        state, envelope = self._client.state, message.signed.envelope
         try:
             yield from blind.verify(state, message.signed)
         except InvalidArgumentError as error:
@@ -215,7 +215,7 @@ class BlindRelay:
         yield from find_payments(state, self._chain, paid)
 
     def _now(self) -> int:
-        return int(self._client._run(registries.block_time()).timestamp())
+        return int(self._client.runner.run(registries.block_time()).timestamp())
 
     def _key(self, envelope: Envelope) -> list[Any]:
         """Return the conditions that choose the pair of an envelope."""

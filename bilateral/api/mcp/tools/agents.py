@@ -11,7 +11,7 @@ from bilateral.api.mcp.lookups import READS, AgentText, Cursor, Limit, Tag, key_
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
 from bilateral.api.texts import require_storable
 from bilateral.identifiers import checksummed
-from bilateral.query.agents import Agent
+from bilateral.query.agent_answers import Agent
 from bilateral.query.blind import SealedPair, sealed_pairs_of
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
 from bilateral.query.pages import Page
@@ -68,8 +68,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         limit: Limit = 20,
         cursor: Cursor = None,
     ) -> Untrusted:
-        """List ratings, 0 to 100, that servers gave an agent as client or validator, or that it gave; or sealed pairs.
-        """
+        """List ratings, 0 to 100, that servers gave an agent as client or validator, or it gave, or that are sealed."""
 
         def read(connection: Connection) -> Page[Rating]:
             key = key_of(connection, agent_id)
