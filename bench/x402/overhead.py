@@ -26,7 +26,7 @@ from x402.schemas import SettleResponse, SupportedKind, SupportedResponse, Verif
 from bilateral.contracts import Deployment
 from bilateral.x402 import Reputation8004ResourceServerExtension, Secp256k1Key, declare_8004_reputation
 from bilateral.x402.asgi import ReputationMiddleware
-from scripts._x402 import serving
+from bilateral.dev.servers import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable

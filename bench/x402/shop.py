@@ -24,7 +24,7 @@ from bilateral.contracts import Deployment
 from bilateral.documents import RegistrationFile
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
 from bilateral.x402.asgi import ReputationMiddleware
-from scripts._x402 import facilitator_app, serving
+from bilateral.dev.servers import facilitator_app, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

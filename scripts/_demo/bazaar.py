@@ -41,7 +41,7 @@ from bilateral.query.registries import AgentKey
 from bilateral.signatures import Domain
 from bilateral.x402.discounts import BuyerPricing, service_lookup
 from scripts._payments import sign_payment
-from scripts._x402 import facilitator_app, serving
+from bilateral.dev.servers import facilitator_app, serving
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

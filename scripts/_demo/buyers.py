@@ -12,7 +12,7 @@ import requests
 from bilateral.buyer_terms import BuyerTier, policy_hash
 from bilateral.buyers.policies import BRP, INDEPENDENT
 from scripts._demo.bazaar import DOLLAR, PRICE, Bazaar, price_in, required_in
-from scripts._x402 import serving
+from bilateral.dev.servers import serving
 
 if TYPE_CHECKING:
     from scripts._demo.stage import Stage

@@ -37,7 +37,7 @@ from bilateral.x402.asgi import ReputationMiddleware
 from bilateral.x402.gate import rate_client, reputable_client
 from bilateral.x402.requests import verification_of, verifying_session
 from scripts._demo import sponsored
-from scripts._x402 import facilitator_app, serving
+from bilateral.dev.servers import facilitator_app, serving
 
 if TYPE_CHECKING:
     from ape.api import AccountAPI

@@ -43,7 +43,7 @@ from bilateral.x402.confirmation import confirm_settlement
 from bilateral.x402.feedback_elsewhere import give_feedback_elsewhere, is_signed_by_payer
 from bilateral.x402.requests import verification_of, verifying_session
 from bilateral.x402.solana import SolanaReader, declare_solana_reputation
-from scripts._x402 import facilitator_app_of, serving
+from bilateral.dev.servers import facilitator_app_of, serving
 from tests.solana.node import Node
 from tests.solana.node import serving as serving_node
 from tests.solana.world import World

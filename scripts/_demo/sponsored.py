@@ -16,7 +16,7 @@ from bilateral.index.store.database import open_database
 from bilateral.x402 import RESPONSE_DELAYED
 from bilateral.x402.aggregator.client import give_sponsored_feedback
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
-from scripts._x402 import serving
+from bilateral.dev.servers import serving
 
 if TYPE_CHECKING:
     from bilateral.x402 import Verification

@@ -18,7 +18,7 @@ from bilateral.documents import DataUriStore, Limits, Loader, Network, Registrat
 from bilateral.x402 import Reputation8004ResourceServerExtension, Verifier, declare_8004_reputation
 from bilateral.x402.asgi import ReputationMiddleware
 from scripts._anvil import running_anvil
-from scripts._x402 import facilitator_app, serving
+from bilateral.dev.servers import facilitator_app, serving
 from tests.sdk.client.helpers import deploy, plain, transact
 from tests.x402.buying import buy
 from tests.x402.world import NETWORK, SIGNING_KEY, resource_server, route, signer_entry

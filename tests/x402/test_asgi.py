@@ -34,7 +34,7 @@ from bilateral.x402.adapters import MAX_PAYMENT_HEADER, HttpAdapter
 from bilateral.x402.answers import KeptAnswers
 from bilateral.x402.asgi import ReputationMiddleware
 from bilateral.x402.exchange import CURRENT, Exchange
-from scripts._x402 import serving
+from bilateral.dev.servers import serving
 from tests.x402 import examples
 from tests.x402.world import (
     MALFORMED_HEADERS,

@@ -24,7 +24,7 @@ from bilateral.query.registries import AgentKey
 from bilateral.signatures import Domain
 from bilateral.x402.discounts import BuyerPricing, payer_of, service_lookup
 from examples.discount_seller import make_app
-from scripts._x402 import serving
+from bilateral.dev.servers import serving
 from tests.api.world import served
 from tests.x402.world import payment_for, refusal
 

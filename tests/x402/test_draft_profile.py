@@ -33,7 +33,7 @@ from bilateral.x402.requests import verification_of, verifying_session
 from bilateral.x402.reservations import Reservations
 from bilateral.x402.stores import StoredReservations
 from bilateral.x402.wsgi import protect_flask
-from scripts._x402 import serving
+from bilateral.dev.servers import serving
 from tests.x402 import examples
 from tests.x402.buying import OTHER_KEY, assert_only, buy
 from tests.x402.examples import changed

@@ -23,7 +23,7 @@ from bilateral.x402 import (
 )
 from bilateral.x402.asgi import ReputationMiddleware
 from bilateral.x402.wsgi import protect_flask
-from scripts._x402 import serving
+from bilateral.dev.servers import serving
 from tests.sdk.servers import HttpServer, redirect, respond
 from tests.x402.world import SIGNING_KEY, resource_server, route, serving_wsgi, signer_entry
 

@@ -15,7 +15,7 @@ from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_r
 from bilateral.x402.asgi import ReputationMiddleware
 from bilateral.x402.reservations import Reservations
 from bilateral.x402.stores import StoredReservations
-from scripts._x402 import serving
+from bilateral.dev.servers import serving
 from tests.x402.world import PRICE, SIGNING_KEY, payment_for, refusal, resource_server, route
 
 SECONDS = 120

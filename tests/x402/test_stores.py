@@ -20,7 +20,7 @@ from bilateral.x402.asgi import ReputationMiddleware
 from bilateral.x402.errors import TooManyPaymentsError
 from bilateral.x402.stores import StoredAnswers, StoredReservations
 from bilateral.x402.wsgi import protect_flask
-from scripts._x402 import serving
+from bilateral.dev.servers import serving
 from tests.postgres import running_postgres
 from tests.x402.test_reservations import NOT_KEPT, Clock, answer
 from tests.x402.world import SIGNING_KEY, payment_for, proof, refusal, resource_server, route, serving_wsgi

@@ -24,7 +24,7 @@ from bilateral.buyers.credentials import agent_scope, issue_credential, sign_cre
 from bilateral.signatures import Domain
 from bilateral.x402.discounts import BuyerPricing
 from bilateral.x402.tier_credentials import HEADER, CredentialDiscounts, credential_headers
-from scripts._x402 import serving
+from bilateral.dev.servers import serving
 from tests.x402.test_buyer_discounts import EXTRA, PRICE, price_in
 from tests.x402.world import payment_for, refusal
 

@@ -20,7 +20,7 @@ from x402 import x402ResourceServer, x402ResourceServerSync
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
 from bilateral.x402.asgi import ReputationMiddleware
 from bilateral.x402.wsgi import protect_flask
-from scripts._x402 import serving
+from bilateral.dev.servers import serving
 from tests.x402.world import (
     PRICE,
     SIGNING_KEY,
