@@ -14,7 +14,7 @@ from bilateral.contracts import Registry, abi
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TOKEN: Final = "MockPaymentToken"
+TOKEN: Final = "MockPaymentToken"  # noqa: S105  # the name of a contract
 """The payment token, `Test Dollar`: six decimals, transfers by signature, and anybody may mint."""
 
 TOKEN_DOMAIN: Final = {"name": "Test Dollar", "version": "2"}

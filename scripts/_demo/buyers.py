@@ -11,8 +11,8 @@ import requests
 
 from bilateral.buyer_terms import BuyerTier, policy_hash
 from bilateral.buyers.policies import BRP, INDEPENDENT
-from scripts._demo.bazaar import DOLLAR, PRICE, Bazaar, price_in, required_in
 from bilateral.dev.servers import serving
+from scripts._demo.bazaar import DOLLAR, PRICE, Bazaar, price_in, required_in
 
 if TYPE_CHECKING:
     from scripts._demo.stage import Stage

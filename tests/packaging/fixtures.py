@@ -110,9 +110,13 @@ class Market:
         }
         began = time.monotonic()
         self._process = subprocess.Popen(  # noqa: S603  # the command under test
-            [programs / "bilateral", "dev", "--json"], cwd=folder, env=self.environment, stdout=subprocess.PIPE
+            [programs / "bilateral", "dev", "--json"],
+            cwd=folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            text=True,
         )
-        self.variables = json.loads(self._process.stdout.readline())
+        self.variables = json.loads("".join(iter(self._process.stdout.readline, "}\n")) + "}")
         self.seconds = time.monotonic() - began
 
     def run(self, line):
