@@ -138,7 +138,7 @@ def _await_agents(world: World, url: str) -> None:
         path = f"{url}/v1/agents/{world.deployment.chain_id}:{agent}"
         while time.monotonic() < deadline:
             answer = httpx.get(path)
-            if answer.is_success and answer.json()["registration"].get("name"):
+            if answer.is_success and (answer.json()["registration"] or {}).get("name"):
                 break
             time.sleep(_POLL_SECONDS)
 

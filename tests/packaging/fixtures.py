@@ -116,7 +116,12 @@ class Market:
             stdout=subprocess.PIPE,
             text=True,
         )
-        self.variables = json.loads("".join(iter(self._process.stdout.readline, "}\n")) + "}")
+        told = ""
+        while (line := self._process.stdout.readline()) and line != "}\n":
+            told += line
+        if not line:
+            pytest.fail(f"the market ended with exit code {self._process.wait()}: {told}")
+        self.variables = json.loads(told + line)
         self.seconds = time.monotonic() - began
 
     def run(self, line):

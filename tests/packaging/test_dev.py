@@ -29,7 +29,7 @@ def test_market_has_agents_token_and_a_paid_route_and_ends_clean(installed, tmp_
         assert [agent["owner"] for agent in agents] == [market.variables["SELLER_ADDRESS"]]
         assert httpx.get(route).status_code == 402
         findings = json.loads(market.run(f"bilateral x402 check {route} --json"))
-        assert {finding["check"]: finding["code"] for finding in findings} == {"wallet": None, "keys": None}
+        assert {finding["check"]: finding["code"] for finding in findings} == {"wallet": "", "keys": ""}
     assert market.code == 0
     urls = ("BILATERAL_RPC_URL", "FACILITATOR_URL", "SERVICE_URL", "WEATHER_URL")
     assert not [name for name in urls if is_listening(market.variables[name])]
