@@ -107,7 +107,7 @@ def _serve(invocation: Invocation, world: World, folder: Path, port: int) -> Non
     from bilateral.dev.world import ENVIRONMENT, write_environment  # noqa: PLC0415
     from bilateral.index.payments.terms import PaymentTerms  # noqa: PLC0415
     from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings  # noqa: PLC0415
-    from bilateral.log_lines import log_safely  # noqa: PLC0415
+    from bilateral.text.log_lines import log_safely  # noqa: PLC0415
 
     def show(url: str) -> None:
         _await_agents(world, url)
