@@ -100,7 +100,7 @@ class LocalChain:
     def _create(self, name: str, *arguments: Any) -> dict[str, Any]:
         """Deploy a contract, and return its entry of a deployment record."""
         entries: Any = [] if name == TOKEN else list(abi(Registry(name)))
-        contract = self._web3.eth.contract(abi=entries, bytecode=creation_code()[name])  # type: ignore[call-overload]
+        contract = self._web3.eth.contract(abi=entries, bytecode=creation_code()[name])
         receipt = self._mined(contract.constructor(*arguments).transact({"from": self._deployer}))
         return {"address": receipt["contractAddress"], "block": receipt["blockNumber"]}
 
