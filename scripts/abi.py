@@ -46,7 +46,7 @@ def abi_file(registry: Registry) -> str:
 
 
 def code_file() -> str:
-    """Return the package's file with the creation code of what `bilateral dev` deploys: one contract a line."""
+    """Return the package's file with the creation code for `bilateral dev`: one contract a line."""
     builds = build_all(sorted(CONTRACTS))
     entries = (f'"{name}": "0x{builds[name].creation_code.hex()}"' for name in sorted(CONTRACTS))
     return "{\n" + ",\n".join(entries) + "\n}\n"

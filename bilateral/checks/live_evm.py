@@ -20,7 +20,7 @@ from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.values.bounds import scale_of_tag, share_of_scale
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from decimal import Decimal
 
     from bilateral.checks.live_history import Head, Holders, Past
@@ -42,7 +42,7 @@ UNKNOWN: Final = (
 )
 """The facts that only an index could know."""
 
-_NEEDS_INDEX: Final = {
+_NEEDS_INDEX: Final[Mapping[str, Callable[[Policy], bool]]] = {
     "require_payment_proof": lambda policy: policy.require_payment_proof,
     "blind": lambda policy: policy.blind is not None,
     "maximum_rating_age_days": lambda policy: policy.maximum_rating_age_days is not None,
