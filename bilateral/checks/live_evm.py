@@ -11,8 +11,8 @@ from bilateral.checks.policy import Policy
 from bilateral.checks.raters import Judgement
 from bilateral.checks.ratings import Counted
 from bilateral.checks.reasons import Reasons
+from bilateral.checks.shared_reasons import days, judge_ratings, rating_figures
 from bilateral.checks.stake import Backing
-from bilateral.checks.standing import days, judge_ratings, rating_figures
 from bilateral.checks.verdicts import Code
 from bilateral.client.operations import agents, reading
 from bilateral.errors import InvalidArgumentError

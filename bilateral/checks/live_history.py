@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from eth_utils.crypto import keccak
 
-from bilateral.checks.moments import DAY
+from bilateral.checks.as_of_block import DAY
 from bilateral.client.operations import registries
 from bilateral.contracts import Registry
 from bilateral.contracts.reverts import ContractRevertError
