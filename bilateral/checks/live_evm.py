@@ -91,11 +91,11 @@ def check_live_server(  # noqa: PLR0913  # the agent and what to compare
         )
     question = _Question(client, chosen, Budget(MOST_REQUESTS), report)
     report("reading the agent")
-    agent: Agent = client._run(question.budget.bounded(agents.load(client._state, agent_id, load_file=False)))
-    head = client._run(question.budget.bounded(read_head(client.get_deployment().first_block)))
+    agent: Agent = client.runner.run(question.budget.bounded(agents.load(client.state, agent_id, load_file=False)))
+    head = client.runner.run(question.budget.bounded(read_head(client.get_deployment().first_block)))
     _judge_wallet(question.reasons, agent, pay_to)
     report("loading the registration file")
-    document_loader = client._state.loader if loader is None else loader
+    document_loader = client.state.loader if loader is None else loader
     file = judge_file(question.reasons, agent.global_id, str(agent.uri), document_loader, is_paid=pay_to is not None)
     counted = question.judge_ratings(agent, amount)
     history = question.judge_history(agent, head)
@@ -140,11 +140,11 @@ class _Question:
 
     def _ask(self, operation: Operation[Any]) -> Any:
         """Run an operation within the budget."""
-        return self._client._run(self.budget.bounded(operation))
+        return self._client.runner.run(self.budget.bounded(operation))
 
     def judge_ratings(self, agent: Agent, amount: Decimal | None) -> Counted:
         """Add the reasons about the ratings, and return those that count."""
-        policy, state = self.reasons.policy, self._client._state
+        policy, state = self.reasons.policy, self._client.state
         self._report(f"reading the ratings with the tag {policy.tag}")
         trusted = self._trusted()
         reviewers = None if trusted is None else sorted(trusted)
@@ -163,7 +163,7 @@ class _Question:
 
     def _trusted(self) -> frozenset[str] | None:
         """Return the accounts whose ratings count; None if all count."""
-        trust, state = self.reasons.policy.trust, self._client._state
+        trust, state = self.reasons.policy.trust, self._client.state
         if not (trust.accounts or trust.agents):
             return None
         accounts = set(trust.accounts)
@@ -174,7 +174,7 @@ class _Question:
 
     def judge_history(self, agent: Agent, head: Head) -> dict[str, Any]:
         """Add the reasons about age, earlier owners and wallets, and return their figures."""
-        policy, state = self.reasons.policy, self._client._state
+        policy, state = self.reasons.policy, self._client.state
         self._report("reading earlier owners and wallets")
         first = self._client.get_deployment().first_block
         token, past, then, young = agent.id.token_id, None, None, None
