@@ -29,7 +29,7 @@ pytest_plugins = [
     "tests.packaging.fixtures",
 ]
 
-# A machine may tell Python to keep no compiled modules. Each process of a test would compile all of them anew.
+# A machine may tell Python to discard compiled modules. Each process of a test would compile all modules anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 

@@ -83,7 +83,7 @@ def test_run_of_the_whole_suite_is_judged_and_says_so(run, options):
 
 
 @pytest.mark.parametrize("processes", ["0", "2"])
-def test_a_row_whose_test_is_left_to_the_night_is_no_gap_of_the_quick_run(run, processes):
+def test_a_row_whose_test_is_left_to_the_night_passes_the_quick_run(run, processes):
     result = run("-n", processes, "-m", QUICK, page=PAGE.replace("test_it_refuses", "test_left"))
     assert result.returncode == 0, result.stdout + result.stderr
     assert VERDICT.search(result.stdout)

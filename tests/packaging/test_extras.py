@@ -102,7 +102,7 @@ def owners():
 
 
 @pytest.mark.parametrize("extra", IMPORTED)
-def test_modules_of_an_extra_import_nothing_that_it_does_not_bring(tmp_path, extra):
+def test_modules_of_an_extra_import_only_what_it_brings(tmp_path, extra):
     refused = [module for module, names in owners().items() if not names & installed_with(extra)]
     assert "ape" in refused
     request = json.dumps([IMPORTED[extra], [*ELSEWHERE.get(extra, []), *FRAMEWORKS]])
