@@ -23,6 +23,7 @@ from bilateral.query.search.filters import AgentSearch, Gate, Order
 from bilateral.query.search.gates import is_of_summaries, passes, prepare, ratings, source, summaries
 from bilateral.query.search.plans import find
 from bilateral.query.search.statements import Parts
+from bilateral.query.search.unranked import with_standings
 from bilateral.query.search.words import Matcher
 from bilateral.query.standings import statuses
 from bilateral.query.values import Wide as WideValue
@@ -131,6 +132,8 @@ def search_agents(
     chains = search.chains or tuple(row[0] for row in _CHAINS.all(connection, {}))
     if terms is None or not chains:
         return Page((), None)
+    if search.ranking is Order.STANDING and not with_standings(connection, chains, search.rated_side):
+        search = search.without_standings()
     rows = find(Parts(connection, search, terms, chains, matcher), place, limit + 1)
     shown = rows[:limit]
     details = _details(connection, search, shown)
