@@ -18,7 +18,7 @@ from bilateral.query.chains import ChainProgress, chains
 from bilateral.query.changes import Change, changes_of
 from bilateral.query.distribution import TENTHS, distribution
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
-from bilateral.query.findings import Finding, TrustScore, findings_about, trust_scores
+from bilateral.query.findings import Finding, TrustScore, findings_about, members, trust_scores
 from bilateral.query.identities import OtherIdentity, SolanaIdentity, other_identities, solana_identities
 from bilateral.query.latest import LatestRating, latest_ratings
 from bilateral.query.names import names_of
@@ -29,7 +29,9 @@ from bilateral.query.recent import rating_times, recent_feedback
 from bilateral.query.records import FileEvidence, registration_evidence
 from bilateral.query.search.filters import Side
 from bilateral.query.search.leaders import Leader, leaderboard
+from bilateral.query.standings import Doubt, doubts_of, standings_of
 from bilateral.query.validations import Validation, validations_of
+from bilateral.standing import Standing, Status
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -39,6 +41,10 @@ if TYPE_CHECKING:
 _ROWS: Final = 12
 _EDGES: Final = 100
 _LEADERS: Final = 5
+_ACTORS: Final = 3
+_LEAST_BOUND: Final = 50.0
+"""The least standing among the best: the evidence says that most are content."""
+
 _BOARDS: Final = ((Side.SERVER, "starred"), (Side.CLIENT, ""), (Side.SERVER, "uptime"))
 """The leaders of the first page, by side and tag."""
 
@@ -50,19 +56,21 @@ class HomePage:
     Attributes:
         chains: The indexed chains.
         latest: The latest feedback and ratings of all chains, the newest first.
-        leaders: The agents with the greatest lower bounds, by side and tag.
+        leaders: The agents with the greatest standings, by side and tag.
         names: The names of the agents in the latest ratings, by short id.
+        doubts: The agents of the page that are held back or contested, by short id.
     """
 
     chains: tuple[ChainProgress, ...]
     latest: tuple[LatestRating, ...]
     leaders: tuple[Leaders, ...]
     names: dict[str, str]
+    doubts: dict[str, Doubt]
 
 
 @dataclass(frozen=True, slots=True)
 class Leaders:
-    """The agents with the greatest lower bounds on one side, for one tag.
+    """The agents with the greatest standings on one side, for one tag. Those with little evidence are left out.
 
     Attributes:
         side: The side.
@@ -95,10 +103,12 @@ class AgentFinding:
     Attributes:
         finding: The finding.
         part: The account's part in it: `actor`, `beneficiary` or `subject`.
+        actors: The first accounts that acted.
     """
 
     finding: Finding
     part: str
+    actors: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +138,9 @@ class AgentPage:
         findings: The findings of trust analysis that name its accounts.
         scores: Its scores without false ratings.
         buyers: The records of its owner and wallet as buyers.
+        standings: Its standings, as a server and as a client if it has one.
         names: The names of the agents on the page, by short id.
+        doubts: Those of them that are held back or contested, by short id.
         progress: The chain's progress: all figures are as of its block.
     """
 
@@ -154,7 +166,9 @@ class AgentPage:
     findings: tuple[AgentFinding, ...]
     scores: tuple[TrustScore, ...]
     buyers: tuple[BuyerRecord, ...]
+    standings: tuple[Standing, ...]
     names: dict[str, str]
+    doubts: dict[str, Doubt]
     progress: ChainProgress
 
 
@@ -183,11 +197,19 @@ def home_page(connection: Connection, registries: Registries) -> HomePage:
     """
     progresses = chains(connection)
     boards = tuple(
-        Leaders(side, tag, leaderboard(connection, tag, side, limit=_LEADERS).items) for side, tag in _BOARDS
+        Leaders(side, tag, tuple(filter(_has_evidence, leaderboard(connection, tag, side, limit=_LEADERS).items)))
+        for side, tag in _BOARDS
     )
     latest = latest_of_all(connection, progresses)
     ids = {agent for row in latest for agent in (row.agent, row.by_agent)}
-    return HomePage(progresses, latest, boards, names_of(connection, registries, ids))
+    doubts = doubts_of(connection, registries, ids | {leader.id for board in boards for leader in board.leaders})
+    return HomePage(progresses, latest, boards, names_of(connection, registries, ids), doubts)
+
+
+def _has_evidence(leader: Leader) -> bool:
+    """Return True if an agent has the evidence to stand among the best."""
+    bound = leader.lower_bound if leader.standing is None else leader.standing
+    return leader.status in (None, Status.OK) and bound >= _LEAST_BOUND
 
 
 def latest_of_all(connection: Connection, indexed: tuple[ChainProgress, ...]) -> tuple[LatestRating, ...]:
@@ -249,12 +271,23 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         changes=changes_of(connection, key),
         others=other_identities(connection, key, agent.owner),
         on_solana=solana_identities(connection, key),
-        findings=tuple(AgentFinding(*involvement) for involvement in findings_about(*place, accounts)),
+        findings=_findings(*place, accounts),
         scores=scores,
         buyers=buyer_records(connection, (progress,), accounts),
+        standings=standings_of(connection, key),
         names=names_of(connection, registries, named),
+        doubts=doubts_of(connection, registries, {key.id, *named}),
         progress=progress,
     )
+
+
+def _findings(connection: Connection, chain_id: int, identity: str, accounts: set[str]) -> tuple[AgentFinding, ...]:
+    """Return the findings that name accounts of an agent, each with some of those who acted."""
+    rows = []
+    for finding, part in findings_about(connection, chain_id, identity, accounts):
+        acting = [each.account for each in members(connection, chain_id, identity, finding.id) if each.part == "actor"]
+        rows.append(AgentFinding(finding, part, tuple(acting[:_ACTORS])))
+    return tuple(rows)
 
 
 def _with_servers(edges: tuple[Edge, ...], received: tuple[Rating, ...]) -> tuple[Edge, ...]:
