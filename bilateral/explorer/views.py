@@ -29,6 +29,7 @@ from bilateral.query.recent import rating_times, recent_feedback
 from bilateral.query.records import FileEvidence, registration_evidence
 from bilateral.query.search.filters import Side
 from bilateral.query.search.leaders import Leader, leaderboard
+from bilateral.query.standing_words import LEAST_RATING
 from bilateral.query.standings import Doubt, doubts_of, standings_of
 from bilateral.query.validations import Validation, validations_of
 from bilateral.standing import Standing, Status
@@ -42,8 +43,8 @@ _ROWS: Final = 12
 _EDGES: Final = 100
 _LEADERS: Final = 5
 _ACTORS: Final = 3
-_LEAST_BOUND: Final = 50.0
-"""The least standing among the best: the evidence says that most are content."""
+_LEAST: Final = {Side.SERVER: 50.0, Side.CLIENT: float(LEAST_RATING)}
+"""The least standing among the best: most are content with a server, and policies accept a client (`checks.policy`)."""
 
 _BOARDS: Final = ((Side.SERVER, "starred"), (Side.CLIENT, ""), (Side.SERVER, "uptime"))
 """The leaders of the first page, by side and tag."""
@@ -196,20 +197,22 @@ def home_page(connection: Connection, registries: Registries) -> HomePage:
         registries: The indexed registries.
     """
     progresses = chains(connection)
-    boards = tuple(
-        Leaders(side, tag, tuple(filter(_has_evidence, leaderboard(connection, tag, side, limit=_LEADERS).items)))
-        for side, tag in _BOARDS
-    )
+    boards = tuple(Leaders(side, tag, _best(connection, side, tag)) for side, tag in _BOARDS)
     latest = latest_of_all(connection, progresses)
     ids = {agent for row in latest for agent in (row.agent, row.by_agent)}
     doubts = doubts_of(connection, registries, ids | {leader.id for board in boards for leader in board.leaders})
     return HomePage(progresses, latest, boards, names_of(connection, registries, ids), doubts)
 
 
-def _has_evidence(leader: Leader) -> bool:
-    """Return True if an agent has the evidence to stand among the best."""
-    bound = leader.lower_bound if leader.standing is None else leader.standing
-    return leader.status in (None, Status.OK) and bound >= _LEAST_BOUND
+def _best(connection: Connection, side: Side, tag: str) -> tuple[Leader, ...]:
+    """Return the agents that lead, without those that lack the evidence to be called the best."""
+    leaders = leaderboard(connection, tag, side, limit=_LEADERS).items
+    bounds = [leader.lower_bound if leader.standing is None else leader.standing for leader in leaders]
+    return tuple(
+        leader
+        for leader, bound in zip(leaders, bounds, strict=True)
+        if leader.status in (None, Status.OK) and bound >= _LEAST[side]
+    )
 
 
 def latest_of_all(connection: Connection, indexed: tuple[ChainProgress, ...]) -> tuple[LatestRating, ...]:

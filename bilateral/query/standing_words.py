@@ -14,8 +14,15 @@ if TYPE_CHECKING:
 MARKS: Final = {Status.HELD_BACK: "held back", Status.CONTESTED: "contested"}
 """The marks of agents that a list does not leave unmarked."""
 
-_LEAST_RATING: Final = 70
+LEAST_RATING: Final = 70
 """The rating from which an agent is accepted, as policies have it by default (`bilateral.checks.policy`)."""
+
+_UNLESS_OK: Final = {
+    Status.HELD_BACK: "No. Its ratings were made up.",
+    Status.CONTESTED: "Only by your own experience. Its own acts tie it to false ratings, and this is not proven.",
+    Status.THIN: "Not enough evidence yet. Try it for a small amount first.",
+}
+"""The answer to whether one should deal with an agent of each other status."""
 
 _BY_CODE: Final = {
     "links": "{accounts} tied to it by owner, wallet or funds praised it",
@@ -69,22 +76,18 @@ def verdict_of(standing: Standing) -> str:
     Args:
         standing: Its standing.
     """
-    if standing.status == Status.HELD_BACK:
-        return "No. Its ratings were made up."
-    if standing.status == Status.CONTESTED:
-        return "Only by your own experience. Its own acts tie it to false ratings, and this is not proven."
-    if not standing.raters:
+    rating, cost = standing.rating or 0.0, standing.evidence_cost
+    if not standing.raters and standing.status == Status.THIN:
         return "Nobody whose word counts has rated it. If you try it, begin with a small amount."
-    rating = standing.rating or 0.0
-    if standing.status == Status.THIN:
-        return "Not enough evidence yet. Try it for a small amount first."
-    if rating < _LEAST_RATING:
+    if standing.status != Status.OK:
+        return _UNLESS_OK[Status(standing.status)]
+    if rating < LEAST_RATING:
         return f"Better not. Its rating is {rating:.0f} of 100."
     if standing.side == Side.CLIENT:
         return f"Yes. Servers rate it {rating:.0f} of 100."
-    if standing.evidence_cost >= 1:
-        return f"Yes, for payments below ${standing.evidence_cost:,.0f}: to fake its record would have cost that much."
-    return "Yes, for small amounts: its record would have been cheap to fake."
+    if cost < 1:
+        return f"Yes, for small amounts. Its rating is {rating:.0f} of 100, and would have been cheap to fake."
+    return f"Yes, for payments below ${cost:,.0f}. Its rating is {rating:.0f} of 100, and to fake it costs that much."
 
 
 def _count(count: int, noun: str) -> str:

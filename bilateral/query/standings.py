@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, select
 
@@ -129,8 +129,8 @@ def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str 
 
 def statuses(
     connection: Connection, keys: Sequence[tuple[int, str, int]], side: str = "server"
-) -> dict[tuple[int, str, int], tuple[str, float]]:
-    """Return status and lower bound of some agents' standings, by chain, registry and id.
+) -> dict[tuple[int, str, int], tuple[str, float, str | None]]:
+    """Return status, lower bound and first reason of some agents' standings, by chain, registry and id.
 
     Args:
         connection: The database.
@@ -144,6 +144,17 @@ def statuses(
             (columns.chain_id, columns.identity_registry, columns.agent_id), zip(*keys, strict=True), strict=True
         )
     ]
-    query = select(columns.chain_id, columns.identity_registry, columns.agent_id, columns.status, columns.lower_bound)
+    key = columns.chain_id, columns.identity_registry, columns.agent_id
+    query = select(*key, columns.status, columns.lower_bound, columns.reasons)
     rows = connection.execute(query.where(*asked, columns.side == side))
-    return {(row[0], row[1], int(row[2])): (row[3], row[4]) for row in rows}
+    return {(row[0], row[1], int(row[2])): (row[3], row[4], first_code(row[5])) for row in rows}
+
+
+def first_code(reasons: str | None) -> str | None:
+    """Return the code of the reason that counts most.
+
+    Args:
+        reasons: The reasons of a standing as JSON, as the table has them; None without a standing.
+    """
+    listed: list[dict[str, Any]] = json.loads(reasons or "[]")
+    return listed[0]["code"] if listed else None
