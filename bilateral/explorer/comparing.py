@@ -10,7 +10,7 @@ from bilateral.query.agents import Agent
 from bilateral.query.agents import agent as read_agent
 from bilateral.query.chains import ChainProgress, chains
 from bilateral.query.standings import Doubt, doubts_of, standings_of
-from bilateral.standing import Standing
+from bilateral.values.standing import Standing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,7 @@ from bilateral.query.neighbourhood import neighbourhood
 from bilateral.query.network import MAX_NODES, Link, newest_links
 from bilateral.query.standing_words import MARKS
 from bilateral.query.standings import Doubt, doubts_of
-from bilateral.standing import Status
+from bilateral.values.standing import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

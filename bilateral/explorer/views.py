@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bilateral.bounds import scale_of_tag
 from bilateral.explorer.agent_figures import Activity, Share, TagValues, activity, shares, values_by_tag
 from bilateral.explorer.buying import BuyerRecord, buyer_records
 from bilateral.explorer.evidence import Evidence, evidence_of
@@ -32,7 +31,8 @@ from bilateral.query.search.leaders import Leader, leaderboard
 from bilateral.query.standing_words import LEAST_RATING
 from bilateral.query.standings import Doubt, doubts_of, standings_of
 from bilateral.query.validations import Validation, validations_of
-from bilateral.standing import Standing, Status
+from bilateral.values.bounds import scale_of_tag
+from bilateral.values.standing import Standing, Status
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import func, select
 
-from bilateral.bounds import QUANTILE, SHARES, scale_of_tag
 from bilateral.index.tables.payments import payment
 from bilateral.index.tables.schema import agent, chain, counterpart, registry
-from bilateral.standing import LEAST, Basis, Reason, Standing, Status
+from bilateral.values.bounds import QUANTILE, SHARES, scale_of_tag
+from bilateral.values.standing import LEAST, Basis, Reason, Standing, Status
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -105,7 +105,7 @@ def _paid(connection: Connection, chain_id: int, identity: str, agent_id: int) -
 
 
 def _interval(share: float | None, count: float) -> tuple[float, float]:
-    """Return Wilson's bounds in percent, as `bilateral.bounds` has them, for counts that need not be whole."""
+    """Return Wilson's bounds in percent, as `bilateral.values.bounds` has them, for counts that need not be whole."""
     if share is None:
         return 0.0, 100.0
     squared = QUANTILE**2

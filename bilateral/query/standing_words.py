@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bilateral.standing import Side, Status
+from bilateral.values.standing import Side, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bilateral.standing import Reason, Standing
+    from bilateral.values.standing import Reason, Standing
 
 MARKS: Final = {Status.HELD_BACK: "held back", Status.CONTESTED: "contested"}
 """The marks of agents that a list does not leave unmarked."""

@@ -12,7 +12,7 @@ from sqlalchemy import and_, select
 from bilateral.index.tables.standings import standing, standing_refresh
 from bilateral.query.first_standings import first_standing
 from bilateral.query.standing_words import MARKS, why
-from bilateral.standing import Reason, Side, Standing, Status
+from bilateral.values.standing import Reason, Side, Standing, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

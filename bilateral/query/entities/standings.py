@@ -10,7 +10,7 @@ from bilateral.index.tables.standings import standing
 from bilateral.query.entities.agents import AgentRows, agent_id_text
 from bilateral.query.entities.rows import Rows, parsed_agent, text_of
 from bilateral.query.entities.values import FixedPoint, Id, String, Value, Whole
-from bilateral.standing import Side
+from bilateral.values.standing import Side
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import func, literal, select
 
-from bilateral.bounds import scale_of_tag
 from bilateral.index.tables import files
 from bilateral.index.tables.schema import agent, summary
 from bilateral.index.tables.search import agent_file, registration_words
@@ -28,6 +27,7 @@ from bilateral.query.search.statements import KEY, Statement
 from bilateral.query.search.unranked import Unranked, is_not_held_back
 from bilateral.query.search.walks import MOST_COUNTED, Walks, has_named
 from bilateral.query.search.words import count_up_to
+from bilateral.values.bounds import scale_of_tag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
