@@ -99,8 +99,8 @@ def compare_page(
         if details is None:
             problem = f"the index has no agent {key.id}"
         else:
-            sides = (side_view(connection, key, details, side) for side in ("server", "client"))
-            compared.append(Compared(details, *sides, standings_of(connection, key)))
+            as_server, as_client = (side_view(connection, key, details, side) for side in ("server", "client"))
+            compared.append(Compared(details, as_server, as_client, standings_of(connection, key)))
     doubts = doubts_of(connection, registries, [each.agent.id for each in compared])
     return ComparePage(wanted, tuple(compared), _tags(compared), doubts, problem, chains(connection))
 

@@ -108,8 +108,8 @@ def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str 
     by_chain: dict[int, set[int]] = defaultdict(set)
     for agent in ids:
         if agent is not None:
-            chain_id, _, agent_id = agent.partition(":")
-            by_chain[int(chain_id)].add(int(agent_id))
+            chain, _, number = agent.partition(":")
+            by_chain[int(chain)].add(int(number))
     columns, doubts = standing.c, dict[str, Doubt]()
     for chain_id, wanted in by_chain.items():
         query = select(columns.agent_id, columns.side, columns.status, columns.reasons).where(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from sqlalchemy import BigInteger, and_, cast, exists, false, func, literal_column, or_
@@ -71,7 +72,7 @@ class StandingRows(Rows):
             "raters": lambda: Whole(columns.raters),
             "payments": lambda: Whole(columns.payments),
             "reasons": lambda: String(columns.reasons),
-            **{name: lambda column=column: _figure(column) for name, column in figures.items()},
+            **{name: partial(_figure, column) for name, column in figures.items()},
         }
 
     @property

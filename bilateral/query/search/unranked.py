@@ -93,9 +93,9 @@ class Unranked:
             count: The number of agents.
         """
         columns, statement = standing.c, Statement(self._parts, are_few=True, stands=True)
-        where = [columns.chain_id.in_(self._parts.chains), columns.rank.is_(None)]
-        where += [*statement.has_standing(looks_up_agents=True), *statement.has_words()]
-        return statement.rows(place, count, where)
+        is_held_back = [columns.chain_id.in_(self._parts.chains), columns.rank.is_(None)]
+        of_agent = statement.has_standing(looks_up_agents=True)
+        return statement.rows(place, count, [*is_held_back, *of_agent, *statement.has_words()])
 
     def _new(self, chain_id: int) -> list[int]:
         """Return the agents of a chain that were registered since its last refresh, up to one more than are listed."""
