@@ -228,7 +228,7 @@ def search(  # noqa: PLR0913, PLR0917  # one a filter
         str | None,
         typer.Option(
             "--order",
-            metavar="relevance|lower_bound|mean|activity|updated|registered",
+            metavar="standing|relevance|lower_bound|mean|activity|updated|registered",
             help="The order; docs/search.md has the default.",
             rich_help_panel=_PAGE,
         ),

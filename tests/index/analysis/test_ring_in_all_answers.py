@@ -135,7 +135,7 @@ def test_models_find_the_ring_last_and_are_told_not_to_pay_it(api):
 
     agents, verdict = asyncio.run(ask())
     require([(item["id"], item["status"]) for item in agents["data"]["items"]], "last")
-    assert verdict["verdict"] == "decline"
+    assert verdict["check"]["verdict"] == "decline"
 
 
 def test_command_line_shows_the_ring_last_with_the_reason(database):
