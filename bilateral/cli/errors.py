@@ -251,6 +251,9 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
 )
 """The exit code of each kind of error; the first that fits counts."""
 
+_CODES_OF_EXTRAS: Final = {"feedback_refused": ExitCode.REFUSED, "aggregator_failed": ExitCode.NODE}
+"""The exit codes of errors whose classes need an extra, by their reasons."""
+
 _NOT_ARGUMENTS: Final = frozenset({"advice", "arguments", "content", "data", "error", "raw", "reason", "transaction"})
 
 
@@ -279,7 +282,8 @@ def exit_code(error: BilateralError) -> ExitCode:
     if code is None:
         from bilateral.contracts.reverts import ContractRevertError  # noqa: PLC0415  # slow to import
 
-        code = ExitCode.REFUSED if isinstance(error, ContractRevertError) else ExitCode.UNEXPECTED
+        other = _CODES_OF_EXTRAS.get(error.reason, ExitCode.UNEXPECTED)
+        code = ExitCode.REFUSED if isinstance(error, ContractRevertError) else other
     return code
 
 
