@@ -101,7 +101,7 @@ def compare_page(
         else:
             as_server, as_client = (side_view(connection, key, details, side) for side in ("server", "client"))
             compared.append(Compared(details, as_server, as_client, standings_of(connection, key)))
-    doubts = doubts_of(connection, registries, [each.agent.id for each in compared])
+    doubts = doubts_of(connection, registries, [compared_agent.agent.id for compared_agent in compared])
     return ComparePage(wanted, tuple(compared), _tags(compared), doubts, problem, chains(connection))
 
 

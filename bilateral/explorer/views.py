@@ -288,7 +288,9 @@ def _findings(connection: Connection, chain_id: int, identity: str, accounts: se
     """Return the findings that name accounts of an agent, each with some of those who acted."""
     rows = []
     for finding, part in findings_about(connection, chain_id, identity, accounts):
-        acting = [each.account for each in members(connection, chain_id, identity, finding.id) if each.part == "actor"]
+        acting = [
+            member.account for member in members(connection, chain_id, identity, finding.id) if member.part == "actor"
+        ]
         rows.append(AgentFinding(finding, part, tuple(acting[:_ACTORS])))
     return tuple(rows)
 

@@ -29,10 +29,10 @@ _BY_CODE: Final = {
     "lockstep": "{accounts} praised it together, young or at one time",
     "co-targeting": "{accounts} with one source of funds rated it",
     "blocks": "{accounts} praise each other in a circle",
-    "wash_payments": "{accounts} got most of what they paid back",
+    "wash_payments": "{accounts} got most of their money back",
     "retaliation": "it rated its critics down",
 }
-"""What the findings of each detector say of an agent."""
+"""The words of the findings of each detector about an agent."""
 
 _OTHER: Final = "{accounts} stand in a finding of the analysis"
 

@@ -31,7 +31,7 @@ LISTS = {
     "/v1/search/agents?tag=starred&order=mean": "marked",
     "/v1/search/agents?tag=starred&order=lower_bound": "marked",
 }
-"""What becomes of the ring's agent in each list."""
+"""The fate of the ring's agent in each list."""
 
 PAGES = {
     "/": "marked",
