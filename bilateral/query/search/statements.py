@@ -31,10 +31,10 @@ _WITHOUT_GATE: Final = (Order.STANDING, Order.UPDATED, Order.REGISTERED)
 """The orders in which agents that pass the first gate have a rank without it."""
 
 RANKED: Final = 0.5
-"""The addition of a standing to the first rank: agents with one come before the others with as many words in their names."""
+"""The addition of a standing to the first rank: those with one precede others with as many words in their names."""
 
 HELD_BACK: Final = -100.0
-"""The addition of being held back to the first rank: such agents come after all others, whose names have up to 16 words."""
+"""The addition of being held back to the first rank: it puts agents after all others, with up to 16 words in their names."""
 
 KEY: Final = ("chain_id", "identity_registry", "agent_id")
 """The columns of the key of an agent."""
