@@ -18,6 +18,7 @@ from bilateral.buyers.private.errors import (
     TooFewMembersError,
 )
 from bilateral.checks.errors import CheckError
+from bilateral.dev.anvil import AnvilEndedError, AnvilMissingError
 from bilateral.errors import BilateralError
 from bilateral.errors import solana as solana_errors
 from bilateral.index import errors as index_errors
@@ -149,6 +150,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             ProverMissingError,
             ArtifactMismatchError,
             ProverFailedError,
+            AnvilMissingError,
         ),
     ),
     (ExitCode.UNEXPECTED, (MistakeError,)),
@@ -190,6 +192,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
     (
         ExitCode.NODE,
         (
+            AnvilEndedError,
             BuyerServiceFailedError,
             errors.MalformedNodeAnswerError,
             errors.MissingReceiptError,
