@@ -34,7 +34,7 @@ RANKED: Final = 0.5
 """The addition of a standing to the first rank: those with one precede others with as many words in their names."""
 
 HELD_BACK: Final = -100.0
-"""The addition of being held back to the first rank: it puts agents after all others, with up to 16 words in their names."""
+"""The addition of being held back to the first rank. It puts agents last: a name has at most 16 words of a search."""
 
 KEY: Final = ("chain_id", "identity_registry", "agent_id")
 """The columns of the key of an agent."""
