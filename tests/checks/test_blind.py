@@ -36,6 +36,8 @@ from tests.checks.ledger import (
     sealed,
 )
 
+pytestmark = pytest.mark.one_engine
+
 OWNER, ALICE, BOB, CAROL = (account(0xA0 + number) for number in range(4))
 SERVER, CLIENT, OTHER = 1, 2, 3
 ONLY = Policy(blind="only", minimum_raters=1)

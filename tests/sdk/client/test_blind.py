@@ -29,6 +29,8 @@ from bilateral.signatures.blind_messages import RatingOpening, SignedEnvelope, r
 from bilateral.signatures.blind_ratings import PATIENCE, Pair, RatingState, rating_seal
 from tests.sdk.client.helpers import nonce_of
 
+pytestmark = pytest.mark.one_client
+
 INTERACTION = keccak(text="a paid interaction")
 
 KILLED_WHILE_SIGNING = """
