@@ -49,7 +49,7 @@ class Page:
             (folder / name).write_text(program)
         script = f"echo '{MARK}'\n".join(self.commands)
         ran = subprocess.run(  # noqa: S603  # the page
-            ["bash", "-eu", "-m", "-c", script],
+            ["bash", "-eu", "-m", "-c", script],  # noqa: S607
             cwd=folder,
             env=market.environment,
             capture_output=True,
