@@ -1,4 +1,4 @@
-"""The pages for buyers, sellers and operators work as they stand, from the wheel and outside of the checkout."""
+"""The pages for buyers and sellers work as they stand, from the wheel and outside of the checkout."""
 
 from __future__ import annotations
 
@@ -65,7 +65,6 @@ class Page:
     "names",
     [
         ("for-buyers.md",),
-        pytest.param(("for-operators.md",), marks=pytest.mark.nightly),
         pytest.param(("for-buyers.md", "for-sellers.md"), marks=pytest.mark.nightly),
     ],
     ids=lambda names: names[-1],
