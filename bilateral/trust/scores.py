@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from bilateral.bounds import QUANTILE
 from bilateral.trust.arrays import Flags, Floats, Ints, contained, distinct_keys, group_sums, pairs, stretches
-from bilateral.trust.context import THIN
+from bilateral.trust.backing import backing
+from bilateral.trust.context import RECORDED, THIN
 from bilateral.trust.detectors.reliability import BiasModel
 from bilateral.trust.opinions import Kind
 from bilateral.trust.signs import MOST
@@ -237,7 +238,11 @@ def _lower(context: Context, model: BiasModel, rows: Ints, spread: Floats) -> Fl
     """
     opinions, size = context.ledger.opinions, context.ledger.subjects
     rater, subject = opinions.rater[rows], opinions.subject[rows]
-    ground = np.where(context.paid[rows], 1.0, np.where(context.activity[rater] > THIN, 0.5, 0.2))
+    if context.paid_share >= RECORDED:
+        kin = context.kin
+        ground = backing(context, rows, np.where(kin.acknowledged, kin.root, np.arange(context.ledger.accounts)))
+    else:
+        ground = np.where(context.activity[rater] > THIN, 0.5, 0.2)
     ground = np.where(opinions.kind[rows] == Kind.FEEDBACK, ground, 1.0)
     weight = model.weight_ * ground
     count = group_sums(weight, subject, size)
