@@ -18,6 +18,7 @@ from hypothesis.internal.conjecture import providers
 from tests.helpers import PORTS, isolated
 from tests.offline import stay_offline
 from tests.quick_ape import spare_work
+from tests.quick_http import share_certificates
 
 pytest_plugins = [
     "tests.conformance.plugin",
@@ -28,6 +29,7 @@ pytest_plugins = [
 ]
 
 spare_work()
+share_certificates()
 stay_offline()
 
 settings.register_profile("seeded", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])

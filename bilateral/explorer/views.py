@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bilateral.bounds import scale_of_tag
 from bilateral.explorer.agent_figures import Activity, Share, TagValues, activity, shares, values_by_tag
 from bilateral.explorer.buying import BuyerRecord, buyer_records
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.listing import authorizing
-from bilateral.query.agents import Agent, RatingSummary
+from bilateral.query.agent_answers import Agent, RatingSummary
 from bilateral.query.agents import agent as read_agent
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
 from bilateral.query.blind import SealedPair, sealed_pairs_of
@@ -30,6 +29,7 @@ from bilateral.query.records import FileEvidence, registration_evidence
 from bilateral.query.search.filters import Side
 from bilateral.query.search.leaders import Leader, leaderboard
 from bilateral.query.validations import Validation, validations_of
+from bilateral.values.bounds import scale_of_tag
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -124,7 +124,7 @@ class AgentPage:
         activity: Its ratings by day.
         changes: Its history: transfers, wallets and files.
         others: The agents that its file names as the same one.
-        on_solana: Those on Solana. They are claims, because the index does not read that chain.
+        on_solana: Those on Solana, each proven or claimed.
         findings: The findings of trust analysis that name its accounts.
         scores: Its scores without false ratings.
         buyers: The records of its owner and wallet as buyers.

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import func, select
 
-from bilateral.bounds import SHARES
 from bilateral.index.tables import schema
+from bilateral.values.bounds import SHARES
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bilateral.query.agents import RatingSummary
+    from bilateral.query.agent_answers import RatingSummary
     from bilateral.query.registries import AgentKey
 
 TENTHS: Final = 10

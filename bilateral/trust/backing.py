@@ -1,8 +1,8 @@
 """The backing of raters: what they bought from others, from sellers whom early buyers trust.
 
 A payment to the rated itself costs its owner nothing, because the money comes back. Money that went to sellers whom
-unconnected buyers pay as well is lost. So a rater weighs as far as it bought from such sellers, shared among all whom it
-rates. It is SybilRank's walk in two rounds on a graph with two sides: who is paid is not thereby trusted to rate.
+unconnected buyers pay as well is lost. So a rater weighs as far as it bought from such sellers, shared among all whom
+it rates. It is SybilRank's walk in two rounds on a graph with two sides: who is paid is not thereby trusted to rate.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _SELLERS: Final = 3
 """The sellers that such a payer paid: one who tries a market out pays several, a rater of one seller does not."""
 
 _ROUNDS: Final = 2
-"""Rounds from early buyers to sellers and on. With each round more trust leaks into rings that buy a little from others:
-with three, `make market` lost twice as much to fraud, and with five four times as much."""
+"""Rounds from early buyers to sellers and on. With each round more trust leaks into rings that buy a little from
+others: with three, `make market` lost twice as much to fraud, and with five four times as much."""
 
 _CLIENTS: Final = 2.0
 """The trusted buyers, each with all that it buys, from which a seller is trusted wholly. Buyers share their trust among

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.blind_messages import SignedEnvelope
-from bilateral.blind_ratings import RatingState, SealedRating
 from bilateral.client.operations import blind
 from bilateral.errors import BilateralError, InvalidArgumentError
+from bilateral.signatures.blind_messages import SignedEnvelope
+from bilateral.signatures.blind_ratings import RatingState, SealedRating
 from bilateral.text import printable
 from bilateral.x402.verdicts import EnvelopeCheck, Outcome
 
@@ -63,7 +63,7 @@ class BlindSealer:
         interaction = bytes.fromhex(transaction.removeprefix("0x"))
         if self._vault.count_interaction(registration.agent.registry, payer, interaction) < terms.after:
             return None
-        client_id = self._client._run(blind.speaks_as(self._client._state, payer))
+        client_id = self._client.runner.run(blind.speaks_as(self._client.state, payer))
         server = registration.agent.agent_id
         if client_id in (0, server.token_id):
             return None

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bilateral.summaries import Summary, summarize
 from bilateral.values import MAX_VALUE, FeedbackValue
+from bilateral.values.summaries import Summary, summarize
 from tests.helpers import isolated
 
 integers = st.one_of(
@@ -49,7 +49,7 @@ def defined_summary(values):
     frequency = Counter(value.decimals for value in values)
     decimals = min(frequency, key=lambda each: (-frequency[each], each))
     scaled = [math.trunc(Fraction(wad, 10 ** (18 - number))) for number in range(decimals + 1)]
-    decimals = max(each for each, value in enumerate(scaled) if -(2**127) <= value < 2**127)
+    decimals = max(places for places, value in enumerate(scaled) if -(2**127) <= value < 2**127)
     return Summary(len(values), scaled[decimals], decimals)
 
 

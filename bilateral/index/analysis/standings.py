@@ -9,7 +9,7 @@ from sqlalchemy import delete, insert, select
 
 from bilateral.index.analysis.notes import note
 from bilateral.index.tables.standings import standing
-from bilateral.standing import Status
+from bilateral.values.standing import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

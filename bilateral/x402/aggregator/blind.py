@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import select, update
 
-from bilateral.blind_messages import FeedbackOpening, SignedEnvelope, read_opening, require_fit
-from bilateral.blind_ratings import RatingState, SealedFeedback
 from bilateral.client.operations import blind, registries
 from bilateral.client.operations.blind import pair_of
-from bilateral.encoding import decode_object
 from bilateral.errors import BilateralError, InvalidArgumentError, MalformedDocumentError, SealMismatchError
 from bilateral.identifiers import AccountId, GlobalAgentId, TransactionRef
 from bilateral.index.tables.aggregator import PairState, blind_pair
 from bilateral.node.steps import Rpc
+from bilateral.signatures.blind_messages import FeedbackOpening, SignedEnvelope, read_opening, require_fit
+from bilateral.signatures.blind_ratings import RatingState, SealedFeedback
+from bilateral.text.encoding import decode_object
 from bilateral.x402 import fields as read
 from bilateral.x402.aggregator.payments import find_payments
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine, Row
 
-    from bilateral.blind_messages import Opening
-    from bilateral.blind_ratings import Envelope, Pair
     from bilateral.client import Client
     from bilateral.client.results.blind import BlindStatus
     from bilateral.identifiers import ChainId
     from bilateral.node.steps import Operation
+    from bilateral.signatures.blind_messages import Opening
+    from bilateral.signatures.blind_ratings import Envelope, Pair
     from bilateral.x402.aggregator.settings import SponsoredChain
 
 MAX_BYTES: Final = 65_536
@@ -167,7 +167,7 @@ class BlindRelay:
         Raises:
             FeedbackRefusedError: It is refused. Nothing was stored.
         """
-        self._client._run(self._check(message))
+        self._client.runner.run(self._check(message))
         envelope, side = message.signed.envelope, message.side
         table, key = blind_pair, self._key(envelope)
         values = {f"{side}_envelope": message.signed.to_json(), f"{side}_opening": message.opening.to_json()}
@@ -263,7 +263,7 @@ class BlindRelay:
     def _send(self, handle: Any) -> None:
         """Wait for a transaction, and charge its cost."""
         handle.wait(confirmations=self._chain.confirmations)
-        receipt = self._client._run(_receipt(handle.hash))
+        receipt = self._client.runner.run(_receipt(handle.hash))
         self._charge(int(receipt["gasUsed"], 16) * int(receipt.get("effectiveGasPrice", "0x0"), 16))
 
     def _check(self, message: BlindMessage) -> Operation[None]:
@@ -272,7 +272,7 @@ class BlindRelay:
         Raises:
             FeedbackRefusedError: A check did not pass.
         """
-        state, envelope = self._client._state, message.signed.envelope
+        state, envelope = self._client.state, message.signed.envelope
         try:
             yield from blind.verify(state, message.signed)
         except InvalidArgumentError as error:
@@ -293,7 +293,7 @@ class BlindRelay:
         yield from find_payments(state, self._chain, paid)
 
     def _now(self) -> int:
-        return int(self._client._run(registries.block_time()).timestamp())
+        return int(self._client.runner.run(registries.block_time()).timestamp())
 
     def _key(self, envelope: Envelope) -> list[Any]:
         """Return the conditions that choose the pair of an envelope."""

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.client import Client
 from bilateral.client.operations import fees, registries
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.documents import Limits, Loader, Network
 from bilateral.errors import BilateralError, FeeLimitError, InsufficientFundsError
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.store.database import named_database_errors
-from bilateral.reverts import ContractRevertError
 from bilateral.x402.aggregator import evidence, records, sponsoring
 from bilateral.x402.aggregator.acceptance import Acceptance
 from bilateral.x402.aggregator.blind import BlindMessage, BlindRelay, RelayedPair
@@ -288,7 +288,7 @@ class Aggregator:
             return earlier, False
         client = chain.client
         try:
-            checked, cost = client._run(self._check(client, chain.settings, submission))
+            checked, cost = client.runner.run(self._check(client, chain.settings, submission))
         except FeedbackRefusedError:  # the same message may have gone on chain since: then its index is taken
             earlier = self._acceptance.find(submission)
             if earlier is None:
@@ -307,7 +307,7 @@ class Aggregator:
             FeedbackRefusedError: It is refused.
             BilateralError: The node fails.
         """
-        state = client._state
+        state = client.state
         now = yield from registries.block_time()
         if submission.feedback.deadline < int(now.timestamp()) + _MIN_SECONDS_LEFT:
             raise invalid("sponsored.deadline", f"the signature must hold for another {_MIN_SECONDS_LEFT} seconds")

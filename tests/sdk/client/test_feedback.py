@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 
 from bilateral.client import FeedbackResponse, FeedbackRevocation, ResponseLink
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.documents import DataUriStore, prepare_feedback_file
 from bilateral.errors import (
     InvalidArgumentError,
@@ -15,7 +16,6 @@ from bilateral.errors import (
     UnrepresentableValueError,
 )
 from bilateral.identifiers import AgentId, FeedbackId
-from bilateral.reverts import ContractRevertError
 from bilateral.values import FeedbackValue
 from tests.sdk.client.helpers import nonce_of
 
@@ -132,7 +132,7 @@ def test_a_text_answers_feedback(connect, reviewer, owner, agent):
     result = client.append_response(agent, reviewer.address, 0, response="We have mended it").wait()
     assert (result.feedback, result.responder) == (feedback.id, owner.address)
     assert client.get_responses(feedback.id) == [result]
-    document = client._state.loader.load(result.uri, result.hash)
+    document = client.state.loader.load(result.uri, result.hash)
     assert b'"text":"We have mended it"' in document.content
 
 

@@ -10,8 +10,8 @@ from eth_account import Account
 from eth_utils.crypto import keccak
 
 from bilateral.client import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import InvalidArgumentError
-from bilateral.reverts import ContractRevertError
 from tests.sdk.client.helpers import nonce_of
 from tests.sdk.client.unreliable import refuses
 
@@ -43,7 +43,7 @@ def test_a_request_brings_its_document(connect, owner, checker, agent, name):
     document = name.hex().encode()
     requested = connect(owner).request_validation(agent, checker.address, document=document).wait()
     assert requested.request_hash == keccak(document)
-    assert connect()._state.loader.load(requested.uri, requested.request_hash).content == document
+    assert connect().state.loader.load(requested.uri, requested.request_hash).content == document
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,200 @@
+"""Chains as of a block. All that a check reads is bounded by it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import bindparam, select, union_all
+
+from bilateral.checks.errors import BlockNotHeldError, OtherHistoryError, UnknownChainError
+from bilateral.checks.verdicts import EventEvidence
+from bilateral.index.tables import schema
+from bilateral.index.tables.unindexed import unindexed
+from bilateral.query.prepared import Prepared, at_most
+from bilateral.query.registries import canonical_first
+
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement, Connection, Table
+
+DAY: Final = 86_400
+_ANY: Final = 2**63 - 1
+
+IDENTITY: Final = "IdentityRegistry"
+OPEN_REGISTRIES: Final = ("ReputationRegistry", "BidirectionalReputationRegistry")
+AUTHORIZED: Final = "AuthorizedReputationRegistry"
+VALIDATION: Final = "ValidationRegistry"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A chain as of a block.
+
+    Attributes:
+        chain_id: The chain.
+        block: The block.
+        is_head: True if it is the last indexed block, so that the derived tables hold its state.
+        history: The hash of the block of the last event by then; None before the first.
+        time: The time of that event, in Unix seconds; None before the first.
+        files: The newest sight of a file that counts; None for all up to the block.
+        payments: The last block whose payments count; None for all that were known at the block.
+        analysis: The newest trust analysis that counts; None for the one of the block.
+        registries: The chain's registries, the oldest first: address, kind, and address of the identity registry.
+    """
+
+    chain_id: int
+    block: int
+    is_head: bool
+    history: bytes | None
+    time: int | None
+    files: int | None = None
+    payments: int | None = None
+    analysis: int | None = None
+    registries: tuple[tuple[str, str, str | None], ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """The parameters of `covering`."""
+        return {"chain_id": self.chain_id, "block": self.block}
+
+    @property
+    def newest_file(self) -> int:
+        """The newest sight of a file that counts: `files`, or the largest number."""
+        return _ANY if self.files is None else self.files
+
+    def covers(self, table: Table) -> ColumnElement[bool]:
+        """Return the condition that a row of a table of events is of the chain, and not later than the block."""
+        # SQLite would rather look rows up by their block, which is before the end of the chain for nearly all.
+        return (table.c.chain_id == self.chain_id) & (unindexed(table.c.block_number) <= self.block)
+
+    def days_since(self, time: int) -> int:
+        """Return the whole days from a time to the moment."""
+        return max(0, (self.time or time) - time) // DAY
+
+
+def moment_of(  # noqa: PLR0913  # one a source of an answer
+    connection: Connection,
+    chain_id: int | None,
+    at_block: int | None = None,
+    *,
+    history: bytes | None = None,
+    files: int | None = None,
+    payments: int | None = None,
+    analysis: int | None = None,
+) -> Moment:
+    """Return the moment of a check.
+
+    Args:
+        connection: A connection of `snapshot`.
+        chain_id: The chain; None for the only one of the index.
+        at_block: The block; the last indexed one if left out.
+        history: The `history` of an earlier answer, to refuse another fork.
+        files: The `files` of an earlier answer, to repeat it to the letter.
+        payments: Its `payments`.
+        analysis: Its `analysis`.
+
+    Raises:
+        UnknownChainError: The chain is not indexed, or not named.
+        BlockNotHeldError: The block is not indexed.
+        OtherHistoryError: A reorganisation replaced the history of the earlier answer.
+    """
+    records = _CHAINS.records(connection, {})
+    rows = {row.chain_id: row for row in records}
+    if chain_id is None and len(rows) == 1:
+        (chain_id,) = rows
+    row = None if chain_id is None else rows.get(chain_id)
+    if chain_id is None or row is None:
+        raise UnknownChainError(chain_id, sorted(rows))
+    block = row.block_number if at_block is None else at_block
+    # The cursor of a chain without blocks stands before its first one.
+    if not row.first_block - 1 <= block <= row.block_number:
+        raise BlockNotHeldError(block, row.first_block, row.block_number)
+    last = _last_event(connection, chain_id, block)
+    moment = Moment(
+        chain_id=chain_id,
+        block=block,
+        is_head=block == row.block_number,
+        history=None if last is None else bytes(last.block_hash),
+        time=None if last is None else last.block_time,
+        files=files,
+        payments=payments,
+        analysis=analysis,
+        registries=tuple(
+            (record.address, record.kind, record.identity_registry)
+            for record in records
+            if record.chain_id == chain_id and record.address is not None
+        ),
+    )
+    if history is not None and history != moment.history:
+        raise OtherHistoryError(block)
+    return moment
+
+
+def covering(table: Table) -> ColumnElement[bool]:
+    """Return the condition of `Moment.covers` for a statement that is made once, with the parameters of `bounds`."""
+    return (table.c.chain_id == bindparam("chain_id")) & (unindexed(table.c.block_number) <= bindparam("block"))
+
+
+def registries(moment: Moment, identity: str) -> dict[str, str]:
+    """Return the kind of each registry that belongs to an identity registry, by address.
+
+    Args:
+        moment: The moment.
+        identity: The address of the identity registry.
+    """
+    return {address: kind for address, kind, of in moment.registries if of == identity}
+
+
+def identity_registries(moment: Moment) -> list[str]:
+    """Return the identity registries of the chain, beginning with that of ids without a registry."""
+    addresses = [address for address, kind, _ in moment.registries if kind == IDENTITY]
+    return canonical_first(moment.chain_id, addresses)
+
+
+@cache
+def event_names() -> dict[str, str]:
+    """Return the name in Solidity of each table's events, by the table's name."""
+    return {table.name: event.abi_name for event, table in schema.EVENT_TABLES.items()}
+
+
+def evidence_of(event: str, row: Any) -> EventEvidence:
+    """Return an event as evidence.
+
+    Args:
+        event: Its name in Solidity.
+        row: A row with `registry`, `block_number`, `log_index` and `transaction_hash`.
+    """
+    return EventEvidence(event, row.registry, row.block_number, row.log_index, "0x" + bytes(row.transaction_hash).hex())
+
+
+def _newest_events() -> Any:
+    """Return the statement that reads the last event of each table by a block. It is made once: it is a large one."""
+    parts = []
+    for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log):
+        columns = (table.c.block_number, table.c.log_index, table.c.block_hash, table.c.block_time)
+        newest = (
+            select(*columns)
+            .where(table.c.chain_id == bindparam("chain_id"), table.c.block_number <= bindparam("block"))
+            .order_by(table.c.block_number.desc(), table.c.log_index.desc())
+            .limit(at_most(1))
+            .subquery()
+        )
+        parts.append(select(newest))
+    return union_all(*parts)
+
+
+_NEWEST_EVENTS: Final = Prepared(_newest_events())
+
+_CHAINS: Final = Prepared(
+    select(schema.chain.c.chain_id, schema.chain.c.first_block, schema.chain.c.block_number)
+    .add_columns(schema.registry.c.address, schema.registry.c.kind, schema.registry.c.identity_registry)
+    .outerjoin(schema.registry, schema.registry.c.chain_id == schema.chain.c.chain_id)
+    .order_by(schema.registry.c.first_block, schema.registry.c.address)
+)
+
+
+def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
+    """Return place, hash and time of the last event by a block; None before the first."""
+    rows = _NEWEST_EVENTS.records(connection, {"chain_id": chain_id, "block": block})
+    return max(rows, key=lambda row: (row.block_number, row.log_index), default=None)

@@ -1,0 +1,158 @@
+"""Reasons that servers and clients share: age, ratings, findings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bilateral.checks.as_of_block import DAY
+from bilateral.checks.verdicts import Code, Severity
+from bilateral.values import STANDARD_TAGS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection
+
+    from bilateral.checks.agents import AgentFacts
+    from bilateral.checks.as_of_block import Moment
+    from bilateral.checks.providers import Findings
+    from bilateral.checks.raters import Judgement
+    from bilateral.checks.ratings import Counted, Line
+    from bilateral.checks.reasons import Reasons
+    from bilateral.checks.stake import Backing
+
+
+def judge_age(reasons: Reasons, moment: Moment, facts: AgentFacts) -> None:
+    """Add the reasons about an agent's age, and about recent changes of its wallet and owner."""
+    policy, age = reasons.policy, moment.days_since(facts.registered_at)
+    if age < policy.minimum_age_days:
+        reasons.add(
+            Code.TOO_YOUNG,
+            f"The agent is {days(age)} old; the policy asks for {days(policy.minimum_age_days)}.",
+            facts.registered,
+        )
+    if facts.wallet_since is not None and facts.wallet is not None and _is_recent(reasons, moment, facts.wallet_since):
+        reasons.add(
+            Code.WALLET_CHANGED,
+            f"The agent's wallet changed {days(moment.days_since(facts.wallet_since))} ago, to {facts.wallet}.",
+            facts.wallet_event,
+        )
+    if facts.owner_since is not None and _is_recent(reasons, moment, facts.owner_since):
+        reasons.add(
+            Code.OWNER_CHANGED,
+            f"The agent was handed over {days(moment.days_since(facts.owner_since))} ago, to {facts.owner}. "
+            "Its earlier ratings are those of another owner.",
+            facts.owner_event,
+        )
+
+
+def judge_ratings(reasons: Reasons, judgement: Judgement, backing: Backing) -> None:
+    """Add the reasons about the ratings that count. Little evidence is a note for a first purchase."""
+    policy, counted, evidence = reasons.policy, judgement.counted, judgement.evidence
+    if counted.own:
+        reasons.add(
+            Code.OWN_RATINGS,
+            f"{_number(counted.own, 'rating')} came from accounts of the agent's own side, and did not count.",
+            *judgement.own_evidence,
+        )
+    rating, bound = counted.rating, counted.lower_bound
+    if rating is None or bound is None:
+        left_out = f" {_number(counted.left_out, 'rating')} by others did not count." if counted.left_out else ""
+        whose = "no rating" if judgement.trusted is None else "no rating by a trusted rater"
+        severity = backing.softened(Code.NO_RATINGS)
+        reasons.add(Code.NO_RATINGS, f"The agent has {whose}.{left_out}", severity=severity)
+        return
+    raters = _number(counted.raters, "rater")
+    if counted.is_below(policy.minimum_rating):
+        reasons.add(
+            Code.LOW_RATING,
+            f"The rating is {rating} of 100 by {raters}; the policy asks for {policy.minimum_rating}.",
+            *evidence,
+        )
+    elif bound < policy.minimum_rating:
+        reasons.add(
+            Code.UNCERTAIN_RATING,
+            f"The rating is {rating} of 100 by {raters}, but its lower bound is {bound}; the policy asks for "
+            f"{policy.minimum_rating}.",
+            *evidence,
+            severity=backing.softened(Code.UNCERTAIN_RATING),
+        )
+    if counted.raters < policy.minimum_raters:
+        reasons.add(
+            Code.FEW_RATERS,
+            f"Only {raters} rated the agent; the policy asks for {policy.minimum_raters}.",
+            *evidence,
+            severity=backing.softened(Code.FEW_RATERS),
+        )
+    if judgement.trusted is None:
+        reasons.add(
+            Code.UNVETTED_RATERS,
+            "The policy names nobody whose ratings count, and anybody can make any number of raters.",
+            *evidence,
+            severity=Severity.NOTE if backing.is_vetted and Code.UNVETTED_RATERS not in policy.severities else None,
+        )
+
+
+def judge_findings(
+    connection: Connection, reasons: Reasons, moment: Moment, findings: Findings | None, accounts: Sequence[str]
+) -> tuple[dict[str, Any], int]:
+    """Add the findings of trust analysis about some accounts; return their figures, and the analysis's number.
+
+    The suspicion below that of a flag is a rank and no reason, so it is a figure alone.
+    """
+    if findings is None:
+        return {"findings": [], "suspicion": None}, 0
+    stored = findings(connection, moment, accounts)
+    for finding in stored.findings:
+        reasons.add(Code.FINDING, finding.sentence, *finding.evidence, severity=finding.severity)
+    named = [
+        {"finding": finding.finding, "detector": finding.detector, "account": finding.account}
+        for finding in stored.findings
+    ]
+    return {"findings": named, "suspicion": stored.suspicion}, stored.analysis
+
+
+def rating_figures(counted: Counted, tag: str) -> dict[str, Any]:
+    """Return the figures of the ratings that count."""
+    return {
+        "tag": tag,
+        "rating": counted.rating,
+        "lower_bound": counted.lower_bound,
+        "count": counted.count,
+        "raters": counted.raters,
+        "own": counted.own,
+        "left_out": counted.left_out,
+    }
+
+
+def agent_figures(moment: Moment, facts: AgentFacts) -> dict[str, Any]:
+    """Return the figures of an agent."""
+    return {
+        "owner": facts.owner,
+        "wallet": facts.wallet,
+        "age_days": moment.days_since(facts.registered_at),
+        "registered": facts.registered,
+        "wallet_since": facts.wallet_event or facts.registered,
+        "owner_since": facts.owner_event or facts.registered,
+    }
+
+
+def split_lines(lines: Sequence[Line], tag: str) -> tuple[list[Line], list[Line]]:
+    """Return the lines with well-known tags, and those with tags in the words of strangers."""
+    known = {"", tag, *STANDARD_TAGS}
+    return [line for line in lines if line.tag in known], [line for line in lines if line.tag not in known]
+
+
+def _is_recent(reasons: Reasons, moment: Moment, time: int) -> bool:
+    """Return True if a time lies within the days that the policy calls recent."""
+    return (moment.time or time) - time < reasons.policy.recent_days * DAY
+
+
+def days(count: int) -> str:
+    """Return a number of days in words."""
+    return _number(count, "day")
+
+
+def _number(count: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

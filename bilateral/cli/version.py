@@ -1,0 +1,40 @@
+"""The version of the package, and the commit that it was made of."""
+
+from __future__ import annotations
+
+import subprocess
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+_SHORT: Final = 12
+"""The digits of a commit that a person reads: enough to find it in any repository."""
+
+
+def commit() -> str | None:
+    """Return the commit of the sources, marked `-dirty` if they differed from it; None if nobody knows.
+
+    A distribution carries it. In a checkout, git knows it.
+    """
+    written = files("bilateral") / "commit.txt"
+    if written.is_file():
+        return written.read_text(encoding="utf-8").strip()
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # git of the user
+    except OSError:
+        return None
+    return run.stdout.strip() or None
+
+
+def described() -> str:
+    """Return the version with the commit, as `0.1.0 (commit 0123456789ab)`."""
+    known = commit()
+    if known is None:
+        return version("bilateral")
+    digits, _, mark = known.partition("-")
+    return f"{version('bilateral')} (commit {digits[:_SHORT]}{f'-{mark}' if mark else ''})"

@@ -1,0 +1,118 @@
+"""The standing of an agent on one side: the figure that everything takes which ranks, gates or decides."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LEAST: Final = 1.5
+"""The effective raters below which a standing is thin: more than one ordinary rater, and less than two."""
+
+
+class Side(StrEnum):
+    """The sides of a standing."""
+
+    SERVER = "server"
+    CLIENT = "client"
+
+
+class Basis(StrEnum):
+    """The ground of a standing."""
+
+    ANALYSIS = "analysis"
+    """A trust analysis weighed each rater."""
+
+    RATINGS = "ratings"
+    """No analysis did: distinct raters count, and those who paid most."""
+
+
+class Status(StrEnum):
+    """The meaning of a standing. `docs/trust.md` says what to do with each."""
+
+    OK = "ok"
+    """The evidence suffices to rank the agent."""
+
+    THIN = "thin"
+    """Too few raters count. Newcomers are thin: try them for small amounts."""
+
+    CONTESTED = "contested"
+    """The agent's own acts tie it to false ratings, and this is not proven. Rely on your own experience."""
+
+    HELD_BACK = "held_back"
+    """Its ratings were made up. Do not pay it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A reason for a standing.
+
+    Attributes:
+        code: Its code: `paid`, `false_raters`, `own_ties`, `few_raters`, `unpaid_raters`, or the name of a detector.
+        amount: The money in it, in units of the payment token; None if there is none.
+        figures: Its further figures by name.
+    """
+
+    code: str
+    amount: float | None = None
+    figures: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The standing of an agent on one side.
+
+    Attributes:
+        side: `server` or `client`.
+        agent_id: The agent.
+        basis: `analysis` or `ratings`.
+        status: The `Status`.
+        rating: The rating, 0 to 100; None without a rating that counts.
+        lower: The value that the rating has at least. Rank by it.
+        upper: The value that it has at most.
+        effective_raters: The ordinary raters that the evidence is worth.
+        raters: The distinct raters.
+        payments: The payments for the agent that stayed with it; on the client side, those of the agent.
+        paid: Their sum, in units of the payment token.
+        first_at: The time of the first rating or payment, in Unix seconds; None without any.
+        last_at: The time of the last one.
+        evidence_cost: The money that it would have cost to fake this standing, in units of the payment token.
+        reasons: The reasons that count most.
+        block: The last block that it rests on; None if it was not stored.
+        made_at: The time at which it was made, in Unix seconds; None if it was not stored.
+    """
+
+    side: str
+    agent_id: int
+    basis: str
+    status: str
+    rating: float | None
+    lower: float
+    upper: float
+    effective_raters: float
+    raters: int
+    payments: int
+    paid: float
+    first_at: int | None
+    last_at: int | None
+    evidence_cost: float
+    reasons: tuple[Reason, ...] = ()
+    block: int | None = None
+    made_at: int | None = None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any], block: int | None = None, made_at: int | None = None) -> Self:
+        """Return the standing of a row of a table of standings.
+
+        Args:
+            row: The row, with a column for each attribute, and the reasons as JSON.
+            block: The last block that it rests on.
+            made_at: The time at which it was made, in Unix seconds.
+        """
+        reasons = {"reasons": tuple(Reason(**reason) for reason in json.loads(row["reasons"]))}
+        named = {field_.name: row[field_.name] for field_ in fields(cls) if field_.name in row}
+        return cls(**{**named, **reasons, "block": block, "made_at": made_at})

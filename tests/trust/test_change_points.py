@@ -1,0 +1,59 @@
+"""Opinions before a turn of their subject count little, and neither a failed job nor praise makes a turn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bilateral.trust.change_points import lasting
+
+
+def kept(values, weight=1.0):
+    """The probabilities that opinions about one subject last."""
+    weights = np.broadcast_to(np.asarray(weight, float), len(values)).copy()
+    return lasting(np.zeros(len(values), np.int64), np.array(values, float), weights, weights, 1.5)
+
+
+def test_opinions_before_a_turn_count_little_and_those_since_then_count():
+    turns = kept([90, 84, 88, 95, 79, 91, 20, 14, 25, 18])
+    assert turns[:6].max() < 0.15
+    assert turns[6:].min() > 0.95
+
+
+@pytest.mark.parametrize("values", [[90, 84, 88, 95, 79, 91, 88, 12], [90, 84, 5, 95, 79, 91, 88, 85], [80] * 300])
+def test_steady_opinions_last_beside_a_failed_job(values):
+    assert kept(values).min() > 0.99
+
+
+def test_a_turn_is_seen_between_praise_of_those_who_call_everything_excellent():
+    turns = kept([90, 84, 88, 95, 79, 91, 20, 100, 14, 25, 96, 18])
+    assert turns[:6].max() < 0.15
+
+
+def test_praise_at_the_end_does_not_make_a_bad_agent_good():
+    assert kept([22, 15, 31, 26, 18, 100, 97]).min() > 0.9
+
+
+@pytest.mark.parametrize(("weight", "lasts"), [(0.3, True), (0.9, False)])
+def test_opinions_since_a_turn_need_some_weight(weight, lasts):
+    turns = kept([90, 84, 88, 95, 79, 91, 3, 0], [1.0] * 6 + [weight] * 2)
+    assert (turns[:6].min() > 0.99) == lasts
+
+
+def test_subjects_do_not_see_each_other():
+    draw = np.random.default_rng(3)
+    subject = np.sort(draw.integers(0, 400, 3000))
+    late = np.arange(3000) - np.searchsorted(subject, subject) > 4
+    values = np.where(late & (subject % 2 == 0), 20, 85) + draw.normal(0, 9, 3000)
+    weight = draw.uniform(0.2, 1, 3000)
+    together = lasting(subject, values, weight, weight, 1.5)
+    alone = [lasting(*(entry[subject == n] for entry in (subject, values, weight, weight)), 1.5) for n in range(400)]
+    assert together == pytest.approx(np.concatenate(alone), abs=1e-5)
+    many = np.bincount(subject)[subject] > 7
+    turned = subject % 2 == 0
+    assert together[many & turned & ~late].mean() < 0.4
+    assert together[~turned].mean() > 0.95
+
+
+def test_without_opinions_nothing_lasts():
+    assert len(kept([])) == 0
