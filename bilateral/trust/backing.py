@@ -49,9 +49,9 @@ their sellers, so that a ring of nine cannot share that of one purchase nine tim
 _BOUGHT: Final = 1.0
 """The usual purchases from trusted sellers that a full voice needs."""
 
-_RATED: Final = 1.5
-"""The rated subjects for each usual purchase from which a rater's voice gets smaller. Honest buyers rate fewer subjects
-than they buy from; raters for hire rate more."""
+_RATED: Final = 1.0
+"""The usual purchases for each rated subject below which a rater's voice gets smaller. Honest buyers rate fewer
+subjects than they buy from; raters for hire rate more."""
 
 _UNPAID: Final = 0.3
 """The weight of a backed rater's opinion without a payment to the rated."""
