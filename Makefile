@@ -7,6 +7,9 @@ export APE_DATA_FOLDER := $(CURDIR)/.cache/ape
 export TMPDIR := $(CURDIR)/.cache/tmp
 # uv trusts the machine's certificates, as pip, git and npm do.
 export UV_SYSTEM_CERTS ?= 1
+# Python keeps what it compiled, wherever a machine says that it must not. Without this each of hundreds of processes
+# compiles thousands of modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 $(shell mkdir -p "$(TMPDIR)")
 
 BIN := .venv/bin

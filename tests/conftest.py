@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 
 import httpx
 import pytest
@@ -27,6 +28,10 @@ pytest_plugins = [
     "tests.postgres",
     "tests.packaging.fixtures",
 ]
+
+# A machine may tell Python to discard compiled modules. Each process of a test would compile all modules anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 spare_work()
 share_certificates()
