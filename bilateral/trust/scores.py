@@ -163,7 +163,7 @@ def _weights(context: Context, suspicion: Suspicion, rows: Ints, backed: Floats 
     """Return the trust in some opinions, the share of each subject's raters who are removed, and who is contested.
 
     Each rater of a subject counts once, however often it speaks. Raters that are odd by weak signs count less, and are
-    not removed. What they bought from others backs them, because nobody else can undo it. Anybody can write false
+    not removed. Purchases from others back them, because nobody else can undo it. Anybody can write false
     opinions about a rival, so a subject is contested only by those that it wrote itself, or that an act of its own
     ties to it.
     """

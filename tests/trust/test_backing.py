@@ -35,7 +35,7 @@ def buys(scene, client, agent, owner, at=60 * DAY, value=100):
 
 
 def weights(scene, *clients):
-    """Return the weight of what some clients say about the new seller."""
+    """Return the weights of some clients' opinions about the new seller."""
     context = scene.context()
     ledger, opinions = context.ledger, context.ledger.opinions
     rows = np.flatnonzero(np.isfinite(opinions.percent))
