@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
     from bilateral.events import Event
 
-REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 29))
+REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 30))
 """The versions of the tables that this package knows, the oldest first. Each has a migration."""
 
 REVISION: Final = REVISIONS[-1]
