@@ -10,11 +10,11 @@ import ape
 from eth_utils.crypto import keccak
 
 from bench.measurement import GasCase, World
-from bilateral.blind_ratings import BlindFeedback, Pair, rating_seal
 from bilateral.signatures import Domain
+from bilateral.signatures.blind_ratings import BlindFeedback, Pair, rating_seal
 
 if TYPE_CHECKING:
-    from bilateral.blind_ratings import Envelope
+    from bilateral.signatures.blind_ratings import Envelope
 
 SERVER_ID = 1
 

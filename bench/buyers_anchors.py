@@ -17,9 +17,9 @@ from typing import Final
 from eth_utils.crypto import keccak
 
 from bench.index.measurement import databases
-from bilateral.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.buyers.anchors import verify_state
 from bilateral.buyers.stored_trees import read_proof, store_tree
+from bilateral.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.identifiers import checksummed
 from bilateral.index.store.database import open_database
 

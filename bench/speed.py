@@ -19,7 +19,7 @@ from bilateral.signatures import (
     recover_feedback_auth_signer,
     sign_feedback_auth,
 )
-from bilateral.summaries import Summary, summarize
+from bilateral.values.summaries import Summary, summarize
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from bilateral.client import AsyncClient, AsyncClients, Client, Clients
     from bilateral.contracts import Deployment, Registry
+    from bilateral.contracts.reverts import ContractRevertError
     from bilateral.documents import FeedbackFile, RegistrationFile
     from bilateral.errors import BilateralError
     from bilateral.identifiers import AgentId, FeedbackId, GlobalAgentId
-    from bilateral.reverts import ContractRevertError
     from bilateral.values import FeedbackValue
 
 __all__ = [
@@ -43,7 +43,7 @@ _MODULES: Final = {
     "BilateralError": "errors",
     "Client": "client",
     "Clients": "client",
-    "ContractRevertError": "reverts",
+    "ContractRevertError": "contracts.reverts",
     "Deployment": "contracts",
     "FeedbackFile": "documents",
     "FeedbackId": "identifiers",

@@ -9,7 +9,7 @@ import ape
 import click
 
 from bilateral.contracts import Registry
-from bilateral.deployment_records import BOOK
+from bilateral.contracts.records import BOOK
 from scripts._build import ROOT
 from scripts._deployment.live_chain import LOCAL_CHAIN_IDS
 from scripts._deployment.records import Records

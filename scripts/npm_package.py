@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from bilateral.contracts import Registry
-from bilateral.deployment_records import BOOK
+from bilateral.contracts.records import BOOK
 from scripts._build import ROOT
 
 SOURCE: Final = ROOT / "npm"

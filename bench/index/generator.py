@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from bilateral.buyer_terms import AttestedPayment
 from bilateral.contracts import Registry, selectors
+from bilateral.contracts.buyer_terms import AttestedPayment
 from bilateral.identifiers import checksummed
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from starlette.exceptions import HTTPException
 
 from bilateral.checks.errors import CheckError, HistoryTooLongError, OtherHistoryError
 from bilateral.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
+from bilateral.errors.invalid_fields import message_of
 from bilateral.index.errors import DatabaseUnavailableError, NotIndexedError, QueryTimeoutError, ReadersBusyError
-from bilateral.invalid_fields import message_of
-from bilateral.log_lines import SeldomFilter
+from bilateral.text.log_lines import SeldomFilter
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

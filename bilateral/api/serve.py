@@ -20,7 +20,7 @@ from bilateral.api.metrics import MULTIPROCESS_FOLDER
 from bilateral.api.settings import ApiSettings
 from bilateral.buyers.settings import BuyerSettings
 from bilateral.errors import BilateralError
-from bilateral.log_lines import log_safely
+from bilateral.text.log_lines import log_safely
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bilateral.buyers.settings import BuyerSettings
 from bilateral.errors import InvalidArgumentError
-from bilateral.invalid_fields import first_problem
+from bilateral.errors.invalid_fields import first_problem
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network

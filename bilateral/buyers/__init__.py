@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from bilateral.buyer_terms import BuyerTier
     from bilateral.buyers.score import BuyerMetrics, ScoreBreakdown, break_down, score_of, tier_of
+    from bilateral.contracts.buyer_terms import BuyerTier
 
 __all__ = ["BuyerMetrics", "BuyerTier", "ScoreBreakdown", "break_down", "score_of", "tier_of"]
 
@@ -21,4 +21,6 @@ def __getattr__(name: str) -> Any:
     """Import a name of the package when it is first asked for."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("bilateral.buyer_terms" if name in _TERMS else "bilateral.buyers.score"), name)
+    return getattr(
+        import_module("bilateral.contracts.buyer_terms" if name in _TERMS else "bilateral.buyers.score"), name
+    )

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import insert, select
 from sqlalchemy.exc import IntegrityError
 
-from bilateral.buyer_terms import BuyerState, policy_hash
 from bilateral.buyers.policies import policy_of
 from bilateral.buyers.records import Standing, read_cursors, read_standing
 from bilateral.buyers.score import half_up, score_of, tier_of
 from bilateral.buyers.stored_trees import forget_trees, read_root, store_tree
 from bilateral.contracts import Registry
+from bilateral.contracts.buyer_terms import BuyerState, policy_hash
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.tables.payments import buyer_anchor, payment
-from bilateral.reverts import ContractRevertError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

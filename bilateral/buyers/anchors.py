@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from eth_utils.crypto import keccak
 
-from bilateral.buyer_terms import BuyerState
+from bilateral.contracts.buyer_terms import BuyerState
 from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.buyer_terms import BuyerTier, TierCredential, policy_hash
 from bilateral.buyers.errors import BuyerServiceFailedError
 from bilateral.buyers.messages import CredentialRequest
 from bilateral.buyers.payment_proofs import signature_of
 from bilateral.buyers.remote import PROVIDER, answer_of, base_of
+from bilateral.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import checksummed
 from bilateral.signatures import Domain

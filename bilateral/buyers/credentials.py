@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from bilateral.buyer_terms import MAX_CREDENTIAL_LIFETIME, BuyerTier, TierCredential
 from bilateral.buyers.errors import CredentialRefusedError
+from bilateral.contracts.buyer_terms import MAX_CREDENTIAL_LIFETIME, BuyerTier, TierCredential
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import checksummed
 from bilateral.signatures import Domain, recover_signer, signer_errors

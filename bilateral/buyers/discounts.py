@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from bilateral.buyer_terms import BuyerTier
 from bilateral.buyers.decimals import plain
 from bilateral.buyers.errors import BuyerServiceFailedError
 from bilateral.buyers.score import score_of, tier_of
+from bilateral.contracts.buyer_terms import BuyerTier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

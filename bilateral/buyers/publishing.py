@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from eth_account.messages import encode_defunct
 from eth_utils.hexadecimal import encode_hex
 
-from bilateral.arguments import is_whole
 from bilateral.buyers.messages import (
     AgentEnrichment,
     AgentReview,
@@ -27,6 +26,7 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import GlobalAgentId, checksummed
 from bilateral.signatures import signer_errors
 from bilateral.text import quoted
+from bilateral.values.arguments import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, select
 
-from bilateral.buyer_terms import AttestedPayment, BuyerRole
 from bilateral.buyers.records import Number, dollars, iso, rounded
+from bilateral.contracts.buyer_terms import AttestedPayment, BuyerRole
 from bilateral.events import Anchored, FeedbackAttested, PaymentAttested, PaymentSettled, ReviewsAttested, RoleTaken
 from bilateral.index.tables import schema
 from bilateral.index.tables.payments import buyer_anchor

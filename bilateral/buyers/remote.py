@@ -8,14 +8,14 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from bilateral.arguments import is_whole
 from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError
 from bilateral.buyers.messages import BuyerFeedback, content_hash, text_hash
 from bilateral.buyers.payment_proofs import PaymentProof, signature_of
-from bilateral.encoding import decode_object
 from bilateral.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.identifiers import checksummed
 from bilateral.text import quoted
+from bilateral.text.encoding import decode_object
+from bilateral.values.arguments import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from bilateral.arguments import is_whole
-from bilateral.buyer_terms import BuyerTier
+from bilateral.contracts.buyer_terms import BuyerTier
 from bilateral.errors import InvalidArgumentError
+from bilateral.values.arguments import is_whole
 
 DOLLAR: Final = 1_000_000
 """The units of a dollar: tokens of payments have six decimals."""

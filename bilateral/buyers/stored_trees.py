@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, select
 
-from bilateral.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.buyers.anchors import StateTree, path_of
+from bilateral.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.index.store.rows import rows_of
 from bilateral.index.tables.payments import buyer_anchor, buyer_state, buyer_tree
 

@@ -6,7 +6,6 @@ from collections import Counter
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.bounds import SHARES, scale_of_tag, share_of_scale
 from bilateral.checks.entries import CLIENT
 from bilateral.checks.moments import evidence_of, identity_registries, moment_of, registries
 from bilateral.checks.newest import first_given, given_by, newest_about
@@ -29,6 +28,7 @@ from bilateral.checks.verdicts import Code
 from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.index.derive.summaries import DECIMALS
 from bilateral.query.prepared import spread
+from bilateral.values.bounds import SHARES, scale_of_tag, share_of_scale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sqlalchemy import bindparam, select
 
-from bilateral.bounds import scale_of_tag, share_of_scale
 from bilateral.checks.errors import HistoryTooLongError
 from bilateral.checks.moments import AUTHORIZED, OPEN_REGISTRIES, covering
 from bilateral.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback, ValidatorRated
@@ -18,6 +17,7 @@ from bilateral.index.derive.summaries import DECIMALS
 from bilateral.index.store.text import key_text, padded_text
 from bilateral.index.tables import schema
 from bilateral.query.prepared import Prepared
+from bilateral.values.bounds import scale_of_tag, share_of_scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -20,15 +20,15 @@ from pydantic import (
     model_validator,
 )
 
-from bilateral.bounds import scale_of_tag
 from bilateral.checks.names import named_agent
 from bilateral.checks.presets import PolicyName, with_preset
 from bilateral.checks.verdicts import SEVERITIES, Code, Severity
 from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
+from bilateral.errors.invalid_fields import first_problem
 from bilateral.identifiers import checksummed
-from bilateral.invalid_fields import first_problem
 from bilateral.query.blind import Blind
 from bilateral.text import quoted
+from bilateral.values.bounds import scale_of_tag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

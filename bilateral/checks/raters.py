@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import select, text
 
-from bilateral.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.checks.agents import agents_at, agents_of_accounts
 from bilateral.checks.entries import CLIENT, SERVER, entries, entry_tallies, without_repeats
 from bilateral.checks.errors import HistoryTooLongError
@@ -23,6 +22,7 @@ from bilateral.index.tables import schema
 from bilateral.index.tables.blind import BLIND_SIDES
 from bilateral.index.tables.unindexed import newest_first
 from bilateral.query.prepared import size_for, spread
+from bilateral.values.bounds import lower_bound, scale_of_tag, share_of_scale
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

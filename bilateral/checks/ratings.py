@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sqlalchemy import bindparam, select
 
-from bilateral.bounds import SHARES, lower_bound, scale_of_tag
 from bilateral.checks.entries import CLIENT, SERVER, VALIDATOR, Entry, Rater, entries
 from bilateral.index.derive.summaries import DECIMALS
 from bilateral.index.tables import schema
 from bilateral.query.prepared import Prepared, one_of, size_for, spread
+from bilateral.values.bounds import SHARES, lower_bound, scale_of_tag
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

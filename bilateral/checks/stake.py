@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.checks.verdicts import Code, Severity
 from bilateral.query.standings import stored_standing
-from bilateral.standing import Basis, Standing, Status
+from bilateral.values.standing import Basis, Standing, Status
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

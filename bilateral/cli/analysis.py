@@ -5,8 +5,8 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from bilateral.caip import checksummed
 from bilateral.cli.errors import UsageProblemError
+from bilateral.identifiers.caip import checksummed
 from bilateral.index.analysis.funding import FundingCollector
 from bilateral.index.analysis.run import analyse as analyse_registry
 from bilateral.index.analysis.run import identity_registries

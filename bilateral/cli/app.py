@@ -106,7 +106,7 @@ def run(
 ) -> None:
     """Show the version, or the help if no command is named."""
     if version:
-        from bilateral.version import described  # noqa: PLC0415  # slow, and for one option
+        from bilateral.cli.version import described  # noqa: PLC0415  # slow, and for one option
 
         Output(as_json=False).raw(f"bilateral {described()}")
         raise typer.Exit

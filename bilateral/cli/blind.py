@@ -14,10 +14,10 @@ from bilateral.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bilateral.blind_messages import Opening, SignedEnvelope
     from bilateral.client import Client
     from bilateral.client.blind_vault import BlindVault, Sealed
     from bilateral.documents import FeedbackFile
+    from bilateral.signatures.blind_messages import Opening, SignedEnvelope
     from bilateral.values import FeedbackValue
 
 app = make_group("blind")
@@ -181,7 +181,7 @@ def _envelopes(invocation: Invocation, envelope: Path, other: Path) -> list[Sign
 
 
 def _read(invocation: Invocation, paths: Sequence[Path]) -> list[SignedEnvelope]:
-    from bilateral.blind_messages import SignedEnvelope  # noqa: PLC0415  # slow to import
+    from bilateral.signatures.blind_messages import SignedEnvelope  # noqa: PLC0415  # slow to import
 
     return [SignedEnvelope.from_json(invocation.read_file(path)) for path in paths]
 
@@ -190,7 +190,7 @@ def _openings(
     invocation: Invocation, envelopes: Sequence[SignedEnvelope], paths: Sequence[Path] | None, vault: Path | None
 ) -> list[Opening]:
     """Return the openings of the files, and those that the vault has of the other envelopes."""
-    from bilateral.blind_messages import read_opening  # noqa: PLC0415  # slow to import
+    from bilateral.signatures.blind_messages import read_opening  # noqa: PLC0415  # slow to import
 
     named = [read_opening(invocation.read_file(path)) for path in paths or ()]
     kept = [_kept(vault_at(vault), signed) for signed in envelopes]
@@ -213,8 +213,8 @@ def _kept(vault: BlindVault, signed: SignedEnvelope) -> Opening | None:
 
 def _row(client: Client, sealed: Sealed) -> dict[str, Any]:
     """Describe a sealed rating, with the state of its pair on chain."""
-    from bilateral.blind_messages import FeedbackOpening  # noqa: PLC0415  # slow to import
-    from bilateral.times import moment  # noqa: PLC0415
+    from bilateral.signatures.blind_messages import FeedbackOpening  # noqa: PLC0415  # slow to import
+    from bilateral.values.times import moment  # noqa: PLC0415
 
     opening_, signed = sealed.opening, sealed.signed
     is_feedback = isinstance(opening_, FeedbackOpening)

@@ -14,7 +14,7 @@ from bilateral.cli.options import command, make_group
 from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from bilateral.buyer_terms import BuyerFeedback, BuyerRole
+    from bilateral.contracts.buyer_terms import BuyerFeedback, BuyerRole
 
 app = make_group("buyer")
 
@@ -81,8 +81,8 @@ def show(
 @command(app, "settle", "bilateral buyer settle payment.json --account facilitator", writes=True)
 def settle(invocation: Invocation, payment: Terms) -> None:
     """Submit an x402 payment that a buyer signed, and record it."""
-    from bilateral.buyer_terms import SignedPayment  # noqa: PLC0415  # slow to import
     from bilateral.cli.terms import json_of, term_of  # noqa: PLC0415
+    from bilateral.contracts.buyer_terms import SignedPayment  # noqa: PLC0415  # slow to import
 
     signed = term_of(json_of(invocation.read_file(payment)), SignedPayment)
     invocation.write("Payment settled", lambda client: client.settle_payment(signed))
@@ -104,8 +104,8 @@ def record(
 @command(app, "record-many", "bilateral buyer record-many payments.json --account attestor", writes=True)
 def record_many(invocation: Invocation, payments: Terms) -> None:
     """Record payments of one chain, all or none, as the attestor."""
-    from bilateral.buyer_terms import PaymentRecord  # noqa: PLC0415  # slow to import
     from bilateral.cli.terms import list_of, object_of  # noqa: PLC0415
+    from bilateral.contracts.buyer_terms import PaymentRecord  # noqa: PLC0415  # slow to import
 
     content = object_of(invocation.read_file(payments), "chain_id", "payments")
     records = list_of(content["payments"], PaymentRecord, "payments")
@@ -130,7 +130,7 @@ def paid(
     ] = None,
 ) -> None:
     """Tell whether the attestor recorded a payment."""
-    from bilateral.buyer_terms import WHOLE_TRANSACTION  # noqa: PLC0415  # slow to import
+    from bilateral.contracts.buyer_terms import WHOLE_TRANSACTION  # noqa: PLC0415  # slow to import
 
     with invocation.reading() as client:
         place = WHOLE_TRANSACTION if position is None else position
@@ -162,8 +162,8 @@ def vote(
 @command(app, "review", "bilateral buyer review reviews.json --account attestor", writes=True)
 def review(invocation: Invocation, reviews: Terms) -> None:
     """Set the reviews and disputes of buyers, all or none, as the attestor."""
-    from bilateral.buyer_terms import BuyerReviews  # noqa: PLC0415  # slow to import
     from bilateral.cli.terms import json_of, list_of  # noqa: PLC0415
+    from bilateral.contracts.buyer_terms import BuyerReviews  # noqa: PLC0415  # slow to import
 
     parsed = list_of(json_of(invocation.read_file(reviews)), BuyerReviews)
     invocation.write("Reviews recorded", lambda client: client.record_buyer_reviews(parsed))
@@ -197,8 +197,8 @@ def show_root(
 @command(app, "verify", "bilateral buyer verify state.json")
 def verify(invocation: Invocation, state: Terms) -> None:
     """Check the state of a buyer against the root of its epoch."""
-    from bilateral.buyer_terms import BuyerState  # noqa: PLC0415  # slow to import
     from bilateral.cli.terms import bytes_of, object_of, term_of  # noqa: PLC0415
+    from bilateral.contracts.buyer_terms import BuyerState  # noqa: PLC0415  # slow to import
 
     proven = object_of(invocation.read_file(state), "state", "epoch", "proof")
     if not isinstance(proven["proof"], list):
@@ -246,11 +246,11 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     ] = 3600,
 ) -> None:
     """Sign a tier credential, as the attestor. Write the credential, and send nothing. It ends with the UTC day."""
-    from bilateral.buyer_terms import BuyerTier, policy_hash  # noqa: PLC0415  # slow to import
     from bilateral.buyers.credentials import gate_scope, issue_credential, sign_credential  # noqa: PLC0415
     from bilateral.cli.terms import bytes_of, fields_of  # noqa: PLC0415
     from bilateral.client.operations import registries  # noqa: PLC0415
     from bilateral.contracts import Registry  # noqa: PLC0415
+    from bilateral.contracts.buyer_terms import BuyerTier, policy_hash  # noqa: PLC0415  # slow to import
     from bilateral.signatures import Domain  # noqa: PLC0415
 
     if tier not in list(BuyerTier):
@@ -280,10 +280,10 @@ def credential(
     ] = "brp-1.0",
 ) -> None:
     """Check a tier credential: signed by the attestor, valid now, and, with --gate, for that gate today."""
-    from bilateral.buyer_terms import BuyerTier, TierCredential, policy_hash  # noqa: PLC0415  # slow to import
     from bilateral.buyers.credentials import gate_scope, require_use  # noqa: PLC0415
     from bilateral.cli.terms import bytes_of, object_of, term_of  # noqa: PLC0415
     from bilateral.client.operations import registries  # noqa: PLC0415
+    from bilateral.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash  # noqa: PLC0415  # slow to import
 
     issued = object_of(invocation.read_file(signed), "credential", "signature")
     claimed = term_of(issued["credential"], TierCredential, "credential")
@@ -303,7 +303,7 @@ def credential(
 @command(app, "roles", "bilateral buyer roles")
 def roles(invocation: Invocation) -> None:
     """Show the holders of the roles, and the tokens that payments are settled in."""
-    from bilateral.buyer_terms import BuyerRole  # noqa: PLC0415  # slow to import
+    from bilateral.contracts.buyer_terms import BuyerRole  # noqa: PLC0415  # slow to import
 
     with invocation.reading() as client:
         holders = {role.name.lower(): client.get_role_holder(role) for role in BuyerRole}
@@ -354,7 +354,7 @@ private_tiers.add_commands(app)
 
 def _vote(text: str) -> BuyerFeedback:
     """Return the vote in a text."""
-    from bilateral.buyer_terms import BuyerFeedback  # noqa: PLC0415  # slow to import
+    from bilateral.contracts.buyer_terms import BuyerFeedback  # noqa: PLC0415  # slow to import
 
     parties, _, score = text.partition("=")
     buyer, _, seller = parties.partition(":")
@@ -365,7 +365,7 @@ def _vote(text: str) -> BuyerFeedback:
 
 def _role(name: str) -> BuyerRole:
     """Return the role with a name."""
-    from bilateral.buyer_terms import BuyerRole  # noqa: PLC0415  # slow to import
+    from bilateral.contracts.buyer_terms import BuyerRole  # noqa: PLC0415  # slow to import
 
     roles = {role.name.lower(): role for role in BuyerRole}
     if name not in roles:

@@ -277,7 +277,7 @@ def exit_code(error: BilateralError) -> ExitCode:
     """Return the exit code of a command that ends with an error."""
     code = next((code for code, kinds in _CODES if isinstance(error, kinds)), None)
     if code is None:
-        from bilateral.reverts import ContractRevertError  # noqa: PLC0415  # slow to import
+        from bilateral.contracts.reverts import ContractRevertError  # noqa: PLC0415  # slow to import
 
         code = ExitCode.REFUSED if isinstance(error, ContractRevertError) else ExitCode.UNEXPECTED
     return code

@@ -18,7 +18,7 @@ from bilateral.cli.errors import UsageProblemError, unknown_chain
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.errors import MissingExtraError
-from bilateral.log_lines import safe_handler
+from bilateral.text.log_lines import safe_handler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

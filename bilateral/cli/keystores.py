@@ -119,8 +119,8 @@ def read_keystore(path: Path) -> tuple[dict[str, Any], str | None]:
     Raises:
         KeyUnavailableError: `malformed_keystore`: the file is missing, is not a keystore, or is above the limits.
     """
-    from bilateral.encoding import decode_object  # noqa: PLC0415  # so that lists of aliases start quickly
     from bilateral.identifiers import checksummed  # noqa: PLC0415
+    from bilateral.text.encoding import decode_object  # noqa: PLC0415  # so that lists of aliases start quickly
 
     problem: str | None
     try:

@@ -15,7 +15,7 @@ from bilateral.cli.options import command
 from bilateral.errors import InvalidArgumentError, MissingExtraError
 
 if TYPE_CHECKING:
-    from bilateral.buyer_terms import BuyerTier
+    from bilateral.contracts.buyer_terms import BuyerTier
 
 _HOLDER = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
 _TO = "--service https://service.example"
@@ -132,7 +132,7 @@ def post_roots(
     policy: Policy = "brp-1.0",
 ) -> None:
     """Post three roots that another program computed, as the attestor. Nobody can replace them."""
-    from bilateral.buyer_terms import policy_hash  # noqa: PLC0415  # slow to import
+    from bilateral.contracts.buyer_terms import policy_hash  # noqa: PLC0415  # slow to import
 
     if not all(root.isascii() and root.isdecimal() for root in roots):
         raise InvalidArgumentError("a root is a decimal number")
@@ -143,11 +143,11 @@ def post_roots(
 def audit(invocation: Invocation, service: Service, policy: Policy = "brp-1.0", epoch: Day = None) -> None:
     """Check a day's list of members against the chain: trees, anchored states, and the members' signatures."""
     _require_private()
-    from bilateral.buyer_terms import policy_hash  # noqa: PLC0415  # slow to import
     from bilateral.buyers.private.audit import audit_list  # noqa: PLC0415  # slow to import
     from bilateral.buyers.private.prover import Prover  # noqa: PLC0415
     from bilateral.buyers.private.proving import fetch_list  # noqa: PLC0415
     from bilateral.buyers.private.terms import epoch_of  # noqa: PLC0415
+    from bilateral.contracts.buyer_terms import policy_hash  # noqa: PLC0415  # slow to import
 
     document = fetch_list(service, policy, epoch_of() if epoch is None else epoch)
     with invocation.reading() as client:
@@ -181,10 +181,10 @@ def prove(  # noqa: PLR0913, PLR0917  # one an option
 ) -> None:
     """Prove a tier privately for one contract, day and holder. Write the proof, and send nothing."""
     _require_private()
-    from bilateral.buyer_terms import policy_hash  # noqa: PLC0415
     from bilateral.buyers.private.proving import fetch_list, identity_secret, prove_tier  # noqa: PLC0415
     from bilateral.buyers.private.terms import epoch_of, private_gate_scope  # noqa: PLC0415
     from bilateral.cli.terms import bytes_of  # noqa: PLC0415
+    from bilateral.contracts.buyer_terms import policy_hash  # noqa: PLC0415
 
     wanted, hashed = _tier(tier), bytes_of(request, "--request")
     document = fetch_list(service, policy, epoch_of() if epoch is None else epoch)
@@ -237,7 +237,7 @@ def verify(
 
 def _tier(name: str) -> BuyerTier:
     """Return a tier that has a group."""
-    from bilateral.buyer_terms import BuyerTier  # noqa: PLC0415  # slow to import
+    from bilateral.contracts.buyer_terms import BuyerTier  # noqa: PLC0415  # slow to import
 
     names = [tier.value for tier in BuyerTier if tier is not BuyerTier.NEW]
     if name not in names:

@@ -13,7 +13,7 @@ from bilateral.cli.index import Database, Deployments, RpcUrls, SettingsFile, in
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 from bilateral.errors import MissingExtraError
-from bilateral.log_lines import log_safely
+from bilateral.text.log_lines import log_safely
 
 if TYPE_CHECKING:
     from bilateral.index.settings import IndexSettings

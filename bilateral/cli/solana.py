@@ -130,7 +130,7 @@ def _write(invocation: Invocation, node: str, chain: str, key_file: Path, write:
 
 def _chain(text: str) -> Any:
     """Return the chain that a user names."""
-    from bilateral.caip import ChainId  # noqa: PLC0415  # slow
+    from bilateral.identifiers.caip import ChainId  # noqa: PLC0415  # slow
 
     return ChainId.parse(CHAINS.get(text, text))
 

@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from bilateral.buyer_terms import AttestedPayment, BuyerTier
+from bilateral.contracts.buyer_terms import AttestedPayment, BuyerTier
 from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
-from bilateral.arguments import checked, checked_class, is_whole
-from bilateral.encoding import decode_object
 from bilateral.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.identifiers import AgentId, FeedbackId, GlobalAgentId
 from bilateral.signatures import Feedback, FeedbackAuth, encode_feedback_auth
+from bilateral.text.encoding import decode_object
 from bilateral.values import FeedbackValue, HumanValue
+from bilateral.values.arguments import checked, checked_class, is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 from pydantic import Field
 
 from bilateral.documents.model import DocumentModel, as_list, as_object, sorted_names
-from bilateral.encoding import encode_object
 from bilateral.errors import MalformedDocumentError, MalformedIdentifierError
 from bilateral.identifiers import AccountId, ChainId, TransactionRef
+from bilateral.text.encoding import encode_object
 
 if TYPE_CHECKING:
     from bilateral.identifiers import GlobalAgentId

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eth_utils.crypto import keccak
 
-from bilateral.arguments import checked
-from bilateral.encoding import decode_object
 from bilateral.errors import HashMismatchError, InvalidArgumentError, MalformedDocumentError
+from bilateral.text.encoding import decode_object
+from bilateral.values.arguments import checked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

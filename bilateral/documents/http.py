@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import httpcore
 import httpx
 
-from bilateral.arguments import checked_class
-from bilateral.connections import Resolver, resolve
 from bilateral.documents.network import Deadline, GuardedBackend, Host
 from bilateral.errors import (
     DocumentError,
@@ -23,8 +21,10 @@ from bilateral.errors import (
     UnreachableDocumentError,
     UnsupportedUriError,
 )
+from bilateral.http.connections import Resolver, resolve
+from bilateral.http.waits import seconds_to_wait
 from bilateral.text import quoted
-from bilateral.waits import seconds_to_wait
+from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,9 +8,9 @@ from typing import Any, Final, Self
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
-from bilateral.encoding import decode_object, encode_object
 from bilateral.errors import MalformedDocumentError
 from bilateral.text import printable
+from bilateral.text.encoding import decode_object, encode_object
 
 _PROBLEMS_SHOWN: Final = 10
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpcore
 
-from bilateral.connections import DeadlineBackend, Resolver, resolve
 from bilateral.documents.public_addresses import is_public
 from bilateral.errors import DocumentTimeoutError, ForbiddenAddressError, UnreachableDocumentError
+from bilateral.http.connections import DeadlineBackend, Resolver, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,5 +1,6 @@
 """Every registry event as a frozen type, made from logs by `decode_log`, and the state of agents that events tell."""
 
+from bilateral.contracts.logs import LogPosition, RawLog
 from bilateral.events.agents import AgentStates
 from bilateral.events.base import Event, Undecodable, UndecodedLog
 from bilateral.events.buyers import (
@@ -40,7 +41,6 @@ from bilateral.events.reputation import (
     ValidatorRated,
 )
 from bilateral.events.validation import ValidationRequest, ValidationResponse
-from bilateral.logs import LogPosition, RawLog
 
 __all__ = [
     "EVENTS",

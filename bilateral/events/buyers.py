@@ -36,7 +36,7 @@ class PaymentNotCounted(Event):
         seller_id: The agent that was paid; 0: none.
         amount: The amount, in millionths of a dollar.
         nonce: The nonce of the authorisation.
-        reason: The number of the reason, see `bilateral.buyer_terms.NotCounted`.
+        reason: The number of the reason, see `bilateral.contracts.buyer_terms.NotCounted`.
     """
 
     buyer: str
@@ -53,7 +53,7 @@ class PaymentAttested(Event):
     """The attestor recorded a payment.
 
     Attributes:
-        payment: The payment in one word, which `bilateral.buyer_terms.AttestedPayment.from_word` reads.
+        payment: The payment in one word, which `bilateral.contracts.buyer_terms.AttestedPayment.from_word` reads.
     """
 
     payment: int
@@ -102,7 +102,7 @@ class SuccessorNominated(Event):
     """The holder of a role nominated a successor.
 
     Attributes:
-        role: The number of the role, see `bilateral.buyer_terms.BuyerRole`.
+        role: The number of the role, see `bilateral.contracts.buyer_terms.BuyerRole`.
         holder: The holder.
         nominee: The successor; the zero address: the nomination was withdrawn.
     """
@@ -119,7 +119,7 @@ class RoleTaken(Event):
     """A role has a holder: at the deployment, and when a successor accepts.
 
     Attributes:
-        role: The number of the role, see `bilateral.buyer_terms.BuyerRole`.
+        role: The number of the role, see `bilateral.contracts.buyer_terms.BuyerRole`.
         former_holder: The former holder; the zero address at the deployment.
         holder: The holder now.
     """

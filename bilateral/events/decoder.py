@@ -58,7 +58,7 @@ from bilateral.text import ChainText
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from bilateral.logs import RawLog
+    from bilateral.contracts.logs import RawLog
 
     Reader: TypeAlias = Callable[[bytes, int], Any]
     """Reads the value whose head is at a position of the data."""

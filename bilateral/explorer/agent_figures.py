@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bilateral.bounds import scale_of_tag
 from bilateral.query.agents import RatingSummary
 from bilateral.query.paid import CLAIMED, PROVEN
+from bilateral.values.bounds import scale_of_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-from bilateral.deployment_records import address_book
+from bilateral.contracts.records import address_book
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from bilateral.bounds import scale_of_tag
 from bilateral.explorer import charts, networks, text
 from bilateral.explorer.assets import asset
 from bilateral.explorer.identicon import identicon
@@ -17,6 +16,7 @@ from bilateral.explorer.look_alikes import look_alikes, readings
 from bilateral.explorer.neighbours import neighbours
 from bilateral.explorer.network import ROWS
 from bilateral.explorer.searching import ENDS, GATE, made_of
+from bilateral.values.bounds import scale_of_tag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

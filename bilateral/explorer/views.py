@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bilateral.bounds import scale_of_tag
 from bilateral.explorer.agent_figures import Activity, Share, TagValues, activity, shares, values_by_tag
 from bilateral.explorer.buying import BuyerRecord, buyer_records
 from bilateral.explorer.evidence import Evidence, evidence_of
@@ -30,6 +29,7 @@ from bilateral.query.records import FileEvidence, registration_evidence
 from bilateral.query.search.filters import Side
 from bilateral.query.search.leaders import Leader, leaderboard
 from bilateral.query.validations import Validation, validations_of
+from bilateral.values.bounds import scale_of_tag
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bilateral.contracts import Deployment
-from bilateral.deployment_records import is_book
+from bilateral.contracts.records import is_book
 from bilateral.errors import InvalidArgumentError
+from bilateral.errors.invalid_fields import first_problem
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.invalid_fields import first_problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

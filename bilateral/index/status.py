@@ -11,7 +11,7 @@ from bilateral.index.analysis.notes import StandingsState, standings_states
 from bilateral.index.files.references import count_files
 from bilateral.index.store.database import snapshot
 from bilateral.index.tables import schema
-from bilateral.times import moment
+from bilateral.values.times import moment
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -14,6 +14,7 @@ from sqlalchemy import update
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.contracts import Deployment, packaged_deployment
+from bilateral.contracts.origin import Origin
 from bilateral.errors import DeploymentRecordError, UnexpectedAnswerError, UnknownDeploymentError, WrongChainError
 from bilateral.errors.client import NODE_FAILURES
 from bilateral.index.chain.endpoint import Endpoint
@@ -30,7 +31,6 @@ from bilateral.index.settings import IndexSettings
 from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.database import is_lost, is_transient, unavailable
 from bilateral.index.tables import schema
-from bilateral.origin import Origin
 from bilateral.text import printable
 
 if TYPE_CHECKING:

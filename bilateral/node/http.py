@@ -16,15 +16,15 @@ from urllib.parse import unquote, urlsplit
 
 import httpcore
 
-from bilateral.connections import DeadlineBackend
 from bilateral.errors import (
     InvalidArgumentError,
     MalformedNodeAnswerError,
     NodeTimeoutError,
     NodeUnreachableError,
 )
+from bilateral.http.connections import DeadlineBackend
+from bilateral.http.waits import seconds_to_wait
 from bilateral.node.json_rpc import Reply
-from bilateral.waits import seconds_to_wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,6 @@ from http import HTTPStatus
 from itertools import count
 from typing import Any, Final, TypeAlias, TypeVar
 
-from bilateral.encoding import is_shallow
 from bilateral.errors import (
     BilateralError,
     MalformedNodeAnswerError,
@@ -25,6 +24,7 @@ from bilateral.errors import (
 from bilateral.node.refusals import is_temporary
 from bilateral.node.steps import Pause, Rpc
 from bilateral.text import quoted
+from bilateral.text.encoding import is_shallow
 
 T = TypeVar("T")
 

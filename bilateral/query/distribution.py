@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import func, select
 
-from bilateral.bounds import SHARES
 from bilateral.index.tables import schema
+from bilateral.values.bounds import SHARES
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import and_, exists, select
 
-from bilateral.caip import base58_text
-from bilateral.deployment_records import solana_book
+from bilateral.contracts.records import solana_book
 from bilateral.errors import MalformedIdentifierError
 from bilateral.identifiers import AccountId, GlobalAgentId
+from bilateral.identifiers.caip import base58_text
 from bilateral.index.tables import files, schema
 from bilateral.index.tables.files import State
 from bilateral.index.tables.search import agent_file

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, column, or_, select, values
 
-from bilateral.bounds import SHARES, scale_of_tag
 from bilateral.events import NewAuthorizedFeedback, NewFeedback
 from bilateral.index.store.text import key_text, padded_text
 from bilateral.index.tables import schema
@@ -16,6 +15,7 @@ from bilateral.index.tables.blind import is_plain
 from bilateral.index.tables.unindexed import unindexed
 from bilateral.query.distribution import MAX_COUNTERPARTS
 from bilateral.query.ratings import Direction, ratings_of
+from bilateral.values.bounds import SHARES, scale_of_tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

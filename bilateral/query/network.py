@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import BigInteger, and_, bindparam, or_, select, type_coerce
 from sqlalchemy.types import NullType
 
-from bilateral.bounds import SHARES, scale_of_tag, share_of_scale
 from bilateral.events import ClientRated, NewFeedback
 from bilateral.index.tables import schema
 from bilateral.index.tables.columns import python_integer
 from bilateral.query.prepared import Prepared
+from bilateral.values.bounds import SHARES, scale_of_tag, share_of_scale
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Subquery

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import and_, select
 
 from bilateral.index.tables.standings import standing, standing_refresh
-from bilateral.standing import Standing
+from bilateral.values.standing import Standing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

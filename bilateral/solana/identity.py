@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bilateral.caip import AccountId, ChainId
 from bilateral.errors import MalformedIdentifierError
 from bilateral.errors.solana import SolanaWriteError
+from bilateral.identifiers.caip import AccountId, ChainId
 from bilateral.node import answers
 from bilateral.node.running import StepRunner
 from bilateral.node.steps import Rpc

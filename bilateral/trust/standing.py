@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from bilateral.standing import Basis, Reason, Side, Standing, Status
+from bilateral.values.standing import Basis, Reason, Side, Standing, Status
 
 __all__ = ["SCHEMA", "Basis", "Reason", "Side", "Standing", "Status"]
 

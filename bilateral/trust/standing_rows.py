@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 import pyarrow as pa
 
-from bilateral.standing import LEAST
 from bilateral.trust.arrays import Flags, Floats, Ints
 from bilateral.trust.evidence import Stayed, costs_of_clients, costs_of_servers
 from bilateral.trust.standing import SCHEMA, Basis, Reason, Side
+from bilateral.values.standing import LEAST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

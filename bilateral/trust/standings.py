@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.bounds import QUANTILE
-from bilateral.standing import LEAST
 from bilateral.trust.arrays import Floats, Ints, distinct_keys, group_sums, pairs
 from bilateral.trust.context import RECORDED
 from bilateral.trust.evidence import Stayed
@@ -19,6 +17,8 @@ from bilateral.trust.opinions import Kind
 from bilateral.trust.scores import Status as ScoreStatus
 from bilateral.trust.standing import Basis, Status
 from bilateral.trust.standing_rows import Evidence, Figures, named_findings, standing_rows
+from bilateral.values.bounds import QUANTILE
+from bilateral.values.standing import LEAST
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,7 +120,7 @@ def _weights_by_payment(ledger: Ledger, subject: Ints, rater: Ints) -> Floats:
 
 
 def _interval(share: Floats, count: Floats) -> tuple[Floats, Floats]:
-    """Return Wilson's bounds in percent, as `bilateral.bounds` has them, for counts that need not be whole."""
+    """Return Wilson's bounds in percent, as `bilateral.values.bounds` has them, for counts that need not be whole."""
     count, squared = np.maximum(count, 1e-9), QUANTILE**2
     centre = share + squared / (2 * count)
     spread = QUANTILE * np.sqrt((share * (1 - share) + squared / (4 * count)) / count)

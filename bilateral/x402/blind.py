@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.blind_messages import SignedEnvelope
-from bilateral.blind_ratings import RatingState, SealedRating
 from bilateral.client.operations import blind
 from bilateral.errors import BilateralError, InvalidArgumentError
+from bilateral.signatures.blind_messages import SignedEnvelope
+from bilateral.signatures.blind_ratings import RatingState, SealedRating
 from bilateral.text import printable
 from bilateral.x402.verdicts import EnvelopeCheck, Outcome
 

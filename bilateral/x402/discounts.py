@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from x402.http.types import HTTPRequestContext
     from x402.schemas.hooks import VerifyContext
 
-    from bilateral.buyer_terms import TierCredential
+    from bilateral.contracts.buyer_terms import TierCredential
     from bilateral.x402.tier_credentials import CredentialDiscounts
     from bilateral.x402.tier_proofs import ProofDiscounts
 

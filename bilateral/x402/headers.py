@@ -10,8 +10,8 @@ import base64
 import binascii
 from typing import Any, Final
 
-from bilateral.encoding import decode_object
 from bilateral.errors import MalformedDocumentError
+from bilateral.text.encoding import decode_object
 
 MAX_HEADER: Final = 64 * 1024
 """The most characters of a header."""

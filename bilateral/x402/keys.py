@@ -19,7 +19,7 @@ from nacl.exceptions import BadSignatureError
 from nacl.exceptions import ValueError as BadEd25519Error
 from nacl.signing import SigningKey, VerifyKey
 
-from bilateral.caip import base58_bytes
+from bilateral.identifiers.caip import base58_bytes
 from bilateral.x402.errors import InvalidKeyError
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eth_utils.crypto import keccak
 
-from bilateral.authorizations import paired_nonces
 from bilateral.client.operations.registries import block_time, latest_block
 from bilateral.errors import BilateralError, MalformedIdentifierError, MalformedNodeAnswerError
+from bilateral.events.authorizations import paired_nonces
 from bilateral.identifiers import SOLANA, checksummed
 from bilateral.node import answers
 from bilateral.node.steps import Rpc

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import httpx
 
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import InvalidArgumentError, UnreachableDocumentError
-from bilateral.reverts import ContractRevertError
 from bilateral.text import printable, quoted
 from bilateral.x402.answer_limits import AnswerLimits
 from bilateral.x402.bounded_httpx import BoundedTransport

@@ -13,10 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from bilateral.caip import base58_bytes
 from bilateral.errors import InvalidArgumentError
 from bilateral.errors.solana import MalformedAccountError
 from bilateral.identifiers import AccountId, TransactionRef
+from bilateral.identifiers.caip import base58_bytes
 from bilateral.solana.addresses import address_bytes
 from bilateral.solana.attestations import (
     Attestation,

@@ -10,8 +10,8 @@ import json
 from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.buyer_terms import BuyerTier, TierCredential
 from bilateral.buyers.credentials import require_use, verify_credential
+from bilateral.contracts.buyer_terms import BuyerTier, TierCredential
 from bilateral.errors import BilateralError
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from x402.http.types import HTTPRequestContext
 
-    from bilateral.buyer_terms import BuyerTier
     from bilateral.buyers.private.verifying import TierVerifier
+    from bilateral.contracts.buyer_terms import BuyerTier
 
 HEADER: Final = "Buyer-Tier-Proof"
 

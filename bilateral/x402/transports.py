@@ -9,8 +9,8 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from bilateral.encoding import decode_object
 from bilateral.errors import MalformedDocumentError
+from bilateral.text.encoding import decode_object
 from bilateral.x402.answers import NOT_KEPT, NOT_KEPT_BODY
 from bilateral.x402.bodies import MAX_BODY, decode_body
 from bilateral.x402.errors import ReputationExtensionError

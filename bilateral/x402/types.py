@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from bilateral.blind_ratings import MAX_SERVER_LIFETIME
+from bilateral.signatures.blind_ratings import MAX_SERVER_LIFETIME
 from bilateral.x402 import fields as read
 from bilateral.x402.errors import InvalidMessageError
 

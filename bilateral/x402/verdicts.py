@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from bilateral.blind_messages import SignedEnvelope
     from bilateral.documents import Signer
+    from bilateral.signatures.blind_messages import SignedEnvelope
     from bilateral.x402.paid_requests import PaidRequest
     from bilateral.x402.types import AgentRegistration, InteractionData
 

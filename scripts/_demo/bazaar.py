@@ -23,7 +23,6 @@ from x402.mechanisms.evm.signers import EthAccountSigner
 
 from bilateral.api.app import create_app
 from bilateral.api.settings import ApiSettings
-from bilateral.buyer_terms import BuyerTier, TierCredential
 from bilateral.buyers.anchoring import anchor_states
 from bilateral.buyers.credentials import gate_scope
 from bilateral.buyers.messages import CredentialRequest, content_hash
@@ -33,6 +32,7 @@ from bilateral.buyers.results import domain_of
 from bilateral.buyers.settings import BuyerSettings
 from bilateral.client import Client
 from bilateral.contracts import Deployment
+from bilateral.contracts.buyer_terms import BuyerTier, TierCredential
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.settings import ChainSettings
 from bilateral.index.store.database import open_database

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eth_utils.crypto import keccak
 
-from bilateral.blind_ratings import BlindFeedback, Pair, RatingState, SealedFeedback, SealedRating, rating_seal
 from bilateral.signatures import Domain
+from bilateral.signatures.blind_ratings import (
+    BlindFeedback,
+    Pair,
+    RatingState,
+    SealedFeedback,
+    SealedRating,
+    rating_seal,
+)
 
 if TYPE_CHECKING:
     from ape.contracts import ContractInstance

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import requests
 
-from bilateral.buyer_terms import BuyerTier, policy_hash
 from bilateral.buyers.policies import BRP, INDEPENDENT
+from bilateral.contracts.buyer_terms import BuyerTier, policy_hash
 from scripts._demo.bazaar import DOLLAR, PRICE, Bazaar, price_in, required_in
 from scripts._x402 import serving
 

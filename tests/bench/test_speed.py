@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from bench.speed import OWNER, AnsweringNode, returned_feedback, signatures, signers, summary_of
-from bilateral.codec import decode_result
 from bilateral.contracts import Registry
-from bilateral.summaries import Summary
+from bilateral.contracts.codec import decode_result
+from bilateral.values.summaries import Summary
 from tests.reputation.model import Given, ReputationModel
 
 

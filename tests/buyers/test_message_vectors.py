@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from bilateral.buyer_terms import BuyerTier, TierCredential
 from bilateral.buyers import messages
+from bilateral.contracts.buyer_terms import BuyerTier, TierCredential
 from bilateral.signatures import Domain, recover_signer
 from tests.buyers import message_vectors
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from eth_account import Account
 
-from bilateral.buyer_terms import BuyerTier, policy_hash
 from bilateral.buyers.credentials import (
     agent_scope,
     gate_scope,
@@ -22,6 +21,7 @@ from bilateral.buyers.credentials import (
 from bilateral.buyers.errors import CredentialRefusedError
 from bilateral.client import Client
 from bilateral.contracts import Deployment
+from bilateral.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.errors import InvalidArgumentError, SignerFailedError
 from bilateral.signatures import Domain
 

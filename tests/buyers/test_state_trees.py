@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilateral.buyer_terms import BuyerState, BuyerTier
 from bilateral.buyers.anchors import StateTree, leaf_of, verify_state
+from bilateral.contracts.buyer_terms import BuyerState, BuyerTier
 from bilateral.errors import InvalidArgumentError
 
 VECTORS = json.loads((Path(__file__).parent / "merkle_vectors.json").read_text())["trees"]

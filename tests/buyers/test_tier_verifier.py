@@ -8,7 +8,6 @@ import threading
 
 import pytest
 
-from bilateral.buyer_terms import BuyerTier
 from bilateral.buyers.private.errors import TierProofRefusedError
 from bilateral.buyers.private.offline import offline, verify_points
 from bilateral.buyers.private.terms import (
@@ -20,6 +19,7 @@ from bilateral.buyers.private.terms import (
     use_message,
 )
 from bilateral.buyers.private.verifying import TierVerifier
+from bilateral.contracts.buyer_terms import BuyerTier
 from bilateral.x402.tier_proofs import HEADER, MOST_CHARACTERS, proof_headers, read_proof_header
 from tests.buyers.tier_vectors import EPOCH, GATE, POLICY, PROOFS, REQUEST, ROOTS, SCALAR_ORDER, tier_proof, word
 

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from bilateral import contracts, errors
+from bilateral import errors
 from bilateral.cli.errors import ExitCode, MistakeError, exit_code
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.output import Output
+from bilateral.contracts import deployments
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import BilateralError
-from bilateral.reverts import ContractRevertError
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 DIGEST = "0x" + "07" * 32
@@ -188,7 +189,7 @@ def packaged(monkeypatch, tmp_path, record):
     (tmp_path / "abi").symlink_to(files("bilateral") / "abi")
     (tmp_path / "deployments").mkdir()
     (tmp_path / "deployments" / "31337.json").write_bytes(record.read_bytes())
-    monkeypatch.setattr(contracts, "files", lambda _: tmp_path)
+    monkeypatch.setattr(deployments, "files", lambda _: tmp_path)
 
 
 @pytest.mark.usefixtures("packaged")

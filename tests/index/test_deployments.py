@@ -13,9 +13,9 @@ from eth_utils.crypto import keccak
 from sqlalchemy import select
 from web3 import HTTPProvider, Web3
 
-from bilateral.buyer_terms import AttestedPayment
 from bilateral.contracts import Registry
-from bilateral.deployment_records import BOOK
+from bilateral.contracts.buyer_terms import AttestedPayment
+from bilateral.contracts.records import BOOK
 from bilateral.errors import MalformedNodeAnswerError, NodeError
 from bilateral.events import Registered
 from bilateral.index.chain.endpoint import Endpoint

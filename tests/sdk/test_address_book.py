@@ -10,9 +10,9 @@ import pytest
 from eth_utils.address import is_checksum_address
 
 from bilateral.contracts import REGISTRY_ATTRIBUTES, Deployment, Registry, packaged_deployment
-from bilateral.deployment_records import BOOK, DeploymentRecord, address_book, read_book, solana_book
+from bilateral.contracts.origin import Origin
+from bilateral.contracts.records import BOOK, DeploymentRecord, address_book, read_book, solana_book
 from bilateral.errors import DeploymentRecordError, MissingFunctionError, MissingRegistryError
-from bilateral.origin import Origin
 from bilateral.solana.addresses import DEVNET, SATI, registry_address
 from bilateral.solana.addresses import MAINNET as MAINNET_SOLANA
 from bilateral.solana.addresses import TESTNET as TESTNET_SOLANA

@@ -9,8 +9,8 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilateral.codec import decode_result, encode_call
 from bilateral.contracts import Registry
+from bilateral.contracts.codec import decode_result, encode_call
 from bilateral.errors import UnexpectedAnswerError
 from bilateral.events import NewFeedback, RawLog, decode_log
 from bilateral.text import ChainText

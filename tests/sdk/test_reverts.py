@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bilateral.contracts import Registry, selectors
-from bilateral.reverts import _ADVICE, _TEXTS, decode_revert
+from bilateral.contracts.reverts import _ADVICE, _TEXTS, decode_revert
 from tests.sdk.strategies import EVM_ADDRESS
 
 ROOT = Path(__file__).parents[2]

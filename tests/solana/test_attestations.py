@@ -8,9 +8,9 @@ import json
 import pytest
 from nacl.signing import SigningKey
 
-from bilateral.caip import base58_bytes
 from bilateral.errors import InvalidArgumentError
 from bilateral.errors.solana import MalformedAccountError
+from bilateral.identifiers.caip import base58_bytes
 from bilateral.solana.addresses import SATI, TOKEN, TOKEN_2022, address_text
 from bilateral.solana.attestations import Attestation, FeedbackData, Outcome, feedback_content, task_ref_of
 from bilateral.x402 import interaction_hash

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 
-from bilateral.deployment_records import solana_book
+from bilateral.contracts.records import solana_book
 from bilateral.errors.solana import SolanaError
 from bilateral.solana.addresses import MAINNET, registry_address
 from bilateral.solana.sati import MISMATCH

@@ -9,8 +9,8 @@ import pytest
 from solders.pubkey import Pubkey
 
 from bilateral.documents import DataUriStore, RegistrationFile
-from bilateral.encoding import encode_object
 from bilateral.solana.addresses import DEVNET, MAINNET, SATI
+from bilateral.text.encoding import encode_object
 from bilateral.x402 import AsyncVerifier, CheckName, Ed25519Key, Outcome, PaymentRefusedError, Secp256k1Key, Verifier
 from bilateral.x402.solana import SatiReader, declare_sati_reputation
 from tests.solana import instructions as ix

@@ -14,8 +14,8 @@ from solders.system_program import TransferParams
 from solders.system_program import transfer as transfer_lamports
 from solders.transaction import VersionedTransaction
 
-from bilateral.caip import ChainId
-from bilateral.deployment_records import solana_book
+from bilateral.contracts.records import solana_book
+from bilateral.identifiers.caip import ChainId
 from bilateral.solana.addresses import MAINNET, TOKEN, index_address
 from bilateral.solana.registry8004 import CORE, agent_address
 from tests.solana import instructions as ix

@@ -7,7 +7,7 @@ from itertools import combinations, product
 import pytest
 from eth_utils.crypto import keccak
 
-from bilateral.authorizations import paired_nonces, unsure_groups
+from bilateral.events.authorizations import paired_nonces, unsure_groups
 from bilateral.identifiers import checksummed
 from bilateral.index.payments.transfers import TokenTransfer, with_nonces
 from bilateral.node.running import StepRunner

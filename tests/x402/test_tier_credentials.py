@@ -19,8 +19,8 @@ from x402.http.middleware.fastapi import PaymentMiddlewareASGI
 from x402.http.types import PaymentOption, RouteConfig
 from x402.mechanisms.evm.exact import register_exact_evm_server
 
-from bilateral.buyer_terms import BuyerTier, policy_hash
 from bilateral.buyers.credentials import agent_scope, issue_credential, sign_credential
+from bilateral.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.signatures import Domain
 from bilateral.x402.discounts import BuyerPricing
 from bilateral.x402.tier_credentials import HEADER, CredentialDiscounts, credential_headers

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from bilateral.api.mcp.compact import compact
 from bilateral.api.problems import FAILED
-from bilateral.invalid_fields import first_problem
+from bilateral.errors.invalid_fields import first_problem
 from bilateral.text import quoted
 
 if TYPE_CHECKING:

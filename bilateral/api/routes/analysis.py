@@ -31,7 +31,7 @@ from bilateral.query.findings import (
 from bilateral.query.pages import Page
 from bilateral.query.standings import stored_standing
 from bilateral.query.trusted import Suspect, TrustedClients, cluster_accounts, suspect, trusted_clients
-from bilateral.standing import Standing
+from bilateral.values.standing import Standing
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -24,7 +24,6 @@ from bilateral.api.buyers import (
 from bilateral.api.problems import ProblemError
 from bilateral.api.routes.buyers import signer_of
 from bilateral.api.service import service_of
-from bilateral.buyer_terms import policy_hash
 from bilateral.buyers.anchors import leaf_of
 from bilateral.buyers.credentials import issue_credential
 from bilateral.buyers.errors import BuyerRefusalError
@@ -36,14 +35,15 @@ from bilateral.buyers.requests import CredentialBody, address_of, parse_body
 from bilateral.buyers.results import domain_of
 from bilateral.buyers.score import tier_of
 from bilateral.buyers.stored_trees import read_proof
+from bilateral.contracts.buyer_terms import policy_hash
 from bilateral.signatures import Domain
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.api.service import Service
-    from bilateral.buyer_terms import BuyerState, TierCredential
     from bilateral.buyers.pseudonyms import Pseudonyms
+    from bilateral.contracts.buyer_terms import BuyerState, TierCredential
 
 router = APIRouter(tags=["buyers"])
 

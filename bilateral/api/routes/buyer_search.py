@@ -13,11 +13,11 @@ from fastapi import APIRouter, Query, Request, Response
 from bilateral.api.answers import JSON, one_of, tagged
 from bilateral.api.buyers import read_buyer
 from bilateral.api.service import service_of
-from bilateral.buyer_terms import BuyerTier
 from bilateral.buyers.discounts import Verdict, discounted
 from bilateral.buyers.records import Number, Standing, encode
 from bilateral.buyers.score import score_of, tier_of
 from bilateral.buyers.sellers import Offer, best_discount, read_offers
+from bilateral.contracts.buyer_terms import BuyerTier
 from bilateral.query.registries import AgentKey
 from bilateral.query.search.agents import FoundAgent, search_agents
 from bilateral.query.search.filters import AgentSearch, Gate

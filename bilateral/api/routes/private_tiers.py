@@ -17,7 +17,6 @@ from bilateral.api.answers import JSON, one_of, tagged
 from bilateral.api.buyers import described_body, json_body, problem_of_refusal, read_buyer
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
-from bilateral.buyer_terms import policy_hash
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.messages import TierMember
 from bilateral.buyers.policies import policy_of
@@ -26,6 +25,7 @@ from bilateral.buyers.private.terms import SCALAR_ORDER, TIERS, member_domain
 from bilateral.buyers.records import parse_buyer
 from bilateral.buyers.requests import parse_body
 from bilateral.buyers.score import tier_of
+from bilateral.contracts.buyer_terms import policy_hash
 from bilateral.signatures import recover_signer
 
 if TYPE_CHECKING:

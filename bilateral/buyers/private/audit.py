@@ -6,11 +6,11 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bilateral.buyer_terms import policy_hash
 from bilateral.buyers.private.errors import MemberListError
 from bilateral.buyers.private.lists import read_list
 from bilateral.buyers.private.terms import TIERS, member_domain
 from bilateral.contracts import Registry
+from bilateral.contracts.buyer_terms import policy_hash
 from bilateral.signatures import recover_signer
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.buyers.anchors import verify_state
 from bilateral.buyers.messages import TierMember
 from bilateral.buyers.private.errors import MemberListError
 from bilateral.buyers.private.terms import MOST_MEMBERS, SCALAR_ORDER, TIERS
+from bilateral.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.errors import BilateralError
 from bilateral.identifiers import checksummed
 

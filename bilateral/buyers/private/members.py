@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from bilateral.buyer_terms import policy_hash
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.private.lists import Member, MemberList
 from bilateral.buyers.private.terms import MOST_MEMBERS, TIERS, epoch_of
 from bilateral.buyers.stored_trees import read_proof
 from bilateral.contracts import Registry
+from bilateral.contracts.buyer_terms import policy_hash
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.tables.payments import tier_list, tier_member
-from bilateral.reverts import ContractRevertError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,6 @@ import httpx
 from eth_account.messages import encode_defunct
 from eth_utils.crypto import keccak
 
-from bilateral.buyer_terms import BuyerTier, policy_hash
 from bilateral.buyers.errors import BuyerServiceFailedError
 from bilateral.buyers.messages import TierMember
 from bilateral.buyers.payment_proofs import signature_of
@@ -20,6 +19,7 @@ from bilateral.buyers.private.lists import MOST_BYTES
 from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.terms import TierProof, epoch_of, member_domain, signal_of, use_message
 from bilateral.buyers.remote import PROVIDER, answer_of, base_of
+from bilateral.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import checksummed
 from bilateral.signatures import signer_errors

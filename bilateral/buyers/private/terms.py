@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from bilateral.buyer_terms import BuyerTier
 from bilateral.buyers.credentials import DAY_SECONDS
 from bilateral.buyers.private.errors import TierProofRefusedError
+from bilateral.contracts.buyer_terms import BuyerTier
 from bilateral.identifiers import checksummed
 from bilateral.signatures import Domain
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bilateral.arguments import checked_class
-from bilateral.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope
-from bilateral.blind_ratings import MAX_CLIENT_LIFETIME, MAX_SERVER_LIFETIME, Pair
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.blind_vault import BlindVault
 from bilateral.client.handle import TIMEOUT
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import blind, feedback
 from bilateral.documents import FeedbackFile
+from bilateral.signatures.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope
+from bilateral.signatures.blind_ratings import MAX_CLIENT_LIFETIME, MAX_SERVER_LIFETIME, Pair
 from bilateral.values import FeedbackValue, HumanValue
+from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.aio.handle import AsyncHandle
@@ -44,7 +44,8 @@ class AsyncBlindMethods(AsyncRunner):
             client_id: The client, an agent.
             rating: 0 to 100.
             client: The account of the client, which will give the feedback.
-            interaction: The id of the interaction, 32 bytes; see `bilateral.blind_ratings.payment_interaction`.
+            interaction: The id of the interaction, 32 bytes; see
+                `bilateral.signatures.blind_ratings.payment_interaction`.
             lifetime: Seconds until the envelope expires; at most 14 days.
 
         Returns:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bilateral.arguments import checked_class
-from bilateral.buyer_terms import (
+from bilateral.client.aio.runner import AsyncRunner
+from bilateral.client.operations import attestations, buyers
+from bilateral.contracts.buyer_terms import (
     WHOLE_TRANSACTION,
     BuyerFeedback,
     BuyerReviews,
@@ -16,13 +17,12 @@ from bilateral.buyer_terms import (
     SignedPayment,
     TierCredential,
 )
-from bilateral.client.aio.runner import AsyncRunner
-from bilateral.client.operations import attestations, buyers
+from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
-    from bilateral.buyer_terms import AttestedPayment, BuyerTier
     from bilateral.client.aio.handle import AsyncHandle
     from bilateral.client.results import Anchor, BuyerRecords, BuyerStanding, RoleHolder, SettledPayment
+    from bilateral.contracts.buyer_terms import AttestedPayment, BuyerTier
 
 
 @checked_class

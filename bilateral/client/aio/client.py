@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bilateral.arguments import checked
 from bilateral.client.aio.agents import AsyncAgentMethods
 from bilateral.client.aio.batch import AsyncWriteBatch
 from bilateral.client.aio.blind import AsyncBlindMethods
@@ -16,6 +15,7 @@ from bilateral.client.aio.tiers import AsyncTierMethods
 from bilateral.client.aio.validation import AsyncValidationMethods
 from bilateral.client.aio.watching import AsyncWatchingMethods
 from bilateral.client.operations import replacements
+from bilateral.values.arguments import checked
 
 if TYPE_CHECKING:
     from bilateral.client.aio.handle import AsyncHandle

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from bilateral.arguments import checked
 from bilateral.client.handle import TIMEOUT, SentTransaction
 from bilateral.client.operations import confirmations as confirming
 from bilateral.client.operations import replacements
+from bilateral.values.arguments import checked
 
 if TYPE_CHECKING:
     from bilateral.client.inputs import Signal

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from bilateral.arguments import checked_class
 from bilateral.client.aio.handle import AsyncHandle, AsyncSignalBatch
 from bilateral.client.inputs import TransactionSigner
 from bilateral.client.operations import inspection, registries
 from bilateral.client.state import ClientState
 from bilateral.contracts import Deployment
+from bilateral.contracts.origin import Origin
 from bilateral.documents import DataUriStore, Loader, Store
 from bilateral.errors import InvalidArgumentError
 from bilateral.node.running import AsyncStepRunner
 from bilateral.node.transport import AsyncProvider, AsyncTransport, require_duration
-from bilateral.origin import Origin
+from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from types import TracebackType

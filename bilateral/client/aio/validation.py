@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bilateral.arguments import checked_class
 from bilateral.client.aio.runner import AsyncRunner
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import validation
+from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.aio.handle import AsyncHandle

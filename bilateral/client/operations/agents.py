@@ -16,6 +16,7 @@ from bilateral.client.results import (
     Registered,
 )
 from bilateral.contracts import Registry
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.documents import RegistrationFile
 from bilateral.errors import InvalidArgumentError, MissingFunctionError, MissingSignerError, UnexpectedAnswerError
 from bilateral.events import MetadataSet, Transfer, URIUpdated
@@ -23,7 +24,6 @@ from bilateral.events import identity as registry_events
 from bilateral.events.agents import WALLET_KEY
 from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.node.steps import together
-from bilateral.reverts import ContractRevertError
 from bilateral.signatures import AgentWalletSet, Domain
 from bilateral.text import ChainText
 

@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING
 
 from eth_utils.hexadecimal import encode_hex
 
-from bilateral.buyer_terms import WHOLE_TRANSACTION, AttestedPayment, BuyerFeedback, BuyerReviews
 from bilateral.client.inputs import checked_uint, hash_bytes
 from bilateral.client.operations import buyers, lookups, registries, transactions
 from bilateral.contracts import Registry
+from bilateral.contracts.buyer_terms import WHOLE_TRANSACTION, AttestedPayment, BuyerFeedback, BuyerReviews
+from bilateral.contracts.logs import RawLog
 from bilateral.errors import InvalidArgumentError, MissingReceiptError, PaymentSettledHereError
 from bilateral.events import FeedbackAttested, PaymentAttested, PaymentSettled, ReviewsAttested
 from bilateral.identifiers import checksummed
-from bilateral.logs import RawLog
 from bilateral.node import answers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from bilateral.buyer_terms import PaymentRecord
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.state import ClientState
+    from bilateral.contracts.buyer_terms import PaymentRecord
     from bilateral.events import Event
     from bilateral.node.steps import Operation
 

@@ -23,8 +23,8 @@ from bilateral.events import NewAuthorizedFeedback
 from bilateral.identifiers import checksummed
 from bilateral.signatures import Domain, FeedbackAuth
 from bilateral.text import ChainText
-from bilateral.times import moment
 from bilateral.values import FeedbackValue
+from bilateral.values.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,16 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from bilateral.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope, require_fit
-from bilateral.blind_ratings import (
+from bilateral.client.operations import documents, feedback, registries, signing, transactions
+from bilateral.client.results.blind import BlindStatus, OpenedRatings, SealedRatings
+from bilateral.contracts import Registry, has_private_mempool
+from bilateral.errors import InvalidArgumentError, SealUnsettledError
+from bilateral.events import ClientRated, RatingsOpened, RatingsSealed
+from bilateral.identifiers import AgentId, FeedbackId, checksummed
+from bilateral.node.steps import Blocking, Pause, together
+from bilateral.signatures import Domain
+from bilateral.signatures.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope, require_fit
+from bilateral.signatures.blind_ratings import (
     HASH_BYTES,
     MAX_CLIENT_LIFETIME,
     MAX_SERVER_LIFETIME,
@@ -19,19 +27,10 @@ from bilateral.blind_ratings import (
     SealedFeedback,
     SealedRating,
 )
-from bilateral.client.operations import documents, feedback, registries, signing, transactions
-from bilateral.client.results.blind import BlindStatus, OpenedRatings, SealedRatings
-from bilateral.contracts import Registry, has_private_mempool
-from bilateral.errors import InvalidArgumentError, SealUnsettledError
-from bilateral.events import ClientRated, RatingsOpened, RatingsSealed
-from bilateral.identifiers import AgentId, FeedbackId, checksummed
-from bilateral.node.steps import Blocking, Pause, together
-from bilateral.signatures import Domain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bilateral.blind_messages import Opening
     from bilateral.client.blind_vault import BlindVault
     from bilateral.client.inputs import AgentLike
     from bilateral.client.operations.feedback import Draft
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from bilateral.client.state import ClientState
     from bilateral.events import Event
     from bilateral.node.steps import Operation
+    from bilateral.signatures.blind_messages import Opening
 
 _SIDES: Final = ("client", "server")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bilateral.buyer_terms import BuyerRole, BuyerTier, NotCounted
 from bilateral.client.inputs import checked_uint, hash_bytes
 from bilateral.client.operations import registries, transactions
 from bilateral.client.results import (
@@ -17,18 +16,19 @@ from bilateral.client.results import (
     SettledRecord,
 )
 from bilateral.contracts import Registry
+from bilateral.contracts.buyer_terms import BuyerRole, BuyerTier, NotCounted
 from bilateral.errors import InvalidArgumentError, UnexpectedAnswerError
 from bilateral.events import Anchored, PaymentNotCounted, PaymentSettled, RoleTaken, SuccessorNominated
 from bilateral.identifiers import AgentId, checksummed
-from bilateral.times import moment
+from bilateral.values.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from bilateral.buyer_terms import BuyerState, SignedPayment, TierCredential
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.state import ClientState
+    from bilateral.contracts.buyer_terms import BuyerState, SignedPayment, TierCredential
     from bilateral.events import Event
     from bilateral.node.steps import Operation
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bilateral.client.operations import lookups, registries
 from bilateral.client.state import NonceMemory
+from bilateral.contracts.logs import RawLog
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import (
     NotSentError,
     TransactionDroppedError,
@@ -16,10 +18,8 @@ from bilateral.errors import (
     UnexpectedAnswerError,
 )
 from bilateral.errors.client import NODE_FAILURES
-from bilateral.logs import RawLog
 from bilateral.node import answers
 from bilateral.node.steps import Pause
-from bilateral.reverts import ContractRevertError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,10 +12,10 @@ from bilateral.client.operations import documents, registries, transactions
 from bilateral.client.operations.documents import Unstored
 from bilateral.client.results import FeedbackEntry, FeedbackEvent, FeedbackResponse, FeedbackRevocation
 from bilateral.contracts import Registry
-from bilateral.encoding import encode_object
 from bilateral.errors import InvalidArgumentError
 from bilateral.events import FeedbackRevoked, NewFeedback, ResponseAppended
 from bilateral.identifiers import AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId
+from bilateral.text.encoding import encode_object
 from bilateral.values import FeedbackValue, value_for_tag
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.codec import decode_result, encode_call
 from bilateral.contracts import Registry, attribute_of
+from bilateral.contracts.codec import decode_result, encode_call
 from bilateral.errors import NodeError, UnexpectedAnswerError, WrongIdentityRegistryError
 from bilateral.node import answers
 from bilateral.node.steps import Batch, Rpc

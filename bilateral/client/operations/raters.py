@@ -9,11 +9,11 @@ from eth_utils.crypto import keccak
 from bilateral.client.operations import agents, registries
 from bilateral.client.results import Rater
 from bilateral.contracts import Registry
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import MissingFunctionError, UnexpectedAnswerError
 from bilateral.events import MetadataSet
 from bilateral.events.agents import WALLET_KEY
 from bilateral.identifiers import checksummed
-from bilateral.reverts import ContractRevertError
 
 if TYPE_CHECKING:
     from bilateral.client.state import ClientState

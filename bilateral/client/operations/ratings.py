@@ -10,11 +10,11 @@ from bilateral.client.inputs import checked_uint
 from bilateral.client.operations import registries, transactions
 from bilateral.client.results import Rating, RatingKind
 from bilateral.contracts import Registry
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import AgentUnsettledError, InvalidArgumentError, MissingFunctionError, UnexpectedAnswerError
 from bilateral.events import ClientRated, ValidatorRated
 from bilateral.identifiers import AgentId, checksummed
 from bilateral.node.steps import Pause, together
-from bilateral.reverts import ContractRevertError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

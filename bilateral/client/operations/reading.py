@@ -16,9 +16,9 @@ from bilateral.errors import UnexpectedAnswerError
 from bilateral.events import NewFeedback, ResponseAppended
 from bilateral.identifiers import FeedbackId, checksummed
 from bilateral.node.steps import together
-from bilateral.summaries import Summary
-from bilateral.summaries import summarize as summarize_values
 from bilateral.values import FeedbackValue
+from bilateral.values.summaries import Summary
+from bilateral.values.summaries import summarize as summarize_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

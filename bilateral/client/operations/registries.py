@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from eth_abi.exceptions import EncodingError
 
 from bilateral.client.operations import probes
-from bilateral.codec import decode_result, encode_call
 from bilateral.contracts import Deployment, Registry, attribute_of, network_of, packaged_deployment, selectors
+from bilateral.contracts.codec import decode_result, encode_call
+from bilateral.contracts.origin import Origin
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import (
     InvalidArgumentError,
     MalformedIdentifierError,
@@ -30,10 +32,8 @@ from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.node import answers
 from bilateral.node.logs import LogFilter, read_logs
 from bilateral.node.steps import Batch, Rpc
-from bilateral.origin import Origin
-from bilateral.reverts import ContractRevertError
 from bilateral.text import printable
-from bilateral.times import moment
+from bilateral.values.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from bilateral.client.inputs import AgentLike, TransactionSigner
     from bilateral.client.state import ClientState
-    from bilateral.logs import RawLog
+    from bilateral.contracts.logs import RawLog
     from bilateral.node.logs import Topic
     from bilateral.node.steps import Operation
 

@@ -8,12 +8,12 @@ from bilateral.client.inputs import SignedFeedback
 from bilateral.client.operations import agents, authorized, documents, feedback, registries, signing, transactions
 from bilateral.client.results import VoidedSignatures
 from bilateral.contracts import Registry
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import InvalidArgumentError, MissingFunctionError, UnexpectedAnswerError
 from bilateral.events import SignaturesVoided
 from bilateral.identifiers import AgentId, checksummed
-from bilateral.reverts import ContractRevertError
 from bilateral.signatures import Domain, Feedback
-from bilateral.times import moment
+from bilateral.values.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

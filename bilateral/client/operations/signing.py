@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 from eth_abi.abi import encode
 
 from bilateral.client.operations import registries
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import checksummed
 from bilateral.node.steps import Blocking
-from bilateral.reverts import ContractRevertError
 from bilateral.signatures import recover_signer, signer_errors
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.buyer_terms import BuyerTier
 from bilateral.client.inputs import checked_uint, hash_bytes
 from bilateral.client.operations import registries, transactions
-from bilateral.codec import decode_result
 from bilateral.contracts import Registry
+from bilateral.contracts.buyer_terms import BuyerTier
+from bilateral.contracts.codec import decode_result
 from bilateral.errors import InvalidArgumentError
 from bilateral.events import TierRootsPosted
 

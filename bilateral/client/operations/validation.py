@@ -13,7 +13,7 @@ from bilateral.contracts import Registry
 from bilateral.errors import InvalidArgumentError
 from bilateral.events import ValidationRequest, ValidationResponse
 from bilateral.identifiers import AgentId, checksummed
-from bilateral.times import moment
+from bilateral.values.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

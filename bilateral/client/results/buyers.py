@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from bilateral.buyer_terms import BuyerRole, BuyerTier, NotCounted
+    from bilateral.contracts.buyer_terms import BuyerRole, BuyerTier, NotCounted
     from bilateral.identifiers import AgentId
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bilateral.contracts import Deployment
-    from bilateral.origin import Origin
+    from bilateral.contracts.origin import Origin
     from bilateral.text import ChainText
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bilateral.summaries import Summary
+from bilateral.values.summaries import Summary
 
 if TYPE_CHECKING:
     from datetime import datetime

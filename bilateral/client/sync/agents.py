@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from bilateral.arguments import checked_class
 from bilateral.client.inputs import AgentLike, TransactionSigner
 from bilateral.client.operations import agents, directory, registration
 from bilateral.client.sync.runner import Runner
 from bilateral.documents import RegistrationFile
+from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.results import (

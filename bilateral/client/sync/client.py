@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bilateral.arguments import checked
 from bilateral.client.operations import replacements
 from bilateral.client.sync.agents import AgentMethods
 from bilateral.client.sync.batch import WriteBatch
@@ -17,6 +16,7 @@ from bilateral.client.sync.signed import SignedMethods
 from bilateral.client.sync.tiers import TierMethods
 from bilateral.client.sync.validation import ValidationMethods
 from bilateral.client.sync.watching import WatchingMethods
+from bilateral.values.arguments import checked
 
 if TYPE_CHECKING:
     from bilateral.client.sync.handle import Handle

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bilateral.arguments import checked_class
 from bilateral.client.inputs import AgentLike, ResponseLink
 from bilateral.client.operations import feedback, reading, searching
 from bilateral.client.sync.runner import Runner
 from bilateral.documents import FeedbackFile
 from bilateral.identifiers import FeedbackId
 from bilateral.values import FeedbackValue, HumanValue
+from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.results import FeedbackEntry, FeedbackResponse, FeedbackRevocation, ReputationSummary

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from bilateral.arguments import checked_class
 from bilateral.client.inputs import TransactionSigner
 from bilateral.client.operations import inspection, registries
 from bilateral.client.state import ClientState
 from bilateral.client.sync.handle import Handle, SignalBatch
 from bilateral.contracts import Deployment
+from bilateral.contracts.origin import Origin
 from bilateral.documents import DataUriStore, Loader, Store
 from bilateral.errors import InvalidArgumentError
 from bilateral.node.running import StepRunner
 from bilateral.node.transport import Provider, Transport, require_duration
-from bilateral.origin import Origin
+from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -6,12 +6,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from bilateral.arguments import checked_class
 from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback
 from bilateral.client.operations import authorized, feedback, signed, signing
 from bilateral.client.sync.runner import Runner
 from bilateral.documents import FeedbackFile
 from bilateral.values import FeedbackValue, HumanValue
+from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary, FeedbackEntry, VoidedSignatures

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bilateral.arguments import checked_class
-from bilateral.buyer_terms import BuyerTier
 from bilateral.client.operations import tiers
 from bilateral.client.sync.runner import Runner
+from bilateral.contracts.buyer_terms import BuyerTier
+from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.sync.handle import Handle
@@ -25,7 +25,7 @@ class TierMethods(Runner):
 
         Args:
             epoch: The UTC day, in days since the beginning of Unix time.
-            policy: The hash of the scoring policy's name, see `bilateral.buyer_terms.policy_hash`.
+            policy: The hash of the scoring policy's name, see `bilateral.contracts.buyer_terms.policy_hash`.
             roots: The roots for `verified`, `trusted` and `premium`; 1 for a tier without members.
 
         Raises:

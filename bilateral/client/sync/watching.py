@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bilateral.arguments import checked_class
 from bilateral.client.inputs import Signal
 from bilateral.client.operations import raters, signals
 from bilateral.client.sync.runner import Runner
+from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
     from bilateral.client.results import Rater

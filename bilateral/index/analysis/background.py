@@ -19,7 +19,7 @@ from bilateral.index.chain.source import Source
 from bilateral.index.store.database import open_database
 from bilateral.index.tables.analysis import AnalysisKey
 from bilateral.index.tables.schema import registry
-from bilateral.log_lines import log_safely
+from bilateral.text.log_lines import log_safely
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from bilateral.index.analysis.notes import note
 from bilateral.index.store.changes import Note
 from bilateral.index.tables.changes import ChangeKind
 from bilateral.index.tables.standings import standing
-from bilateral.standing import Status
+from bilateral.values.standing import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

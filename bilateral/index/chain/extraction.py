@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Table
 
+    from bilateral.contracts.logs import RawLog
     from bilateral.index.chain.logs import BlockLogs, LogEntry
-    from bilateral.logs import RawLog
 
     Reader: TypeAlias = Callable[[Sequence[str], str], Row]
     """Returns the values of an event's columns from the log's topics and its data, or raises one of `_DECLINED`."""

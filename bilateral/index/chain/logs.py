@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 
+from bilateral.contracts.logs import LogPosition, RawLog
 from bilateral.errors import MalformedNodeAnswerError
 from bilateral.identifiers import checksummed
 from bilateral.index.chain.quantities import small_quantity, word
 from bilateral.index.errors import EndpointLiesError
-from bilateral.logs import LogPosition, RawLog
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -13,7 +13,6 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from bilateral.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.events import (
     ClientRated,
     FeedbackRevoked,
@@ -28,6 +27,7 @@ from bilateral.index.store.rows import key_columns, picker
 from bilateral.index.store.text import key_text, padded_text
 from bilateral.index.tables import schema
 from bilateral.index.tables.blind import BLIND_SIDES
+from bilateral.values.bounds import lower_bound, scale_of_tag, share_of_scale
 
 if TYPE_CHECKING:
     from sqlalchemy import Table

@@ -7,16 +7,16 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.caip import base58_bytes
-from bilateral.encoding import decode_object
 from bilateral.errors import MalformedIdentifierError
 from bilateral.identifiers import AccountId, GlobalAgentId
+from bilateral.identifiers.caip import base58_bytes
 from bilateral.index.files.fields import MAX_NAME, MAX_TEXT, MAX_URI, Fields, stored_text
 from bilateral.index.files.hosts import host_rows
 from bilateral.index.search.words import words_of
 from bilateral.index.tables import files as schema
 from bilateral.index.tables.files import Kind
 from bilateral.index.tables.search import registration_words
+from bilateral.text.encoding import decode_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

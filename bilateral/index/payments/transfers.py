@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from eth_utils.crypto import keccak
 
-from bilateral.authorizations import paired_nonces, unsure_groups
 from bilateral.errors import MalformedNodeAnswerError
+from bilateral.events.authorizations import paired_nonces, unsure_groups
 from bilateral.identifiers import checksummed
 from bilateral.index.chain.logs import LogEntry, address_of, bytes_of, grouped, hash_of
 from bilateral.index.chain.source import Source

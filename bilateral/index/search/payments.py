@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, insert, literal, null, select, union_all
 
-from bilateral.bounds import scale_of_tag, share_of_scale
 from bilateral.errors import MalformedIdentifierError
 from bilateral.events import NewAuthorizedFeedback, NewFeedback
 from bilateral.identifiers import AccountId, checksummed
@@ -21,6 +20,7 @@ from bilateral.index.tables import files, schema
 from bilateral.index.tables.files import Kind, State
 from bilateral.index.tables.search import payment_claim
 from bilateral.values import MAX_DECIMALS
+from bilateral.values.bounds import scale_of_tag, share_of_scale
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row

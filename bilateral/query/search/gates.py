@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import Float, and_, bindparam, case, cast, exists, func, literal, or_, select, table
 from sqlalchemy import column as named_column
 
-from bilateral.bounds import QUANTILE, SHARES, scale_of_tag
 from bilateral.contracts import Registry
 from bilateral.index.derive.units import UNITS
 from bilateral.index.tables.blind import is_blind_feedback
@@ -21,6 +20,7 @@ from bilateral.query.prepared import Prepared, one_of
 from bilateral.query.search.filters import Order, Payment
 from bilateral.query.search.reviewers import accounts, are_rated_by_reviewers
 from bilateral.values import STANDARD_TAGS
+from bilateral.values.bounds import QUANTILE, SHARES, scale_of_tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -359,7 +359,7 @@ def _limited(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Ite
 
 
 def _lower_bound(share_sum: Any, clients: Any, tag: Any) -> ColumnElement[Any]:
-    """Return `bilateral.bounds.lower_bound` in SQL: the same operations in the same order, on the same numbers."""
+    """Return `values.bounds.lower_bound` in SQL: the same operations in the same order, on the same numbers."""
     squared = QUANTILE**2
     share = share_sum / (clients * SHARES)
     centre = share + literal(squared, _REAL) / (2 * clients)

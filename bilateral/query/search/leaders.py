@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Float, and_, exists, func, literal, or_, select, tuple_
 
-from bilateral.bounds import scale_of_tag
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.store.text import key_text
 from bilateral.index.tables import files
@@ -24,6 +23,7 @@ from bilateral.query.search.gates import has_better
 from bilateral.query.search.plans import among
 from bilateral.query.values import Wide as WideValue
 from bilateral.text import quoted
+from bilateral.values.bounds import scale_of_tag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import func, literal, select
 
-from bilateral.bounds import scale_of_tag
 from bilateral.index.tables import files
 from bilateral.index.tables.schema import agent, summary
 from bilateral.index.tables.search import agent_file, registration_words
@@ -26,6 +25,7 @@ from bilateral.query.search.gates import is_of_few, passing
 from bilateral.query.search.statements import KEY, Statement
 from bilateral.query.search.walks import MOST_COUNTED, Walks, has_named
 from bilateral.query.search.words import count_up_to
+from bilateral.values.bounds import scale_of_tag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import select, update
 
-from bilateral.blind_messages import FeedbackOpening, SignedEnvelope, read_opening, require_fit
-from bilateral.blind_ratings import RatingState, SealedFeedback
 from bilateral.client.operations import blind, registries
 from bilateral.client.operations.blind import pair_of
-from bilateral.encoding import decode_object
 from bilateral.errors import BilateralError, InvalidArgumentError, MalformedDocumentError, SealMismatchError
 from bilateral.identifiers import AccountId, GlobalAgentId, TransactionRef
 from bilateral.index.tables.aggregator import PairState, blind_pair
 from bilateral.node.steps import Rpc
+from bilateral.signatures.blind_messages import FeedbackOpening, SignedEnvelope, read_opening, require_fit
+from bilateral.signatures.blind_ratings import RatingState, SealedFeedback
+from bilateral.text.encoding import decode_object
 from bilateral.x402 import fields as read
 from bilateral.x402.aggregator.payments import find_payments
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine, Row
 
-    from bilateral.blind_messages import Opening
-    from bilateral.blind_ratings import Envelope, Pair
     from bilateral.client import Client
     from bilateral.client.results.blind import BlindStatus
     from bilateral.identifiers import ChainId
     from bilateral.node.steps import Operation
+    from bilateral.signatures.blind_messages import Opening
+    from bilateral.signatures.blind_ratings import Envelope, Pair
     from bilateral.x402.aggregator.settings import SponsoredChain
 
 MAX_BYTES: Final = 65_536

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httpx
 
-from bilateral.encoding import decode_object
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import InvalidArgumentError, MalformedDocumentError
-from bilateral.reverts import ContractRevertError
 from bilateral.text import printable, quoted
+from bilateral.text.encoding import decode_object
 from bilateral.x402.aggregator.messages import MAX_BODIES, Bodies, Submission
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.errors import ReputationExtensionError

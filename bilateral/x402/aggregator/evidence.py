@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.client.operations import registries, signing
 from bilateral.contracts import Registry
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import BilateralError, DocumentError, HashMismatchError, MalformedDocumentError
 from bilateral.identifiers import AccountId, GlobalAgentId, checksummed
 from bilateral.node.steps import Blocking
-from bilateral.reverts import ContractRevertError
 from bilateral.signatures import Domain
 from bilateral.values import FeedbackValue
 from bilateral.x402.aggregator.messages import registry_form

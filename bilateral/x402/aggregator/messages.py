@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import rfc8785
 from eth_utils.crypto import keccak
 
-from bilateral.encoding import decode_object
 from bilateral.errors import MalformedDocumentError, UnrepresentableValueError
 from bilateral.identifiers import AccountId, GlobalAgentId
 from bilateral.signatures import Feedback
+from bilateral.text.encoding import decode_object
 from bilateral.values import FeedbackValue
 from bilateral.x402 import fields as read
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid

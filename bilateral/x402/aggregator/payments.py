@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from bilateral.client.operations import registries
 from bilateral.contracts import Registry
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.node import answers
 from bilateral.node.steps import Rpc
-from bilateral.reverts import ContractRevertError
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.payments import TRANSFER, ReceiptLog, address_topic
 from bilateral.x402.readers import ZERO

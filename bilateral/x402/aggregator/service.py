@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.client import Client
 from bilateral.client.operations import fees, registries
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.documents import Limits, Loader, Network
 from bilateral.errors import BilateralError, FeeLimitError, InsufficientFundsError
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.store.database import named_database_errors
-from bilateral.reverts import ContractRevertError
 from bilateral.x402.aggregator import evidence, records, sponsoring
 from bilateral.x402.aggregator.acceptance import Acceptance
 from bilateral.x402.aggregator.blind import BlindMessage, BlindRelay, RelayedPair

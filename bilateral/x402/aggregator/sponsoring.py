@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.client.operations import confirmations, feedback, fees, registries, transactions
 from bilateral.contracts import Registry
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import NodeError, TransactionFailedError, UnexpectedAnswerError
 from bilateral.errors.client import NODE_FAILURES
 from bilateral.identifiers import AgentId
 from bilateral.node import answers
 from bilateral.node.refusals import Refusal
 from bilateral.node.steps import Batch, Rpc
-from bilateral.reverts import ContractRevertError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

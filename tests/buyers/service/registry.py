@@ -10,9 +10,9 @@ from eth_account import Account
 from eth_utils.crypto import keccak
 from web3 import HTTPProvider, Web3
 
-from bilateral.buyer_terms import SignedPayment
 from bilateral.client import Client
 from bilateral.contracts import Deployment
+from bilateral.contracts.buyer_terms import SignedPayment
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings

@@ -13,7 +13,6 @@ import ape
 import pytest
 from eth_account import Account
 
-from bilateral.buyer_terms import BuyerTier, policy_hash
 from bilateral.buyers.anchoring import anchor_states
 from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError
 from bilateral.buyers.private.audit import audit_list
@@ -29,7 +28,8 @@ from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.proving import fetch_list, identity_secret, join_tiers, new_secret, prove_tier
 from bilateral.buyers.private.terms import EMPTY_ROOT, TierProof, private_agent_scope
 from bilateral.buyers.private.verifying import TierVerifier, on_chain
-from bilateral.reverts import ContractRevertError
+from bilateral.contracts.buyer_terms import BuyerTier, policy_hash
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.x402.discounts import BuyerPricing
 from bilateral.x402.tier_proofs import ProofDiscounts, proof_headers
 from scripts._build import ROOT

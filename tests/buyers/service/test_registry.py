@@ -13,7 +13,12 @@ from sqlalchemy import func, select
 
 from bilateral.api.routes.buyers import consent_text
 from bilateral.api.settings import ApiSettings
-from bilateral.buyer_terms import (
+from bilateral.buyers.anchoring import anchor_states
+from bilateral.buyers.anchors import verify_state
+from bilateral.buyers.messages import content_hash
+from bilateral.buyers.requests import EnrichmentBody, FeedbackBody, ReviewBody
+from bilateral.buyers.settings import BuyerSettings
+from bilateral.contracts.buyer_terms import (
     AttestedPayment,
     BuyerFeedback,
     BuyerReviews,
@@ -22,11 +27,6 @@ from bilateral.buyer_terms import (
     PaymentRecord,
     policy_hash,
 )
-from bilateral.buyers.anchoring import anchor_states
-from bilateral.buyers.anchors import verify_state
-from bilateral.buyers.messages import content_hash
-from bilateral.buyers.requests import EnrichmentBody, FeedbackBody, ReviewBody
-from bilateral.buyers.settings import BuyerSettings
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import AgentId
 from bilateral.index.store.database import open_database

@@ -7,9 +7,9 @@ import math
 import pytest
 from sqlalchemy import func, select, update
 
-from bilateral.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.buyers.anchors import StateTree, verify_state
 from bilateral.buyers.stored_trees import forget_trees, read_proof, store_tree
+from bilateral.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.identifiers import checksummed
 from bilateral.index.store.database import open_database
 from bilateral.index.tables.payments import buyer_state, buyer_tree

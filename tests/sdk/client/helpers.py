@@ -7,9 +7,9 @@ import inspect
 import json
 import threading
 
-from bilateral.buyer_terms import SignedPayment
 from bilateral.client import AsyncClient, AsyncHandle, AsyncSignalBatch
 from bilateral.contracts import abi
+from bilateral.contracts.buyer_terms import SignedPayment
 from scripts._payments import payment_message
 
 CHAIN_ID = 31337

@@ -11,6 +11,7 @@ from web3 import HTTPProvider, Web3
 
 from bilateral.client import AgentTransferred, AgentUriSet, AgentWalletChanged, MetadataChanged, Registered
 from bilateral.contracts import Deployment
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.documents import DataUriStore, RegistrationFile
 from bilateral.errors import (
     InvalidArgumentError,
@@ -19,7 +20,6 @@ from bilateral.errors import (
     MissingSignerError,
 )
 from bilateral.identifiers import GlobalAgentId
-from bilateral.reverts import ContractRevertError
 from bilateral.signatures import AgentWalletSet, Domain
 from scripts._anvil import running_anvil
 from tests.sdk.client.helpers import deploy, nonce_of

@@ -14,10 +14,9 @@ import pytest
 from eth_account import Account
 from eth_utils import keccak
 
-from bilateral.blind_messages import RatingOpening, SignedEnvelope, read_opening
-from bilateral.blind_ratings import PATIENCE, Pair, RatingState
 from bilateral.client.blind_vault import BlindVault
 from bilateral.client.operations.blind import pair_of
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import (
     AlreadySealedError,
     EnvelopeMismatchError,
@@ -25,8 +24,9 @@ from bilateral.errors import (
     SealMismatchError,
     SealUnsettledError,
 )
-from bilateral.reverts import ContractRevertError
 from bilateral.signatures import Domain
+from bilateral.signatures.blind_messages import RatingOpening, SignedEnvelope, read_opening
+from bilateral.signatures.blind_ratings import PATIENCE, Pair, RatingState
 from tests.sdk.client.helpers import nonce_of
 
 INTERACTION = keccak(text="a paid interaction")

@@ -11,7 +11,9 @@ from eth_abi import encode
 from eth_account import Account
 from eth_utils.crypto import keccak
 
-from bilateral.buyer_terms import (
+from bilateral.client import Anchor, BuyerStanding, RoleHolder, SettledPayment
+from bilateral.contracts import Deployment, Registry
+from bilateral.contracts.buyer_terms import (
     AttestedPayment,
     BuyerFeedback,
     BuyerReviews,
@@ -24,8 +26,7 @@ from bilateral.buyer_terms import (
     TierCredential,
     policy_hash,
 )
-from bilateral.client import Anchor, BuyerStanding, RoleHolder, SettledPayment
-from bilateral.contracts import Deployment, Registry
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import (
     InvalidArgumentError,
     MissingReceiptError,
@@ -34,7 +35,6 @@ from bilateral.errors import (
     UnexpectedAnswerError,
 )
 from bilateral.identifiers import AgentId
-from bilateral.reverts import ContractRevertError
 from tests.sdk.client.helpers import deploy, plain, signed_payment
 
 BASE_CHAIN = 8453

@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from bilateral import contracts
 from bilateral.client import Client
-from bilateral.contracts import Deployment, packaged_deployment
+from bilateral.contracts import Deployment, deployments, packaged_deployment
 from bilateral.errors import DeploymentRecordError
 from scripts.abi import PACKAGED_RECORDS, RECORDS, public_records
 
@@ -29,7 +28,7 @@ def record(deployment, block):
 def packaged(monkeypatch, tmp_path):
     """A folder in place of the package's own, with its ABIs."""
     (tmp_path / "abi").symlink_to(PACKAGED_RECORDS.with_name("abi"))
-    monkeypatch.setattr(contracts, "files", lambda _: tmp_path)
+    monkeypatch.setattr(deployments, "files", lambda _: tmp_path)
     (tmp_path / "deployments").mkdir()
     return tmp_path / "deployments"
 

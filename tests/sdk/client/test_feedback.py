@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 
 from bilateral.client import FeedbackResponse, FeedbackRevocation, ResponseLink
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.documents import DataUriStore, prepare_feedback_file
 from bilateral.errors import (
     InvalidArgumentError,
@@ -15,7 +16,6 @@ from bilateral.errors import (
     UnrepresentableValueError,
 )
 from bilateral.identifiers import AgentId, FeedbackId
-from bilateral.reverts import ContractRevertError
 from bilateral.values import FeedbackValue
 from tests.sdk.client.helpers import nonce_of
 

@@ -7,6 +7,7 @@ from eth_account import Account
 
 from bilateral.client.operations import lookups
 from bilateral.contracts import Registry
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import (
     InsufficientFundsError,
     NotSentError,
@@ -16,7 +17,6 @@ from bilateral.errors import (
     TransactionReplacedError,
     UnexpectedAnswerError,
 )
-from bilateral.reverts import ContractRevertError
 from tests.sdk.client.helpers import nonce_of, plain, send
 from tests.sdk.client.unreliable import answers, refuses, times
 

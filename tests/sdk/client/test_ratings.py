@@ -10,8 +10,8 @@ from eth_account import Account
 
 from bilateral.client import Rating, RatingKind
 from bilateral.contracts import Registry, selectors
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import AgentUnsettledError, InvalidArgumentError
-from bilateral.reverts import ContractRevertError
 from tests.sdk.client.helpers import nonce_of, plain, transact
 
 

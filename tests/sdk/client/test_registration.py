@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.documents import DataUriStore, RegistrationFile
-from bilateral.encoding import encode_object
 from bilateral.errors import InvalidArgumentError, MalformedDocumentError, UnreachableDocumentError
-from bilateral.reverts import ContractRevertError
+from bilateral.text.encoding import encode_object
 from tests.sdk.client.helpers import nonce_of
 
 MCP = {"name": "MCP", "endpoint": "https://agent.example/mcp", "version": "2025-06-18"}

@@ -9,6 +9,7 @@ from decimal import Decimal
 import pytest
 
 from bilateral.client import AuthorizedSummary, SignedFeedback
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.documents import prepare_feedback_file
 from bilateral.errors import (
     IndexMismatchError,
@@ -18,7 +19,6 @@ from bilateral.errors import (
     UnrepresentableValueError,
 )
 from bilateral.identifiers import FeedbackId
-from bilateral.reverts import ContractRevertError
 from tests.sdk.client.helpers import nonce_of
 from tests.sdk.client.unreliable import answers, refuses
 

@@ -9,6 +9,7 @@ from web3 import AsyncHTTPProvider, HTTPProvider
 
 from bilateral.client import Client
 from bilateral.contracts import Deployment
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import (
     InvalidArgumentError,
     MalformedNodeAnswerError,
@@ -20,7 +21,6 @@ from bilateral.errors import (
     UnknownDeploymentError,
     WrongChainError,
 )
-from bilateral.reverts import ContractRevertError
 from tests.sdk.client.unreliable import answers, refuses, times
 
 

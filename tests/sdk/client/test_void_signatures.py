@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bilateral.client import VoidedSignatures
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import InvalidArgumentError, MissingSignerError
-from bilateral.reverts import ContractRevertError
 
 SECOND = timedelta(seconds=1)
 

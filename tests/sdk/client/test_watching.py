@@ -10,6 +10,7 @@ import pytest
 from eth_account import Account
 
 from bilateral.client import Client, Rater, Signal, week_of
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.documents import RegistrationFile
 from bilateral.errors import (
     BatchInterruptedError,
@@ -18,7 +19,6 @@ from bilateral.errors import (
     NodeError,
     UnrepresentableValueError,
 )
-from bilateral.reverts import ContractRevertError
 from bilateral.values import FeedbackValue
 from tests.sdk.client.helpers import nonce_of, overtaken_by
 from tests.sdk.client.unreliable import answers, refuses, times

@@ -8,9 +8,9 @@ import pytest
 from eth_account import Account
 
 from bilateral.client import AsyncClient, Client
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.documents import FolderStore
 from bilateral.errors import BatchInterruptedError, InsufficientFundsError, NotSentError
-from bilateral.reverts import ContractRevertError
 from tests.sdk.client.helpers import nonce_of
 from tests.sdk.client.unreliable import refuses, times
 

@@ -13,8 +13,12 @@ from eth_abi import encode
 from eth_account import Account
 from eth_utils import keccak
 
-from bilateral.blind_ratings import RatingState
-from bilateral.buyer_terms import (
+from bilateral.buyers.anchors import leaf_of
+from bilateral.client import Signal
+from bilateral.client.blind_vault import BlindVault
+from bilateral.client.operations import registries
+from bilateral.client.operations.blind import pair_of
+from bilateral.contracts.buyer_terms import (
     AttestedPayment,
     BuyerFeedback,
     BuyerReviews,
@@ -25,15 +29,11 @@ from bilateral.buyer_terms import (
     TierCredential,
     policy_hash,
 )
-from bilateral.buyers.anchors import leaf_of
-from bilateral.client import Signal
-from bilateral.client.blind_vault import BlindVault
-from bilateral.client.operations import registries
-from bilateral.client.operations.blind import pair_of
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.documents import RegistrationFile
 from bilateral.errors import MissingFunctionError, MissingRegistryError
-from bilateral.reverts import ContractRevertError
 from bilateral.signatures import Domain
+from bilateral.signatures.blind_ratings import RatingState
 from tests.sdk.client.helpers import signed_payment
 from tests.sdk.deployed.world import CHAIN_ID, CHECKER, OWNER, REVIEWER
 

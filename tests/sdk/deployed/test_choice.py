@@ -6,11 +6,10 @@ import json
 
 import pytest
 
-from bilateral import contracts
 from bilateral.client import Client, Clients
-from bilateral.contracts import Deployment
+from bilateral.contracts import Deployment, deployments
+from bilateral.contracts.origin import Origin
 from bilateral.errors import InvalidArgumentError, UnknownDeploymentError, WrongChainError
-from bilateral.origin import Origin
 from tests.sdk.deployed.world import CANONICAL, CHAIN_ID, OWNER, REVIEWER
 
 OURS = "0x" + "11" * 20
@@ -20,10 +19,10 @@ OURS = "0x" + "11" * 20
 def packaged(monkeypatch, tmp_path):
     """The package carries a record of this project's registries on the chain too."""
     (tmp_path / "deployments").mkdir()
-    (tmp_path / "abi").symlink_to(contracts.files("bilateral") / "abi")
+    (tmp_path / "abi").symlink_to(deployments.files("bilateral") / "abi")
     record = {"chainId": CHAIN_ID, "contracts": {"IdentityRegistry": {"address": OURS}}}
     (tmp_path / "deployments" / f"{CHAIN_ID}.json").write_text(json.dumps(record))
-    monkeypatch.setattr(contracts, "files", lambda _: tmp_path)
+    monkeypatch.setattr(deployments, "files", lambda _: tmp_path)
 
 
 def test_an_agent_is_registered_rated_and_read_without_naming_a_deployment(url, loader):

@@ -9,8 +9,8 @@ import pytest
 from eth_account import Account
 
 from bilateral.contracts import REGISTRY_ATTRIBUTES, Deployment
+from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import MissingFunctionError, UnexpectedAnswerError, WrongIdentityRegistryError
-from bilateral.reverts import ContractRevertError
 from tests.sdk.client.helpers import deploy
 from tests.sdk.deployed.world import CANONICAL, CHAIN_ID
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import select
 
-from bilateral.blind_ratings import RatingState
 from bilateral.client import Client
 from bilateral.client.blind_vault import BlindVault
 from bilateral.index.tables.aggregator import blind_pair
+from bilateral.signatures.blind_ratings import RatingState
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
 from tests.sdk.client.helpers import send

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import select
 
 from bilateral.client import Client
-from bilateral.codec import encode_call
 from bilateral.contracts import Registry
+from bilateral.contracts.codec import encode_call
 from bilateral.index.tables.aggregator import State, sponsor_day, sponsored_feedback, sponsored_transaction
 from bilateral.x402.aggregator.queue import LeaseLostError
 from bilateral.x402.aggregator.records import SECONDS_A_DAY, Filter

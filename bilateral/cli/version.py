@@ -20,7 +20,7 @@ def commit() -> str | None:
     written = files("bilateral") / "commit.txt"
     if written.is_file():
         return written.read_text(encoding="utf-8").strip()
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]

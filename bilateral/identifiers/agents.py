@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Self
 
-from bilateral.caip import (
+from bilateral.errors import MalformedIdentifierError
+from bilateral.identifiers.caip import (
     EVM,
     MAX_UINT256,
     SOLANA,
@@ -25,7 +26,6 @@ from bilateral.caip import (
     require,
     whole_number,
 )
-from bilateral.errors import MalformedIdentifierError
 
 __all__ = [
     "EVM",

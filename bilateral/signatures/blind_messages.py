@@ -7,14 +7,14 @@ import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
-from bilateral.blind_ratings import BlindFeedback, SealedFeedback, SealedRating, rating_seal
-from bilateral.encoding import decode_object
 from bilateral.errors import InvalidArgumentError, MalformedDocumentError, SealMismatchError
+from bilateral.signatures.blind_ratings import BlindFeedback, SealedFeedback, SealedRating, rating_seal
+from bilateral.text.encoding import decode_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bilateral.blind_ratings import Envelope
+    from bilateral.signatures.blind_ratings import Envelope
 
 _HEX: Final = re.compile(r"0x([0-9a-fA-F]{2})*")
 _BYTES_FIELDS: Final = {"interaction", "seal", "salt", "feedback_hash"}

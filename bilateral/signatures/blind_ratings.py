@@ -13,11 +13,11 @@ from eth_abi.abi import encode
 from eth_utils.address import is_checksum_address
 from eth_utils.crypto import keccak
 
-from bilateral.arguments import is_whole
 from bilateral.errors import EnvelopeMismatchError, InvalidArgumentError
 from bilateral.identifiers import checksummed
 from bilateral.signatures import TypedMessage
 from bilateral.values import FeedbackValue
+from bilateral.values.arguments import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,10 +12,10 @@ from typing import Annotated, Any, Final, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from bilateral.encoding import decode_object
+from bilateral.contracts.origin import Origin
 from bilateral.errors import DeploymentRecordError
 from bilateral.identifiers import AccountId, ChainId, checksummed
-from bilateral.origin import Origin
+from bilateral.text.encoding import decode_object
 
 BOOK: Final = "canonical.json"
 """The name of the address book's file."""

@@ -13,8 +13,8 @@ from typing import Final, Self
 from eth_utils.address import is_checksum_formatted_address
 from eth_utils.crypto import keccak
 
-from bilateral.arguments import is_whole
 from bilateral.errors import MalformedIdentifierError
+from bilateral.values.arguments import is_whole
 
 EVM: Final = "eip155"
 SOLANA: Final = "solana"

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Final, Self
 
 from eth_utils.crypto import keccak
 
-from bilateral.arguments import checked_class, is_whole
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import checksummed
 from bilateral.signatures import TypedMessage
+from bilateral.values.arguments import checked_class, is_whole
 
 WHOLE_TRANSACTION: Final = 255
 """The position that means the whole transaction."""

@@ -13,9 +13,9 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from bilateral.arguments import checked, is_whole
 from bilateral.errors import UnrepresentableValueError
 from bilateral.text import quoted
+from bilateral.values.arguments import checked, is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

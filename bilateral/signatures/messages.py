@@ -20,10 +20,10 @@ from eth_utils.address import is_checksum_address, to_checksum_address
 from eth_utils.crypto import keccak
 from eth_utils.exceptions import ValidationError
 
-from bilateral.arguments import checked, is_whole
 from bilateral.errors import BilateralError, InvalidArgumentError, MalformedAuthorizationError, SignerFailedError
 from bilateral.text import quoted
-from bilateral.times import moment
+from bilateral.values.arguments import checked, is_whole
+from bilateral.values.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,18 +1,13 @@
-"""The registries' ABIs, copied from the compiler's output by the build, and the deployments of the registries."""
+"""The deployments of the registries, from records, the packaged address book, or the caller."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
-from enum import StrEnum
-from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from eth_utils.abi import abi_to_signature
-from eth_utils.crypto import keccak
-
-from bilateral.arguments import is_whole
+from bilateral.contracts.abi import Registry
+from bilateral.contracts.origin import Origin
 from bilateral.errors import (
     DeploymentRecordError,
     InvalidArgumentError,
@@ -21,59 +16,13 @@ from bilateral.errors import (
     MissingRegistryError,
 )
 from bilateral.identifiers import AccountId, ChainId, checksummed
-from bilateral.origin import Origin
+from bilateral.values.arguments import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from importlib.resources.abc import Traversable
 
-    from bilateral.deployment_records import DeploymentRecord
-
-
-class Registry(StrEnum):
-    """A registry contract, by its name in Solidity."""
-
-    IDENTITY = "IdentityRegistry"
-    REPUTATION = "ReputationRegistry"
-    BIDIRECTIONAL = "BidirectionalReputationRegistry"
-    AUTHORIZED = "AuthorizedReputationRegistry"
-    VALIDATION = "ValidationRegistry"
-    COMPANION = "CompanionDirectory"
-    BUYERS = "BuyerReputationRegistry"
-    TIER_PROOFS = "BuyerTierProofs"
-
-
-@cache
-def abi(registry: Registry) -> tuple[Mapping[str, Any], ...]:
-    """Return the ABI of a registry.
-
-    Args:
-        registry: The registry.
-
-    Returns:
-        The compiler's entries: functions, events, errors, constructor. They are shared: do not change them.
-    """
-    text = (files("bilateral") / "abi" / f"{registry}.json").read_text(encoding="utf-8")
-    return tuple(json.loads(text))
-
-
-@cache
-def selectors(registry: Registry, kind: str) -> Mapping[bytes, Mapping[str, Any]]:
-    """Return the entries of one kind of a registry's ABI by selector or topic.
-
-    Args:
-        registry: The registry.
-        kind: `function`, `error` or `event`.
-
-    Returns:
-        The entries by selector (4 bytes), or by topic (32 bytes) for events.
-    """
-    length = 32 if kind == "event" else 4
-    return {
-        keccak(text=abi_to_signature(entry))[:length]: entry  # type: ignore[arg-type]
-        for entry in abi(registry)
-        if entry["type"] == kind
-    }
+    from bilateral.contracts.records import DeploymentRecord
 
 
 @dataclass(frozen=True)
@@ -155,7 +104,7 @@ class Deployment:
         Raises:
             DeploymentRecordError: The text is not a valid record, or lacks the identity registry.
         """
-        from bilateral.deployment_records import DeploymentRecord  # noqa: PLC0415  # heavy, few users of ABIs need it
+        from bilateral.contracts.records import DeploymentRecord  # noqa: PLC0415  # heavy, few users of ABIs need it
 
         try:
             return cls._of(DeploymentRecord.read(record))
@@ -175,7 +124,7 @@ class Deployment:
         Raises:
             DeploymentRecordError: The text is not a valid address book, or a chain of it lacks the identity registry.
         """
-        from bilateral.deployment_records import read_book  # noqa: PLC0415  # heavy
+        from bilateral.contracts.records import read_book  # noqa: PLC0415  # heavy
 
         try:
             return {chain_id: cls._of(record) for chain_id, record in read_book(book).items()}
@@ -192,7 +141,7 @@ class Deployment:
         Returns:
             The deployment; None if the address book does not have the chain.
         """
-        from bilateral.deployment_records import address_book  # noqa: PLC0415  # heavy
+        from bilateral.contracts.records import address_book  # noqa: PLC0415  # heavy
 
         record = address_book().get(chain_id)
         return None if record is None else cls._of(record)
@@ -203,7 +152,7 @@ class Deployment:
         entries = dict(record.contracts)
         below = _identity_below(record)
         if Registry.IDENTITY not in entries:
-            from bilateral.deployment_records import address_book  # noqa: PLC0415  # heavy
+            from bilateral.contracts.records import address_book  # noqa: PLC0415  # heavy
 
             book = address_book().get(record.chain_id)
             if book is not None and below in (None, book.contracts[Registry.IDENTITY].address):
@@ -356,7 +305,7 @@ def max_tip_of(chain_id: int) -> int:
     Args:
         chain_id: EIP-155 id of the chain.
     """
-    from bilateral.deployment_records import MAX_TIP_GWEI, address_book  # noqa: PLC0415  # heavy
+    from bilateral.contracts.records import MAX_TIP_GWEI, address_book  # noqa: PLC0415  # heavy
 
     record = address_book().get(chain_id)
     return (MAX_TIP_GWEI if record is None else record.max_tip_gwei) * 10**9
@@ -368,7 +317,7 @@ def has_private_mempool(chain_id: int) -> bool:
     Args:
         chain_id: EIP-155 id of the chain.
     """
-    from bilateral.deployment_records import address_book  # noqa: PLC0415  # heavy
+    from bilateral.contracts.records import address_book  # noqa: PLC0415  # heavy
 
     record = address_book().get(chain_id)
     return record is not None and record.private_mempool
@@ -380,7 +329,7 @@ def network_of(chain_id: int) -> str:
     Args:
         chain_id: EIP-155 id of the chain.
     """
-    from bilateral.deployment_records import DeploymentRecord, address_book  # noqa: PLC0415  # heavy
+    from bilateral.contracts.records import DeploymentRecord, address_book  # noqa: PLC0415  # heavy
 
     record = address_book().get(chain_id)
     if record is None and (own := _own_record(chain_id)).is_file():

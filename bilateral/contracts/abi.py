@@ -1,0 +1,61 @@
+"""The registries and their ABIs, copied from the compiler's output by the build."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from eth_utils.abi import abi_to_signature
+from eth_utils.crypto import keccak
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Registry(StrEnum):
+    """A registry contract, by its name in Solidity."""
+
+    IDENTITY = "IdentityRegistry"
+    REPUTATION = "ReputationRegistry"
+    BIDIRECTIONAL = "BidirectionalReputationRegistry"
+    AUTHORIZED = "AuthorizedReputationRegistry"
+    VALIDATION = "ValidationRegistry"
+    COMPANION = "CompanionDirectory"
+    BUYERS = "BuyerReputationRegistry"
+    TIER_PROOFS = "BuyerTierProofs"
+
+
+@cache
+def abi(registry: Registry) -> tuple[Mapping[str, Any], ...]:
+    """Return the ABI of a registry.
+
+    Args:
+        registry: The registry.
+
+    Returns:
+        The compiler's entries: functions, events, errors, constructor. They are shared: do not change them.
+    """
+    text = (files("bilateral") / "abi" / f"{registry}.json").read_text(encoding="utf-8")
+    return tuple(json.loads(text))
+
+
+@cache
+def selectors(registry: Registry, kind: str) -> Mapping[bytes, Mapping[str, Any]]:
+    """Return the entries of one kind of a registry's ABI by selector or topic.
+
+    Args:
+        registry: The registry.
+        kind: `function`, `error` or `event`.
+
+    Returns:
+        The entries by selector (4 bytes), or by topic (32 bytes) for events.
+    """
+    length = 32 if kind == "event" else 4
+    return {
+        keccak(text=abi_to_signature(entry))[:length]: entry  # type: ignore[arg-type]
+        for entry in abi(registry)
+        if entry["type"] == kind
+    }

@@ -1,0 +1,6 @@
+"""The identifiers of chains, accounts, agents, transactions and feedback."""
+
+from bilateral.identifiers.agents import AgentId, FeedbackId, GlobalAgentId
+from bilateral.identifiers.caip import SOLANA, AccountId, ChainId, TransactionRef, checksummed
+
+__all__ = ["SOLANA", "AccountId", "AgentId", "ChainId", "FeedbackId", "GlobalAgentId", "TransactionRef", "checksummed"]
