@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
     from bilateral.events import Event
 
-REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 30))
+REVISIONS: Final = ("1",)
 """The versions of the tables that this package knows, the oldest first. Each has a migration."""
 
 REVISION: Final = REVISIONS[-1]
@@ -334,5 +334,4 @@ for _event, _name, _columns in (
     _table = EVENT_TABLES[_event]
     Index(f"{_table.name}_{_name}", *(_table.c[name] for name in ("chain_id", *_columns)))
 
-CHECK_INDEXES: Final = define_check_indexes(EVENT_TABLES)
-"""Indexes for questions about one agent or one account as of a block."""
+define_check_indexes(EVENT_TABLES)
