@@ -299,11 +299,9 @@ class OlderSchemaError(BilateralError):
 
     reason = "older_schema"
 
-    def __init__(self, stored: str, known: str) -> None:
-        """Compose the message from both versions."""
-        super().__init__(
-            f"the tables have version {stored}, and this package needs {known}: run bilateral index schema"
-        )
+    def __init__(self, stored: str, known: str, remedy: str = "run bilateral index schema") -> None:
+        """Compose the message from both versions, and what the user can do."""
+        super().__init__(f"the tables have version {stored}, and this package needs {known}: {remedy}")
         self.found = stored
         self.known = known
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import inspect, text
 
@@ -11,6 +12,11 @@ from bilateral.index.tables import schema
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+_UNRELEASED: Final = re.compile(r"0\d{3}")
+"""The versions of the tables before the first release: 0001 and on. Those of releases have no zero in front."""
+
+_REBUILD: Final = "they are from before the first release, so delete the database or name another, and index again"
 
 
 def stored_revision(connection: Connection) -> str | None:
@@ -24,10 +30,14 @@ def require_known_revision(revision: str | None) -> None:
     """Check that this package knows a version of the tables.
 
     Raises:
-        NewerSchemaError: It does not.
+        OlderSchemaError: The tables are from before the first release, and nothing migrates them.
+        NewerSchemaError: A newer version of this package made them.
     """
-    if revision is not None and revision not in schema.REVISIONS:
-        raise NewerSchemaError(revision, schema.REVISION)
+    if revision is None or revision in schema.REVISIONS:
+        return
+    if _UNRELEASED.fullmatch(revision):
+        raise OlderSchemaError(revision, schema.REVISION, _REBUILD)
+    raise NewerSchemaError(revision, schema.REVISION)
 
 
 def require_current_revision(revision: str | None) -> None:

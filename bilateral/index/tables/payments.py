@@ -78,13 +78,11 @@ payment: Final = Table(
     PrimaryKeyConstraint(*PLACE_KEY),
 )
 Index("payment_by_payer", *(payment.c[name] for name in ("chain_id", "payer", "block_number", "log_index")))
-PAYMENT_BY_SELLER: Final = Index(
+Index(  # all that a buyer's score needs of its payments, in the order of their sellers
     "payment_by_seller",
     *(payment.c[name] for name in ("chain_id", "payer", "identity_registry", "agent_id")),
     *(payment.c[name] for name in ("block_number", "kinship", "micros", "block_time")),
 )
-"""The index with all that a buyer's score needs of its payments, in the order of their sellers."""
-
 Index("payment_by_payee", *(payment.c[name] for name in ("chain_id", "payee", "block_number", "log_index")))
 Index("payment_by_transaction", payment.c.transaction_hash)
 

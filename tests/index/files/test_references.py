@@ -10,7 +10,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import select
 from sqlalchemy.event import listen, remove
 
 from bench.index.generator import encoded
@@ -18,13 +18,11 @@ from bilateral.contracts import Registry
 from bilateral.index.files.hosts import domain_uri, file_id_of
 from bilateral.index.files.references import NAMED, ReferenceScan, collect
 from bilateral.index.files.rows import is_outdated
-from bilateral.index.migrate import upgrade_within
 from bilateral.index.status import chain_statuses
 from bilateral.index.tables import files as schema
 from bilateral.index.tables.files import Kind
 from bilateral.index.tables.schema import EVENT_TABLES
-from bilateral.index.tables.search import payment_claim
-from tests.index.conftest import CHAIN_ID, OWN_TABLES
+from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import OWNER, feedback_given, registered, registration, uri_updated
 
 
@@ -115,30 +113,6 @@ def test_domain_of_a_removed_agent_stays_for_the_services_of_another(story):
     assert domains() == [a]
 
 
-@OWN_TABLES
-def test_older_index_finds_the_domains_of_blocks_that_it_scanned(story):
-    story.block(*registered("https://c.example/agent.json"))
-    story.block(encoded(Registry.IDENTITY, "AgentRegistered", 2, b"a.example", OWNER))
-    story.block(feedback_given("https://c.example/feedback.json"))
-    story.block(feedback_given(paid()))
-    story.scan_all()
-    references, claims = named_by_references(story), story.rows(payment_claim)
-    later = schema.file.update().where(schema.file.c.uri == "https://c.example/feedback.json").values(next_at=2**40)
-    with story.engine.begin() as connection:
-        connection.execute(later)
-        connection.execute(schema.file_reference.delete().where(schema.file_reference.c.kind == "domain"))
-        connection.execute(text("UPDATE alembic_version SET version_num = '0017'"))
-    with story.engine.begin() as connection:
-        assert upgrade_within(connection) == "0017"
-        assert connection.execute(select(schema.file_scan.c.block_number)).scalar_one() == 1
-    story.scan_all()
-    assert named_by_references(story) == references
-    assert len(references) == 4
-    assert story.rows(payment_claim) == claims
-    assert len(claims) == 1
-    assert {row["uri"]: row["next_at"] for row in story.rows(schema.file)}["https://c.example/feedback.json"] == 2**40
-
-
 def test_a_domain_that_an_agent_left_counts_no_more_until_the_event_is_removed(story):
     story.block(encoded(Registry.IDENTITY, "AgentRegistered", 2, b"a.example", OWNER))
     story.block(encoded(Registry.IDENTITY, "AgentUpdated", 2, b"b.example", OWNER))
@@ -167,25 +141,6 @@ def test_domain_that_an_agent_gave_up_is_fetched_no_more_until_the_event_is_remo
     story.roll_back(1)
     lease = story.queue.claim()
     assert lease.uri == domain_uri("a.example")
-
-
-@OWN_TABLES
-def test_older_index_learns_which_domains_were_given_up(story):
-    story.block(encoded(Registry.IDENTITY, "AgentRegistered", 2, b"a.example", OWNER))
-    story.block(encoded(Registry.IDENTITY, "AgentUpdated", 2, b"a.example/x", OWNER))
-    story.block()
-    story.scan_all()
-    references = story.rows(schema.file_reference)
-    with story.engine.begin() as connection:
-        connection.execute(schema.file_reference.delete().where(schema.file_reference.c.file_id.is_(None)))
-        connection.execute(text("DROP INDEX file_reference_of_domain"))
-        connection.execute(text("UPDATE alembic_version SET version_num = '0018'"))
-    with story.engine.begin() as connection:
-        assert upgrade_within(connection) == "0018"
-        assert connection.execute(select(schema.file_scan.c.block_number)).scalar_one() == 1
-    story.scan_all()
-    assert story.rows(schema.file_reference) == references
-    assert [entry["file_id"] is None for entry in references] == [False, True]
 
 
 @contextmanager

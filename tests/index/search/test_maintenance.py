@@ -10,7 +10,6 @@ from sqlalchemy import delete, select
 
 from bench.index.generator import encoded
 from bilateral.contracts import Registry
-from bilateral.index.search.filling import fill
 from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.tables import files
 from bilateral.index.tables import search as schema
@@ -135,7 +134,7 @@ def test_a_claim_matches_only_if_it_names_client_and_agent(story, agents_with):
     assert agents_with(gates=(Gate(payment=Payment.MATCHING, count=1, maximum_count=1),)) == [1]
 
 
-def test_rebuilding_and_filling_anew_make_the_same_rows(story, server, rows, agents_with):
+def test_rebuilding_makes_the_same_rows(story, server, rows, agents_with):
     server.routes["/agent.json"] = Versioned(registration(name="Weather oracle"), ETag='"1"')
     story.block(*registered(f"{server.url}/agent.json"), *registered(data_uri(name="Chess tutor"), agent_id=2))
     services = [
@@ -148,11 +147,6 @@ def test_rebuilding_and_filling_anew_make_the_same_rows(story, server, rows, age
     before = rows()
     assert all(before.values())
     ChainStore(story.engine, CHAIN_ID).rebuild()
-    assert rows() == before
-    with story.engine.begin() as connection:
-        for table in (*TABLES, schema.known_word, schema.word_trigram):
-            connection.execute(delete(table))
-        fill(connection)
     assert rows() == before
     assert (agents_with("wether"), agents_with("oracle"), agents_with("master")) == ([1], [1], [2])
 

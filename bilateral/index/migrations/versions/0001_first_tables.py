@@ -1,17 +1,27 @@
-"""Create the tables and views of the first version."""
+"""Create the tables and views of the first release.
+
+Until that release this migration changes with the tables, and is the only one. From then on it is frozen, with the
+tables that it creates, and a change of a table is a further migration.
+"""
 
 from __future__ import annotations
 
 from alembic import op
 
-from bilateral.index.tables import schema
+from bilateral.index.derive import activity
+from bilateral.index.tables import aggregator, analysis, files, payments, schema, search, standings
 
-revision = "0001"
+revision = "1"
 down_revision = None
 
 
 def upgrade() -> None:
     """Create the tables and views."""
-    schema.metadata.create_all(op.get_bind(), checkfirst=False)
-    for name, query in schema.VIEWS.items():
+    connection = op.get_bind()
+    for tables in (schema, files, analysis, aggregator, search, payments, activity, standings):
+        tables.metadata.create_all(connection, checkfirst=False)
+    if connection.dialect.name == "sqlite":
+        for statement in search.SQLITE_STATEMENTS:
+            op.execute(statement)
+    for name, query in {**schema.VIEWS, **files.VIEWS}.items():
         op.execute(f'CREATE VIEW "{name}" AS {query}')
