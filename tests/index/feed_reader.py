@@ -15,7 +15,7 @@ class FeedReader:
     """Reads the feed with its own cursor, and refuses what comes twice or is taken back without having come.
 
     Attributes:
-        cursor: The cursor of what follows.
+        cursor: The cursor of later changes.
         log: The id of each change in the order in which they came, with that of the change that it retracts.
         live: The changes that hold, by id: block, place, event and transaction.
         retractions: The number of changes that were taken back.

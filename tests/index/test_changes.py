@@ -68,7 +68,7 @@ def test_filters_show_what_a_filter_in_the_end_would_show(engine, reorganised):
         assert read(engine, wanted=wanted).items == tuple(filter(passes, everything)) != ()
 
 
-def test_each_id_is_a_cursor_of_what_follows(engine, reorganised):
+def test_each_id_is_a_cursor_of_the_changes_after_it(engine, reorganised):
     everything = read(engine).items
     for number, change in enumerate(everything):
         assert read(engine, change.id, limit=2).items == everything[number + 1 : number + 3]

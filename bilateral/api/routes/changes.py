@@ -127,7 +127,7 @@ async def read_changes(  # noqa: PLR0913, PLR0917  # one a parameter
         Header(max_length=60, description="The cursor at which a stream goes on. It counts more than `since`."),
     ] = None,
 ) -> Response:
-    """Return what changed after a cursor, in order, with a retraction of what a reorganisation took back.
+    """Return the changes after a cursor, in order. Events that a reorganisation removes are retracted.
 
     As JSON Lines, the last line has the cursor. A stream of server-sent events ends after ten minutes: connect again.
     """
@@ -192,7 +192,7 @@ class _Stream(StreamingResponse):
 
     Args:
         parts: Its parts.
-        place: What it holds.
+        place: Its place among the requests that wait.
     """
 
     def __init__(self, parts: AsyncIterator[bytes], place: ExitStack) -> None:

@@ -45,7 +45,7 @@ class Note:
         registry: The registry of the agent, or the identity registry whose analysis flags the account.
         agent_id: The agent; None if it is about an account.
         account: The account; None if it is about an agent.
-        details: What changed.
+        details: The new values, by name.
     """
 
     kind: ChangeKind

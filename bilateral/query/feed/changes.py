@@ -44,7 +44,7 @@ class FeedChange:
     """A change of the feed.
 
     Attributes:
-        id: Its id, unique in the feed of one index. It is also the cursor of what follows.
+        id: Its id, unique in the feed of one index. It is also the cursor of later changes.
         kind: Its kind.
         retracts: The id of the change that a reorganisation took back; None for a change that happened.
         chain: Its chain.
@@ -57,7 +57,7 @@ class FeedChange:
         agents: The agents that it is about.
         accounts: The accounts that it names.
         tags: The tags of the feedback or validation, words of a stranger.
-        details: What changed. A text of a stranger is cut after 1,000 characters.
+        details: The new values, by name. A text of a stranger is cut after 1,000 characters.
     """
 
     id: str
@@ -85,7 +85,7 @@ class RawChange:
         agents: The ids of the agents' tokens.
         accounts: The accounts, in checksum form.
         tags: The tags.
-        details: What changed.
+        details: The new values, by name.
     """
 
     kind: ChangeKind

@@ -1,6 +1,6 @@
 """Reads the change feed from a cursor on.
 
-What a step told never changes: its events are in their tables, or a rollback kept them. So two readers of one index get
+The changes of a step are always the same: its events are in their tables, or a rollback kept them. So two readers of one index get
 the same changes with the same ids, whenever they read.
 """
 
@@ -108,7 +108,7 @@ class FeedPage:
 
     Attributes:
         items: The changes, in their order.
-        cursor: The cursor of what follows.
+        cursor: The cursor of later changes.
         is_end: True if the feed had nothing more at the time of the read.
     """
 
