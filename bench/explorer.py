@@ -138,7 +138,7 @@ def paths_of(service: Service, ids: list[str]) -> dict[str, list[str]]:
         "account": accounts,
         "rating": ratings,
         "validation": validations,
-        "compare": [f"/compare?first={one}&second={two}" for one, two in pairwise(ids)],
+        "compare": [f"/compare?first={first}&second={two}" for first, two in pairwise(ids)],
         "search, a gate": ["/search?side=server&tag=starred&clients=3"] * 100,
         "search, an id": [f"/search?q={agent.replace('/', ':')}" for agent in ids[:100]],
         "search, a common word": [f"/search?q={word}" for word in _WORDS] * 25,

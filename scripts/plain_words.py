@@ -44,6 +44,9 @@ PATTERNS = {
 NAMES = {"it", "found", "said", "given", "what"}
 """The names that say nothing about a variable's value."""
 
+LOOP_NAMES = NAMES | {"one", "each"}
+"""The names that say nothing about the items of a loop."""
+
 SENTENCE = 4
 """The words from which on a string other than a docstring counts as a sentence."""
 
@@ -218,6 +221,8 @@ def empty_names(path: Path, name: str) -> Iterator[Finding]:
         for field in node.body
         if isinstance(field, ast.AnnAssign)
     }
+    loops = (node.target for node in ast.walk(tree) if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension))
+    items = {id(name) for target in loops for name in ast.walk(target)}
     for node in ast.walk(tree):
         if isinstance(node, ast.arg):
             variable = node.arg
@@ -225,7 +230,7 @@ def empty_names(path: Path, name: str) -> Iterator[Finding]:
             variable = node.id
         else:
             continue
-        if variable in NAMES:
+        if variable in (LOOP_NAMES if id(node) in items else NAMES):
             yield Finding(f"{name}:{node.lineno}", "names a variable without saying what it holds", f"`{variable}`")
 
 

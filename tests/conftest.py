@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 
 import httpx
 import pytest
@@ -18,6 +19,7 @@ from hypothesis.internal.conjecture import providers
 from tests.helpers import PORTS, isolated
 from tests.offline import stay_offline
 from tests.quick_ape import spare_work
+from tests.quick_http import share_certificates
 
 pytest_plugins = [
     "tests.conformance.plugin",
@@ -27,7 +29,12 @@ pytest_plugins = [
     "tests.packaging.fixtures",
 ]
 
+# A machine may tell Python to keep nothing that it compiled. Each process of a test would compile all modules anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 spare_work()
+share_certificates()
 stay_offline()
 
 settings.register_profile("seeded", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -18,6 +18,7 @@ import requests
 from ape.contracts.base import ContractMethodHandler
 from ape.managers._contractscache import ApeDataCache
 from ape.managers._deploymentscache import DeploymentDiskCache
+from ape.managers.networks import NodeProcessMap
 from ape_ethereum import provider
 from ape_ethereum.trace import Trace
 from ape_foundry import provider as foundry
@@ -90,5 +91,7 @@ def spare_work():
     # It keeps contracts of live networks in files, for this run and later ones.
     ApeDataCache._write_to_disk = ApeDataCache._read_from_disk = property(lambda _: False, lambda *_: None)
     DeploymentDiskCache._is_live_network = property(lambda _: False)
+    # It keeps a list of the nodes of all runs, and compares each with a node that ends.
+    NodeProcessMap.cache_provider = NodeProcessMap.remove_provider = lambda *_: None
     # It prints the trace of each transaction that reverts, as most in these tests are meant to.
     Trace.show = lambda *_, **__: None

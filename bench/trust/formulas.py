@@ -87,8 +87,8 @@ def formulas(otc: Otc, *, received: bool) -> dict[str, Floats]:
             "standing of the rated": -mean(np.log(trust[otc.rated] + 1e-9), out=True),
         }
     both = {
-        f"{one} and {other}": np.asarray(rankdata(single[one]) + rankdata(single[other]))
-        for one, other in combinations(single, 2)
+        f"{first} and {second}": np.asarray(rankdata(single[first]) + rankdata(single[second]))
+        for first, second in combinations(single, 2)
     }
     return single | both
 

@@ -88,7 +88,9 @@ def train(samples: Sequence[Sample]) -> dict[str, Any]:
         score = np.where(_acting(sample.context), first, 0).astype(np.float32)
         beside.append({name: known(column) for name, column in around(sample.context, judgements, score)})
     more = _edges(beside, samples)
-    coded = [np.concatenate([one, _coded(columns, more)], axis=1) for one, columns in zip(coded, beside, strict=True)]
+    coded = [
+        np.concatenate([codes, _coded(columns, more)], axis=1) for codes, columns in zip(coded, beside, strict=True)
+    ]
     among = _fitted(coded, samples)
     listed = {name: [float(value) for value in values] for name, values in {**edges, **more}.items()}
     return {"edges": listed, "alone": _written(alone), "among": _written(among)}
@@ -108,7 +110,9 @@ def _edges(columns: Sequence[dict[str, Floats]], samples: Sequence[Sample]) -> d
     """Return the values between which the codes of each feature lie."""
     out = {}
     for name in columns[0]:
-        column = np.concatenate([one[name][sample.judged] for one, sample in zip(columns, samples, strict=True)])
+        column = np.concatenate(
+            [column_of[name][sample.judged] for column_of, sample in zip(columns, samples, strict=True)]
+        )
         out[name] = np.unique(np.quantile(column, _QUANTILES).astype(np.float32))
     return out
 
@@ -137,8 +141,9 @@ def _fitted(coded: Sequence[Any], samples: Sequence[Sample]) -> HistGradientBoos
 def _written(trees: HistGradientBoostingClassifier) -> dict[str, Any]:
     """Return trees as lists, each filled up to the same depth."""
     inner = 2**_DEPTH - 1
-    out: dict[str, Any] = {"base": float(trees._baseline_prediction.item()), "feature": [], "above": [], "value": []}
-    for (one,) in trees._predictors:  # scikit-learn has no other way out
+    base, predictors = trees._baseline_prediction, trees._predictors  # noqa: SLF001  # scikit-learn has no other way out
+    out: dict[str, Any] = {"base": float(base.item()), "feature": [], "above": [], "value": []}
+    for (tree,) in predictors:
         feature, above, value = [0] * inner, [255] * inner, [0.0] * (inner + 1)
 
         def fill(node: Any, place: int, nodes: Any, lists: tuple[list[int], list[int], list[float]]) -> None:
@@ -152,7 +157,7 @@ def _written(trees: HistGradientBoostingClassifier) -> dict[str, Any]:
                 fill(nodes[node["left"]], 2 * place + 1, nodes, lists)
                 fill(nodes[node["right"]], 2 * place + 2, nodes, lists)
 
-        fill(one.nodes[0], 0, one.nodes, (feature, above, value))
+        fill(tree.nodes[0], 0, tree.nodes, (feature, above, value))
         for name, values in (("feature", feature), ("above", above), ("value", value)):
             out[name].append(values)
     return out

@@ -12,7 +12,7 @@ from bilateral.buyers.policies import INDEPENDENT, weigh
 from bilateral.buyers.records import read_cursors
 from bilateral.buyers.score import score_of
 from bilateral.checks.errors import PaymentsNotHeldError
-from bilateral.checks.seams import BuyerRecord
+from bilateral.checks.providers import BuyerRecord
 from bilateral.checks.verdicts import EventEvidence
 from bilateral.index.payments.late_payments import payments_known_at
 from bilateral.index.tables.payments import payment, payment_return
@@ -20,7 +20,7 @@ from bilateral.index.tables.payments import payment, payment_return
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bilateral.checks.moments import Moment
+    from bilateral.checks.as_of_block import Moment
 
 _SHOWN: Final = 3
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bilateral.checks.live import LiveCheck, OtherRegistration, check_solana_server
     from bilateral.checks.policy import Newcomers, Policy, Trust, read_policy
     from bilateral.checks.presets import PolicyName
-    from bilateral.checks.seams import BuyerRecord, BuyerRecords, Finding, Findings, FoundFindings, ProvenTier
+    from bilateral.checks.providers import BuyerRecord, BuyerRecords, Finding, Findings, FoundFindings, ProvenTier
     from bilateral.checks.server import Payment, check_server
     from bilateral.checks.stored import stored_findings
     from bilateral.checks.verdicts import Check, Code, EventEvidence, FileEvidence, Reason, Severity, Verdict
@@ -76,18 +76,18 @@ __all__ = [
 
 _MODULES: Final = {
     "BlockNotHeldError": "bilateral.checks.errors",
-    "BuyerRecord": "bilateral.checks.seams",
-    "BuyerRecords": "bilateral.checks.seams",
+    "BuyerRecord": "bilateral.checks.providers",
+    "BuyerRecords": "bilateral.checks.providers",
     "Check": "bilateral.checks.verdicts",
     "CheckError": "bilateral.checks.errors",
     "Code": "bilateral.checks.verdicts",
     "EventEvidence": "bilateral.checks.verdicts",
     "FileEvidence": "bilateral.checks.verdicts",
     "FileNotHeldError": "bilateral.checks.errors",
-    "Finding": "bilateral.checks.seams",
-    "Findings": "bilateral.checks.seams",
+    "Finding": "bilateral.checks.providers",
+    "Findings": "bilateral.checks.providers",
     "FindingsNotHeldError": "bilateral.checks.errors",
-    "FoundFindings": "bilateral.checks.seams",
+    "FoundFindings": "bilateral.checks.providers",
     "HistoryTooLongError": "bilateral.checks.errors",
     "LiveCheck": "bilateral.checks.live",
     "Newcomers": "bilateral.checks.policy",
@@ -96,7 +96,7 @@ _MODULES: Final = {
     "Payment": "bilateral.checks.server",
     "PaymentsNotHeldError": "bilateral.checks.errors",
     "Policy": "bilateral.checks.policy",
-    "ProvenTier": "bilateral.checks.seams",
+    "ProvenTier": "bilateral.checks.providers",
     "PolicyName": "bilateral.checks.presets",
     "Reason": "bilateral.checks.verdicts",
     "Severity": "bilateral.checks.verdicts",

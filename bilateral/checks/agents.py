@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import LargeBinary, bindparam, cast, exists, func, literal_column, null, select, union_all
 from sqlalchemy.types import String, Text
 
+from bilateral.checks.as_of_block import covering, evidence_of
 from bilateral.checks.errors import HistoryTooLongError
-from bilateral.checks.moments import covering, evidence_of
 from bilateral.events import (
     AgentRegistered,
     AgentStates,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row, Select, Table
 
-    from bilateral.checks.moments import Moment
+    from bilateral.checks.as_of_block import Moment
     from bilateral.checks.verdicts import EventEvidence
 
 MOST_CHANGES: Final = 20_000

@@ -6,16 +6,14 @@ from collections import Counter
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from bilateral.checks.as_of_block import evidence_of, identity_registries, moment_of, registries
 from bilateral.checks.entries import CLIENT
-from bilateral.checks.moments import evidence_of, identity_registries, moment_of, registries
-from bilateral.checks.newest import first_given, given_by, newest_about
-from bilateral.checks.parties import Party, asker_of, find_account, find_agent, is_account
+from bilateral.checks.newest_ratings import first_given, given_by, newest_about
 from bilateral.checks.policy import Policy
 from bilateral.checks.raters import Asker, Question, judge
 from bilateral.checks.ratings import Ratings, lines
 from bilateral.checks.reasons import Reasons
-from bilateral.checks.stake import backing_of, judge_standing
-from bilateral.checks.standing import (
+from bilateral.checks.shared_reasons import (
     agent_figures,
     days,
     judge_age,
@@ -24,6 +22,8 @@ from bilateral.checks.standing import (
     rating_figures,
     split_lines,
 )
+from bilateral.checks.stake import backing_of, judge_standing
+from bilateral.checks.subjects import Party, asker_of, find_account, find_agent, is_account
 from bilateral.checks.verdicts import Code
 from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.index.derive.summaries import DECIMALS
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from bilateral.checks.moments import Moment
-    from bilateral.checks.seams import BuyerRecord, BuyerRecords, Findings, ProvenTier
+    from bilateral.checks.as_of_block import Moment
+    from bilateral.checks.providers import BuyerRecord, BuyerRecords, Findings, ProvenTier
     from bilateral.checks.verdicts import Check, EventEvidence
 
 _MOST_GIVEN: Final = 1_000

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sqlalchemy import bindparam, select
 
+from bilateral.checks.as_of_block import AUTHORIZED, OPEN_REGISTRIES, covering
 from bilateral.checks.errors import HistoryTooLongError
-from bilateral.checks.moments import AUTHORIZED, OPEN_REGISTRIES, covering
 from bilateral.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback, ValidatorRated
 from bilateral.index.derive.summaries import DECIMALS
 from bilateral.index.store.text import key_text, padded_text
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from bilateral.checks.moments import Moment
+    from bilateral.checks.as_of_block import Moment
 
 SERVER: Final = "server"
 CLIENT: Final = "client"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import LargeBinary, Text, bindparam, cast, func, literal_column, null, select, union_all
 
 from bilateral.checks.errors import FileNotHeldError
-from bilateral.checks.sights import Sight, sight_of, sights
+from bilateral.checks.seen_files import Sight, sight_of, sights
 from bilateral.index.files.hosts import domain_uri, file_id_of, secure_host, well_known_uri
 from bilateral.index.tables import files as schema
 from bilateral.index.tables.files import Kind, State
@@ -19,11 +19,11 @@ from bilateral.query.identities import solana_agent
 from bilateral.query.prepared import Prepared, at_most
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sqlalchemy import Connection
 
-    from bilateral.checks.moments import Moment
+    from bilateral.checks.as_of_block import Moment
     from bilateral.identifiers import GlobalAgentId
 
 _MOST_CLAIMS: Final = 500
@@ -64,7 +64,8 @@ class RegistrationFacts:
         is_confirmed: True if the file names the agent.
         names_others: True if the file names agents.
         domains: The domains of its services.
-        on_solana: The agents on Solana that it names. Nothing proves them here.
+        on_solana: The agents on Solana that it names.
+        proven: Those of them whose files name the agent, with the sight that `solana_proof` stores.
     """
 
     sight: Sight
@@ -76,6 +77,7 @@ class RegistrationFacts:
     names_others: bool = False
     domains: tuple[Domain, ...] = ()
     on_solana: tuple[GlobalAgentId, ...] = ()
+    proven: Mapping[str, int] = field(default_factory=dict)
 
 
 def newest_sight(registration: RegistrationFacts | None, domains: Iterable[Domain]) -> int:
@@ -86,7 +88,8 @@ def newest_sight(registration: RegistrationFacts | None, domains: Iterable[Domai
         domains: Its domains.
     """
     used = [None if registration is None else registration.sight, *(domain.sight for domain in domains)]
-    return max((sight.sight_id for sight in used if sight is not None), default=0)
+    proven = () if registration is None else registration.proven.values()
+    return max((*(sight.sight_id for sight in used if sight is not None), *proven), default=0)
 
 
 def registration_of(
@@ -118,6 +121,7 @@ def registration_of(
     claims = [part for part in content if part.kind == "claim"]
     domains = sorted((part for part in content if part.kind == "domain"), key=attrgetter("position"))
     is_confirmed, names_others = _named_by(claims, moment, identity, agent_id)
+    on_solana = _on_solana(claims)
     return RegistrationFacts(
         sight,
         row.name,
@@ -127,7 +131,8 @@ def registration_of(
         is_confirmed,
         names_others,
         _domains(connection, moment, (identity, agent_id), sight, domains, is_confirmed=is_confirmed),
-        _on_solana(claims),
+        on_solana,
+        _proven(connection, moment, identity, agent_id) if on_solana else {},
     )
 
 
@@ -256,6 +261,21 @@ def _on_solana(claims: Sequence[Any]) -> tuple[GlobalAgentId, ...]:
     ordered = sorted((row for row in claims if row.agent_id is not None), key=attrgetter("position"))
     named = (solana_agent(row.text, int(row.agent_id)) for row in ordered)
     return tuple(dict.fromkeys(agent for agent in named if agent is not None))
+
+
+def _proven(connection: Connection, moment: Moment, identity: str, agent_id: int) -> dict[str, int]:
+    """Return the agents on Solana whose last stored outcome proves them, with the number of its sight."""
+    proof, seen = schema.solana_proof, schema.file_sight
+    query = (
+        select(proof.c.solana_agent, proof.c.names_back, proof.c.sight_id)
+        .join(seen, seen.c.sight_id == proof.c.sight_id)
+        .where(proof.c.chain_id == moment.chain_id, proof.c.identity_registry == identity)
+        .where(proof.c.agent_id == agent_id, proof.c.sight_id <= moment.newest_file)
+        .where(seen.c.seen_block <= moment.block)
+        .order_by(proof.c.sight_id)
+    )
+    last = {row.solana_agent: (row.names_back, row.sight_id) for row in connection.execute(query)}
+    return {agent: sight_id for agent, (names_back, sight_id) in last.items() if names_back}
 
 
 def _named_by(claims: Sequence[Any], moment: Moment, identity: str, agent_id: int) -> tuple[bool, bool]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import select, tuple_
 
 from bilateral.checks.entries import SERVER
-from bilateral.checks.sights import sights
+from bilateral.checks.seen_files import sights
 from bilateral.events import ClientRated, NewFeedback
 from bilateral.index.tables import files as schema
 from bilateral.index.tables.blind import is_blind_feedback, is_blind_rating
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from bilateral.checks.as_of_block import Moment
     from bilateral.checks.entries import Entry
-    from bilateral.checks.moments import Moment
 
 _AT_ONCE: Final = 300
 

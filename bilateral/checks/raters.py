@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import select, text
 
 from bilateral.checks.agents import agents_at, agents_of_accounts
+from bilateral.checks.as_of_block import DAY, OPEN_REGISTRIES, evidence_of, identity_registries
 from bilateral.checks.entries import CLIENT, SERVER, entries, entry_tallies, without_repeats
 from bilateral.checks.errors import HistoryTooLongError
-from bilateral.checks.moments import DAY, OPEN_REGISTRIES, evidence_of, identity_registries
 from bilateral.checks.names import named_agent
-from bilateral.checks.newest import given_by, newest_about
+from bilateral.checks.newest_ratings import given_by, newest_about
 from bilateral.checks.proofs import only_blind, with_payment_proof
 from bilateral.checks.ratings import Counted, Tallies, all_tallies, counted, tallies, total
 from bilateral.events import ClientRated
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from bilateral.checks.agents import AgentFacts
-    from bilateral.checks.moments import Moment
+    from bilateral.checks.as_of_block import Moment
     from bilateral.checks.policy import Policy
     from bilateral.checks.ratings import Ratings
     from bilateral.checks.verdicts import EventEvidence

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Select, Table
 
-    from bilateral.checks.moments import Moment
+    from bilateral.checks.as_of_block import Moment
 
 MOST_LINES: Final = 20
 """Tags of one side that an answer lists."""

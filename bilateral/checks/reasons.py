@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eth_utils.crypto import keccak
 
-from bilateral.checks.sights import Sight
+from bilateral.checks.seen_files import Sight
 from bilateral.checks.verdicts import Check, FileEvidence, Reason, Severity, sorted_reasons, verdict_of
 
 if TYPE_CHECKING:
-    from bilateral.checks.moments import Moment
+    from bilateral.checks.as_of_block import Moment
     from bilateral.checks.policy import Policy
     from bilateral.checks.verdicts import Code, EventEvidence
 

@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.checks.agents import approved_accounts, approved_reviewers, words_at
+from bilateral.checks.as_of_block import moment_of, registries
 from bilateral.checks.entries import SERVER
 from bilateral.checks.files import newest_sight, registered_domain, registration_of
-from bilateral.checks.moments import moment_of, registries
-from bilateral.checks.newest import given_by
-from bilateral.checks.parties import asker_of, find_agent
+from bilateral.checks.newest_ratings import given_by
 from bilateral.checks.policy import Policy
 from bilateral.checks.raters import Question, judge
 from bilateral.checks.ratings import Ratings, lines
 from bilateral.checks.reasons import MAX_SHOWN_URI, Reasons
-from bilateral.checks.stake import backing_of, judge_standing
-from bilateral.checks.standing import (
+from bilateral.checks.shared_reasons import (
     agent_figures,
     judge_age,
     judge_findings,
@@ -24,6 +22,8 @@ from bilateral.checks.standing import (
     rating_figures,
     split_lines,
 )
+from bilateral.checks.stake import backing_of, judge_standing
+from bilateral.checks.subjects import asker_of, find_agent
 from bilateral.checks.validations import judge_validations
 from bilateral.checks.verdicts import Code
 from bilateral.errors import InvalidArgumentError
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
     from bilateral.checks.agents import Words
     from bilateral.checks.files import Domain, RegistrationFacts
-    from bilateral.checks.parties import Party
-    from bilateral.checks.seams import Findings
-    from bilateral.checks.sights import Sight
+    from bilateral.checks.providers import Findings
+    from bilateral.checks.seen_files import Sight
+    from bilateral.checks.subjects import Party
     from bilateral.checks.verdicts import Check
     from bilateral.identifiers import AgentId, GlobalAgentId
 
@@ -220,8 +220,12 @@ def _judge_content(reasons: Reasons, facts: RegistrationFacts, payment: Payment 
     if facts.active is False:
         reasons.add(Code.INACTIVE, "The registration file says that the agent is not in use.", evidence)
     for agent in facts.on_solana[:_MOST_CLAIMS]:
-        sentence = f"The agent claims to be {agent} on Solana too, which a live check can prove."
-        reasons.add(Code.ALSO_CLAIMED, sentence, evidence)
+        if str(agent) in facts.proven:
+            sentence = f"The agent is also {agent} on Solana: both files name each other."
+            reasons.add(Code.ALSO_PROVEN, sentence, evidence)
+        else:
+            sentence = f"The agent claims to be {agent} on Solana too, which a live check can prove."
+            reasons.add(Code.ALSO_CLAIMED, sentence, evidence)
     if payment is not None and facts.x402_support is not True:
         reasons.add(
             Code.PAYMENT_NOT_OFFERED, "The registration file does not say that the agent takes x402 payments.", evidence

@@ -13,7 +13,7 @@ from bilateral.values.standing import Basis, Standing, Status
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bilateral.checks.moments import Moment
+    from bilateral.checks.as_of_block import Moment
     from bilateral.checks.policy import Policy
     from bilateral.checks.reasons import Reasons
 
@@ -111,5 +111,5 @@ def judge_standing(reasons: Reasons, backing: Backing) -> dict[str, Any] | None:
         "evidence_cost": cost,
         "amount": amount,
         "block": standing.block,
-        "reasons": [{"code": each.code, "amount": each.amount, **each.figures} for each in standing.reasons],
+        "reasons": [{"code": reason.code, "amount": reason.amount, **reason.figures} for reason in standing.reasons],
     }

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import and_, bindparam, func, select
 
+from bilateral.checks.as_of_block import event_names
 from bilateral.checks.errors import FindingsNotHeldError
-from bilateral.checks.moments import event_names
-from bilateral.checks.seams import Finding, FoundFindings
+from bilateral.checks.providers import Finding, FoundFindings
 from bilateral.checks.verdicts import EventEvidence
 from bilateral.index.tables import analysis as schema
 from bilateral.index.tables import schema as events
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from bilateral.checks.moments import Moment
+    from bilateral.checks.as_of_block import Moment
 
 _MOST_FINDINGS: Final = 5
 _SHOWN: Final = 3

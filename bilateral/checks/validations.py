@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, select
 
-from bilateral.checks.moments import VALIDATION, covering, evidence_of
+from bilateral.checks.as_of_block import VALIDATION, covering, evidence_of
 from bilateral.checks.verdicts import Code
 from bilateral.events import ValidationResponse
 from bilateral.index.tables import schema
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from bilateral.checks.moments import Moment
+    from bilateral.checks.as_of_block import Moment
     from bilateral.checks.reasons import Reasons
 
 _MOST_ANSWERS: Final = 1_000

@@ -61,8 +61,8 @@ def list_accounts(invocation: Invocation) -> None:
     invocation.output.results(
         fields,
         {
-            "alias": lambda each: each["alias"],
-            "address": lambda each: each["address"] or each["problem"] or "not named in the keystore",
+            "alias": lambda entry: entry["alias"],
+            "address": lambda entry: entry["address"] or entry["problem"] or "not named in the keystore",
         },
         none="no accounts: make one by bilateral account new ALIAS",
     )

@@ -144,12 +144,12 @@ def list_feedback(
     invocation.output.results(
         feedback,
         {
-            "position": lambda each: each.position,
-            "client": lambda each: each.client,
-            "score": lambda each: each.score,
-            "tag1": lambda each: marked_tag(each.tag1),
-            "tag2": lambda each: marked_tag(each.tag2),
-            "given": lambda each: each.given_at,
+            "position": lambda entry: entry.position,
+            "client": lambda entry: entry.client,
+            "score": lambda entry: entry.score,
+            "tag1": lambda entry: marked_tag(entry.tag1),
+            "tag2": lambda entry: marked_tag(entry.tag2),
+            "given": lambda entry: entry.given_at,
         },
         none="no feedback",
     )

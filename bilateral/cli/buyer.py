@@ -203,7 +203,7 @@ def verify(invocation: Invocation, state: Terms) -> None:
     proven = object_of(invocation.read_file(state), "state", "epoch", "proof")
     if not isinstance(proven["proof"], list):
         raise InvalidArgumentError("proof must be a list")
-    proof = [bytes_of(each, f"proof[{number}]") for number, each in enumerate(proven["proof"])]
+    proof = [bytes_of(node, f"proof[{number}]") for number, node in enumerate(proven["proof"])]
     claimed = term_of(proven["state"], BuyerState, "state")
     with invocation.reading() as client:
         is_anchored = client.verify_buyer(claimed, proven["epoch"], proof)
@@ -259,7 +259,7 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
         raise InvalidArgumentError("name the place where the credential is used, by --gate or by --scope")
     with invocation.signing() as client:
         deployment = client.get_deployment()
-        begin = int(client._run(registries.block_time()).timestamp())  # the registry compares with this clock
+        begin = int(client.runner.run(registries.block_time()).timestamp())  # the registry compares with this clock
         use = {
             "scope": bytes_of(scope, "--scope") if gate is None else gate_scope(deployment.chain_id, gate),
             "pseudonym": bytes_of(pseudonym, "--pseudonym"),
@@ -291,7 +291,7 @@ def credential(
     with invocation.reading() as client:
         if gate is not None:
             expected = {"policy": policy_hash(policy), "scope": gate_scope(client.get_deployment().chain_id, gate)}
-            now = int(client._run(registries.block_time()).timestamp())  # the gate compares with this clock
+            now = int(client.runner.run(registries.block_time()).timestamp())  # the gate compares with this clock
             require_use(claimed, claimed.holder, **expected, minimum=BuyerTier.NEW, at=now)
         is_valid = client.verify_credential(claimed, signature)
     fields = {"holder": claimed.holder, "tier": claimed.tier, "pseudonym": "0x" + claimed.pseudonym.hex()}
@@ -310,7 +310,7 @@ def roles(invocation: Invocation) -> None:
         tokens = client.get_payment_tokens()
     invocation.output.result(
         {
-            **{name: {"holder": each.holder, "nominee": each.nominee} for name, each in holders.items()},
+            **{name: {"holder": holder.holder, "nominee": holder.nominee} for name, holder in holders.items()},
             "tokens": tokens,
         },
         title="Roles",

@@ -220,7 +220,7 @@ def _by_policy(
         facts, sources = facts_of_profile(profile), profile["sources"]
     else:
         with invocation.reading() as client:
-            records, now = client.get_buyer_records(buyer), int(client._run(registries.block_time()).timestamp())
+            records, now = client.get_buyer_records(buyer), int(client.runner.run(registries.block_time()).timestamp())
             facts = facts_of(standing_of(records, client.get_deployment().chain_id, now))
             sources = [source_on_chain(client)]
     discount = discount_by(incentives, facts)

@@ -9,6 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from bilateral.cli.blind import Offer, Vault, seal_feedback
+from bilateral.cli.feedback_options import (
+    BINARY,
+    CAPABILITIES,
+    COLUMNS,
+    STARRED,
+    Capability,
+    Comment,
+    Endpoint,
+    File,
+    Name,
+    Names,
+    Skills,
+    Stars,
+    Task,
+    Value,
+    WithRevoked,
+)
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.local_names import parse_feedback
 from bilateral.cli.options import (
@@ -24,58 +41,20 @@ from bilateral.cli.options import (
     moment,
 )
 from bilateral.cli.shapes import plain
-from bilateral.cli.tags import marked_tag, quoted_tag
+from bilateral.cli.tags import quoted_tag
 from bilateral.cli.views import view_of
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from bilateral.client import FeedbackEntry
     from bilateral.documents import FeedbackFile
     from bilateral.values import FeedbackValue
 
+
 app = make_group("feedback")
 
-COLUMNS: Final[Mapping[str, Callable[[FeedbackEntry], Any]]] = {
-    "feedback": lambda each: each.id,
-    "value": lambda each: each.value,
-    "tag1": lambda each: marked_tag(each.tag1),
-    "tag2": lambda each: marked_tag(each.tag2),
-    "revoked": lambda each: each.is_revoked or None,
-}
 
-Value = Annotated[
-    str,
-    typer.Argument(metavar="VALUE", help="A number, stored exactly as written; or true or false.", show_default=False),
-]
-Stars = Annotated[bool, typer.Option("--stars", help="Take the value as 1 to 5 stars, and the tag as starred.")]
-Endpoint = Annotated[str, typer.Option("--endpoint", metavar="URI", help="The URI of the endpoint that was used.")]
-File = Annotated[
-    Path | None,
-    typer.Option("--file", metavar="FILE", help="A feedback file to complete and store; - is the standard input."),
-]
-Comment = Annotated[
-    str | None, typer.Option("--text", metavar="TEXT", help="Your comment; it goes into a feedback file.")
-]
-Capability = Annotated[
-    str | None,
-    typer.Option("--capability", metavar="KIND", help="The MCP capability used: tools, prompts or resources."),
-]
-Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="The name of that capability.")]
-Skills = Annotated[
-    list[str] | None, typer.Option("--skill", metavar="SKILL", help="An A2A skill that was used; may be repeated.")
-]
-Task = Annotated[str | None, typer.Option("--task", metavar="TASK", help="The A2A task.")]
-Names = Annotated[
-    list[str] | None, typer.Option("--name", metavar="NAME", help="A name of such a capability; may be repeated.")
-]
-WithRevoked = Annotated[bool, typer.Option("--revoked", help="Include revoked feedback.")]
-STARRED: Final = "starred"
-CAPABILITIES: Final = ("tools", "prompts", "resources")
 _TAGS_SHOWN: Final = 5
-BINARY: Final = {"true": True, "false": False}
 
 
 @dataclass(frozen=True)
@@ -302,7 +281,7 @@ def search(  # noqa: PLR0913, PLR0917  # as many as the user has options
             include_revoked=revoked,
             load_files=load_files,
         )
-    columns = dict(COLUMNS) | ({"text": lambda each: each.text} if load_files else {})
+    columns = dict(COLUMNS) | ({"text": lambda entry: entry.text} if load_files else {})
     invocation.output.results(matches, columns, none="no feedback")
 
 
@@ -335,7 +314,7 @@ def clients(invocation: Invocation, agent: Agent) -> None:
     """List the clients that ever gave feedback for an agent."""
     with invocation.reading() as client:
         clients = client.get_clients(agent)
-    invocation.output.results(clients, {"client": lambda each: each}, none="no clients")
+    invocation.output.results(clients, {"client": lambda entry: entry}, none="no clients")
 
 
 @command(

@@ -6,7 +6,7 @@ import logging
 import signal
 import threading
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -263,6 +263,27 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
 
     with open_index(database) as engine:
         analysis.analyse(invocation, engine, chain_id, rpc_urls or [], reviews, trusted or [])
+
+
+@command(
+    app, "prove-claims", "bilateral index prove-claims --solana-node https://api.mainnet-beta.solana.com", is_local=True
+)
+def prove(
+    invocation: Invocation,
+    solana_nodes: Annotated[
+        list[str],
+        typer.Option("--solana-node", metavar="URL", help="A node of Solana; may be repeated, one a chain."),
+    ],
+    database: Database = None,
+) -> None:
+    """Ask nodes of Solana whether agents there name the agents here that claim to be them. Each claim once a day."""
+    require_extra()
+    from bilateral.checks.solana_claims import prove_claims  # noqa: PLC0415  # slow to import
+    from bilateral.documents import Loader  # noqa: PLC0415
+
+    with open_index(database) as engine:
+        outcomes = prove_claims(engine, Loader(), solana_nodes, progress=invocation.output.note)
+    invocation.output.result(asdict(outcomes), title="Claims")
 
 
 @command(app, "schema", "bilateral index schema --database postgresql://index@db/bilateral", is_local=True)

@@ -21,7 +21,7 @@ def show_info(invocation: Invocation) -> None:
     """Show the chain, its last block, the registries, and the signer with its balance."""
     address = invocation.signer.address if invocation.has_key else None
     with invocation.reading() as client:
-        chain_id, block, balance = client._run(_read(address))
+        chain_id, block, balance = client.runner.run(_read(address))
         try:
             deployment: Deployment | None = client.get_deployment()
         except UnknownDeploymentError:

@@ -153,10 +153,10 @@ def show(
     invocation.output.results(
         ratings,
         {
-            "subject": lambda each: each.subject,
-            "as": lambda each: each.kind,
-            "by": lambda each: each.server,
-            "rating": lambda each: each.rating,
+            "subject": lambda entry: entry.subject,
+            "as": lambda entry: entry.kind,
+            "by": lambda entry: entry.server,
+            "rating": lambda entry: entry.rating,
         },
     )
 

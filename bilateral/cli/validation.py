@@ -122,12 +122,12 @@ def list_requests(
     invocation.output.results(
         statuses,
         {
-            "request": lambda each: each.request_hash,
-            "agent": lambda each: each.agent,
-            "validator": lambda each: each.validator,
-            "response": lambda each: each.response if each.is_surely_answered else None,
-            "tag": lambda each: marked_tag(each.tag),
-            "last update": lambda each: each.last_update,
+            "request": lambda entry: entry.request_hash,
+            "agent": lambda entry: entry.agent,
+            "validator": lambda entry: entry.validator,
+            "response": lambda entry: entry.response if entry.is_surely_answered else None,
+            "tag": lambda entry: marked_tag(entry.tag),
+            "last update": lambda entry: entry.last_update,
         },
         none="no requests",
     )

@@ -25,6 +25,10 @@ class SentTransaction(Generic[T]):
         """Show a transaction; None until a batch sends it."""
         self._sent = sent
 
+    def mark_sent(self, sent: Sent[T]) -> None:
+        """Take the transaction that a batch sent."""
+        self._sent = sent
+
     @property
     def hash(self) -> str | None:
         """The transaction's hash, 0x and 64 digits; None after a dry run, which sends nothing."""

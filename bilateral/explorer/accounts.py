@@ -9,7 +9,8 @@ from bilateral.explorer.buying import BuyerRecord, buyer_records
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.query.accounts import Account
 from bilateral.query.accounts import account as read_account
-from bilateral.query.agents import RatingSummary, summaries
+from bilateral.query.agent_answers import RatingSummary
+from bilateral.query.agents import summaries
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_by
 from bilateral.query.chains import ChainProgress, chains
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_by

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bilateral.query.agents import RatingSummary
+from bilateral.query.agent_answers import RatingSummary
 from bilateral.query.paid import CLAIMED, PROVEN
 from bilateral.values.bounds import scale_of_tag
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bilateral.explorer.views import SideView, side_view
-from bilateral.query.agents import Agent
+from bilateral.query.agent_answers import Agent
 from bilateral.query.agents import agent as read_agent
 from bilateral.query.chains import ChainProgress, chains
 

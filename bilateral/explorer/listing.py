@@ -11,7 +11,7 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.records import progress_of
 from bilateral.identifiers import AgentId, checksummed
-from bilateral.query.agents import Agent, RatingSummary
+from bilateral.query.agent_answers import Agent, RatingSummary
 from bilateral.query.agents import agent as read_agent
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
 from bilateral.query.blind import Blind

@@ -11,7 +11,7 @@ from bilateral.contracts.records import address_book
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bilateral.query.agents import RatingSummary
+    from bilateral.query.agent_answers import RatingSummary
 
 _MAIN: Final = "mainnet"
 _TAGGED: Final = ("server", "authorized")

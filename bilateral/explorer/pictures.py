@@ -15,7 +15,7 @@ from bilateral.explorer.text import figure, plain
 
 if TYPE_CHECKING:
     from bilateral.explorer.views import SideView
-    from bilateral.query.agents import Agent
+    from bilateral.query.agent_answers import Agent
 
 _SIZE: Final = (1200, 630)
 _PAPER: Final = "#faf8f4"

@@ -9,7 +9,7 @@ from bilateral.explorer.agent_figures import Activity, Share, TagValues, activit
 from bilateral.explorer.buying import BuyerRecord, buyer_records
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.listing import authorizing
-from bilateral.query.agents import Agent, RatingSummary
+from bilateral.query.agent_answers import Agent, RatingSummary
 from bilateral.query.agents import agent as read_agent
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
 from bilateral.query.blind import SealedPair, sealed_pairs_of
@@ -124,7 +124,7 @@ class AgentPage:
         activity: Its ratings by day.
         changes: Its history: transfers, wallets and files.
         others: The agents that its file names as the same one.
-        on_solana: Those on Solana. They are claims, because the index does not read that chain.
+        on_solana: Those on Solana, each proven or claimed.
         findings: The findings of trust analysis that name its accounts.
         scores: Its scores without false ratings.
         buyers: The records of its owner and wallet as buyers.

@@ -12,7 +12,7 @@ from bilateral.values.bounds import SHARES
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bilateral.query.agents import RatingSummary
+    from bilateral.query.agent_answers import RatingSummary
     from bilateral.query.registries import AgentKey
 
 TENTHS: Final = 10

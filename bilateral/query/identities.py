@@ -1,6 +1,6 @@
 """The same agent in other registries, as registration files say: a claim counts if both files name each other.
 
-Agents on Solana are known from files alone, so a claim to be one of them is never proven here.
+Agents on Solana are known from files alone. `bilateral index prove-claims` asks their chain, and stores what it says.
 """
 
 from __future__ import annotations
@@ -58,15 +58,17 @@ class SolanaIdentity:
         agent: The agent, `solana:…#…`.
         network: The chain's name, `solana:mainnet`; the chain itself if it has none.
         registry: The registry's name; its address if it has none.
+        names_back: True if its file named this agent when a node was last asked.
     """
 
     agent: str
     network: str
     registry: str
+    names_back: bool
 
 
 def solana_identities(connection: Connection, key: AgentKey) -> tuple[SolanaIdentity, ...]:
-    """Return the agents on Solana that an agent's file names as the same one: the first 20. They are claims.
+    """Return the agents on Solana that an agent's file names as the same one: the first 20.
 
     Args:
         connection: The database.
@@ -81,7 +83,21 @@ def solana_identities(connection: Connection, key: AgentKey) -> tuple[SolanaIden
         .limit(_MOST)
     ).all()
     claimed = (solana_agent(registry, int(number)) for registry, number in rows)
-    return tuple(_on_solana(agent) for agent in dict.fromkeys(claimed) if agent is not None)
+    proven = _proven(connection, key)
+    return tuple(_on_solana(agent, proven) for agent in dict.fromkeys(claimed) if agent is not None)
+
+
+def _proven(connection: Connection, key: AgentKey) -> set[str]:
+    """Return the agents on Solana whose last stored outcome proves them."""
+    proof = files.solana_proof.c
+    place = (
+        proof.chain_id == key.chain_id,
+        proof.identity_registry == key.identity_registry,
+        proof.agent_id == key.agent_id,
+    )
+    query = select(proof.solana_agent, proof.names_back).where(*place).order_by(proof.sight_id)
+    last = dict(connection.execute(query).tuples().all())
+    return {agent for agent, names_back in last.items() if names_back}
 
 
 def solana_agent(registry: str, number: int) -> GlobalAgentId | None:
@@ -98,12 +114,13 @@ def solana_agent(registry: str, number: int) -> GlobalAgentId | None:
         return None
 
 
-def _on_solana(agent: GlobalAgentId) -> SolanaIdentity:
+def _on_solana(agent: GlobalAgentId, proven: set[str]) -> SolanaIdentity:
     """Return an agent with the names that the address book has."""
     chain, program = str(agent.registry.chain), agent.registry.address
     record = solana_book().get(chain)
     names = {} if record is None else {address: name for name, address in record.registries.items()}
-    return SolanaIdentity(str(agent), chain if record is None else record.network, names.get(program, program))
+    network = chain if record is None else record.network
+    return SolanaIdentity(str(agent), network, names.get(program, program), str(agent) in proven)
 
 
 def other_identities(connection: Connection, key: AgentKey, owner: str) -> tuple[OtherIdentity, ...]:

@@ -145,7 +145,7 @@ def require_fit(envelope: Envelope, opening: Opening) -> None:
 
 def _plain(value: Any) -> dict[str, Any]:
     values = {field.name: getattr(value, field.name) for field in fields(value)}
-    return {name: "0x" + each.hex() if isinstance(each, bytes) else each for name, each in values.items()}
+    return {name: "0x" + value.hex() if isinstance(value, bytes) else value for name, value in values.items()}
 
 
 def _object(text: str | bytes, name: str) -> dict[str, Any]:

@@ -259,8 +259,8 @@ def _rows(engine: Engine, names: list[str]) -> pa.Table:
     finding: list[str] = []
     table: list[str] = []
     row: list[int] = []
-    for name, one in zip(names, engine.findings_, strict=True):
-        for source, numbers in _rows_of(engine, one).items():
+    for name, reported in zip(names, engine.findings_, strict=True):
+        for source, numbers in _rows_of(engine, reported).items():
             table += [source] * len(numbers)
             row += numbers.tolist()
         finding += [name] * (len(table) - len(finding))
@@ -277,10 +277,10 @@ def _evidence(engine: Engine, names: list[str]) -> pa.Table:
     """Return, for each flagged account, the false feedback that its findings rest on."""
     ledger, opinions, suspicion = engine.context_.ledger, engine.context_.ledger.opinions, engine.suspicion_
     seen: dict[tuple[int, int], str] = {}
-    for name, one in zip(names, engine.findings_, strict=True):
-        rows = _claimed(engine, one)
+    for name, finding in zip(names, engine.findings_, strict=True):
+        rows = _claimed(engine, finding)
         rater, account = opinions.rater[rows], ledger.subject_account[opinions.subject[rows]]
-        gains = np.isin(account, one.beneficiaries) & suspicion.flagged[account]
+        gains = np.isin(account, finding.beneficiaries) & suspicion.flagged[account]
         for place, row in enumerate(rows.tolist()):
             if suspicion.flagged[rater[place]]:
                 seen.setdefault((int(rater[place]), row), name)

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from bilateral.trust.arrays import Flags, Floats, Ints, contained, distinct_keys, group_sums, pairs, stretches
+from bilateral.trust.change_points import lasting
 from bilateral.trust.context import THIN
 from bilateral.trust.detectors.reliability import BiasModel
 from bilateral.trust.opinions import Kind
 from bilateral.trust.signs import MOST
-from bilateral.trust.turns import lasting
 from bilateral.values.bounds import QUANTILE
 
 if TYPE_CHECKING:

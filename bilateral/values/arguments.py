@@ -78,7 +78,7 @@ def _fits(value: object, hint: Any) -> bool:
         return is_several and all(_fits(element, inner[0]) for element in cast("Collection[object]", value))
     if origin is Mapping:
         return isinstance(value, Mapping) and all(
-            _fits(key, inner[0]) and _fits(each, inner[1]) for key, each in value.items()
+            _fits(key, inner[0]) and _fits(item, inner[1]) for key, item in value.items()
         )
     if getattr(hint, "_is_protocol", False):
         return all(hasattr(value, name) for name in vars(hint) if not name.startswith("_"))

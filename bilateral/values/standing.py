@@ -114,5 +114,5 @@ class Standing:
             made_at: The time at which it was made, in Unix seconds.
         """
         reasons = {"reasons": tuple(Reason(**reason) for reason in json.loads(row["reasons"]))}
-        named = {each.name: row[each.name] for each in fields(cls) if each.name in row}
+        named = {field_.name: row[field_.name] for field_ in fields(cls) if field_.name in row}
         return cls(**{**named, **reasons, "block": block, "made_at": made_at})

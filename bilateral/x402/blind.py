@@ -63,7 +63,7 @@ class BlindSealer:
         interaction = bytes.fromhex(transaction.removeprefix("0x"))
         if self._vault.count_interaction(registration.agent.registry, payer, interaction) < terms.after:
             return None
-        client_id = self._client._run(blind.speaks_as(self._client._state, payer))
+        client_id = self._client.runner.run(blind.speaks_as(self._client.state, payer))
         server = registration.agent.agent_id
         if client_id in (0, server.token_id):
             return None

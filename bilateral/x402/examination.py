@@ -150,7 +150,8 @@ class Examination:
         if not self._terms.is_historical:
             return (self,)
         now = copy(self)
-        now._terms, now._checks = self._terms.historical(False), dict(self._checks)
+        now._terms = self._terms.historical(False)  # noqa: SLF001  # its own class
+        now._checks = dict(self._checks)  # noqa: SLF001
         return self, now
 
     def _make(self, steps: Iterable[tuple[CheckName, Callable[[], Operation[None] | None]]]) -> Operation[None]:

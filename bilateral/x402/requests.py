@@ -179,16 +179,17 @@ def _read(response: requests.Response, limits: AnswerLimits) -> requests.Respons
     meter = Meter(limits)
     try:
         raw = b"".join(meter.count(piece) for piece in response.raw.stream(CHUNK, decode_content=False))
-        response._content = decode_body(raw, response.headers.get("content-encoding", ""), limits.bytes)
+        decoded = decode_body(raw, response.headers.get("content-encoding", ""), limits.bytes)
     except BodyTooLargeError:
         raise too_large(limits) from None
     except UnsupportedBodyError:
-        response._content = raw
+        decoded = raw
     except urllib3.exceptions.HTTPError as error:
         raise requests.exceptions.ChunkedEncodingError(error, request=response.request) from error
     finally:
         response.close()
-    response._content_consumed = True  # type: ignore[attr-defined]
+    # The library has no other way to give an answer its body.
+    response._content, response._content_consumed = decoded, True  # type: ignore[attr-defined]  # noqa: SLF001
     return response
 
 
@@ -202,5 +203,5 @@ def _whole_body(request: requests.PreparedRequest) -> bytes:
     request.headers.pop("Transfer-Encoding", None)
     request.body = whole
     request.prepare_content_length(whole)
-    request._body_position = None  # type: ignore[attr-defined]  # a redirection must not rewind the file
+    request._body_position = None  # type: ignore[attr-defined]  # noqa: SLF001  # a redirection must not rewind the file
     return whole

@@ -89,7 +89,7 @@ class SolanaReader:
     def for_one_check(self) -> Self:
         """Return a reader for one verification. It reads each agent once, so that wallet and URI belong together."""
         reader = copy(self)
-        reader._agents = {}
+        reader._agents = {}  # noqa: SLF001  # its own class
         return reader
 
     def known_registration(self, info: ReputationInfo) -> AgentRegistration:

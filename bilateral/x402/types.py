@@ -374,4 +374,6 @@ def _registrations(value: Any, *, is_draft: bool) -> tuple[AgentRegistration, ..
         raise InvalidMessageError("registrations", "malformed", "the list is empty")
     if len(value) > MAX_REGISTRATIONS:
         raise InvalidMessageError("registrations", "too_many", f"{len(value)} exceed the limit of {MAX_REGISTRATIONS}")
-    return tuple(AgentRegistration.of(each, f"registrations[{at}]", is_draft=is_draft) for at, each in enumerate(value))
+    return tuple(
+        AgentRegistration.of(entry, f"registrations[{at}]", is_draft=is_draft) for at, entry in enumerate(value)
+    )

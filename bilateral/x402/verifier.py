@@ -7,154 +7,35 @@ verification = await verifier.verify(paid)
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.client.state import ClientState
 from bilateral.documents import Loader
-from bilateral.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
-from bilateral.identifiers import ChainId
+from bilateral.errors import BilateralError
 from bilateral.node.running import AsyncStepRunner, StepRunner
 from bilateral.node.transport import AsyncProvider, AsyncTransport, Provider, Transport
-from bilateral.text import quoted
-from bilateral.x402.checking import FileCache, Terms, check_before_payment, listed_keys
-from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError, refused
-from bilateral.x402.examination import Examination, joined
+from bilateral.x402.checking import FileCache, Terms, listed_keys
+from bilateral.x402.errors import PaymentRefusedError, refused
+from bilateral.x402.examination import joined
 from bilateral.x402.paid_requests import PaidRequest
 from bilateral.x402.payments import Settlement
 from bilateral.x402.profiles import PROFILE_8004, Profile
-from bilateral.x402.readers import EvmReader, GuardedReader
 from bilateral.x402.standing import ClientStanding, check_client
 from bilateral.x402.undelivered import UNSUPPORTED, settlement_lookup
-from bilateral.x402.verdicts import Check, CheckName, Outcome, Verification
+from bilateral.x402.verdicts import Verification
+from bilateral.x402.verifier_chains import Chains
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
     from bilateral.contracts import Deployment
     from bilateral.documents import Signer
-    from bilateral.node.steps import Operation
     from bilateral.x402.readers import RegistryReader
     from bilateral.x402.types import AgentRegistration, ClientAgent, ReputationInfo
 
 
 RECEIPT_SECONDS: Final = 15.0
-
-
-class _Chains:
-    """The chains that a verifier knows, each with its reader. Their registries are its allow-list."""
-
-    def __init__(
-        self, deployments: Iterable[Deployment], readers: Iterable[RegistryReader], files: FileCache, terms: Terms
-    ) -> None:
-        self.files, self.terms = files, terms
-        self.states: dict[str, ClientState] = {}
-        self.deployments: dict[str, Deployment] = {}
-        self.readers: dict[str, RegistryReader] = {}
-        for deployment in deployments:
-            state = ClientState(wanted=deployment)
-            reader = EvmReader(state)
-            self._add(reader)
-            self.states[str(reader.chain)] = state
-            self.deployments[str(reader.chain)] = deployment
-        for plugged in readers:
-            self._add(GuardedReader(plugged))
-
-    def _add(self, reader: RegistryReader) -> None:
-        """Add a chain."""
-        network = str(reader.chain)
-        if network in self.readers:
-            raise InvalidArgumentError(f"two deployments are on {network}: give one a chain")
-        self.readers[network] = reader
-
-    @property
-    def providers(self) -> dict[str, str]:
-        """The URL of the node of each plug-in that has one, by its chain."""
-        guarded = {network: each for network, each in self.readers.items() if isinstance(each, GuardedReader)}
-        return {network: each.provider for network, each in guarded.items() if each.provider is not None}
-
-    def reader(self, network: str) -> RegistryReader:
-        """Return the reader of a chain.
-
-        Raises:
-            PaymentRefusedError: The verifier does not know the chain.
-        """
-        if network not in self.readers:
-            known = ", ".join(self.readers) or "none"
-            raise PaymentRefusedError(
-                "unsupported_network", f"{quoted(network[:80])} cannot be checked; known: {known}"
-            )
-        return self.readers[network]
-
-    def state(self, network: str) -> ClientState:
-        """Return the state of an EVM chain.
-
-        Raises:
-            PaymentRefusedError: The verifier does not know the chain, or reads it by a plug-in.
-        """
-        self.reader(network)
-        if network not in self.states:
-            raise PaymentRefusedError("unsupported_network", f"{network} has no ratings of clients")
-        return self.states[network]
-
-    def identity_network(self, info: ReputationInfo | None, network: str) -> str:
-        """Return the chain on which a server's identity is checked.
-
-        It is the chain of the payment. With `wallet_services` and without an agent there, it is the first known chain
-        of the server's registrations.
-        """
-        if self.terms.wallet_services and info is not None and info.registration_on(network) is None:
-            return next(
-                (
-                    str(registration.chain)
-                    for registration in info.registrations
-                    if str(registration.chain) in self.readers
-                ),
-                network,
-            )
-        return network
-
-    def before_payment(
-        self, declaration: Any, network: str, pay_to: str, profile: Profile
-    ) -> tuple[str, Operation[AgentRegistration]]:
-        """Return the operation that checks a server before a payment, and the chain on which it runs.
-
-        Raises:
-            PaymentRefusedError: The declaration is malformed, or the network unknown.
-        """
-        try:
-            info = profile.info_of(declaration)
-        except InvalidMessageError as error:
-            raise PaymentRefusedError("invalid_declaration", str(error)) from None
-        identity = self.identity_network(info, network)
-        reader = self.reader(identity)
-        try:
-            payee = ChainId.parse(network), pay_to
-        except MalformedIdentifierError as error:
-            raise PaymentRefusedError("unsupported_network", str(error)) from None
-        return identity, check_before_payment(reader, self.files, info, payee, self.terms)
-
-    def after_payment(self, paid: PaidRequest, *, is_historical: bool) -> tuple[str, Examination]:
-        """Return the examination of a paid answer, and the chain of the agent's identity.
-
-        Raises:
-            PaymentRefusedError: The network is unknown.
-        """
-        try:
-            info = paid.profile.info_of(paid.declaration)
-        except InvalidMessageError:
-            info = None  # the examination will say so
-        identity = self.identity_network(info, paid.network)
-        terms = self.terms.historical(is_historical)
-        return identity, Examination(self.reader(identity), self.files, paid, terms)
-
-    def unchecked(self, paid: PaidRequest, error: PaymentRefusedError, *, is_historical: bool) -> Verification:
-        """Return the verification of an answer on a chain that cannot be checked."""
-        checks = tuple(Check(name, Outcome.UNCHECKED, str(error), error.code) for name in CheckName)
-        now = Verification(checks, request_target=paid.target, profile=paid.profile.key, paid=paid)
-        return replace(now, is_historical=True, now=now) if is_historical else now
 
 
 class Verifier:
@@ -192,7 +73,7 @@ class Verifier:
         receipt_seconds: float = RECEIPT_SECONDS,
     ) -> None:
         terms = Terms(confirmations, False, allow_wallet_signer, wallet_services, receipt_seconds)
-        self._chains = _Chains(deployments.values(), readers, FileCache(loader or Loader()), terms)
+        self._chains = Chains(deployments.values(), readers, FileCache(loader or Loader()), terms)
         self._transports = {
             str(deployment.agent_registry.chain): Transport(rpc, request_timeout)
             for rpc, deployment in deployments.items()
@@ -333,7 +214,7 @@ class AsyncVerifier:
     ) -> None:
         """See `Verifier`."""
         terms = Terms(confirmations, False, allow_wallet_signer, wallet_services, receipt_seconds)
-        self._chains = _Chains(deployments.values(), readers, FileCache(loader or Loader()), terms)
+        self._chains = Chains(deployments.values(), readers, FileCache(loader or Loader()), terms)
         self._transports = {
             str(deployment.agent_registry.chain): AsyncTransport(rpc, request_timeout)
             for rpc, deployment in deployments.items()

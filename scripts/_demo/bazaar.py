@@ -26,7 +26,7 @@ from bilateral.api.settings import ApiSettings
 from bilateral.buyers.anchoring import anchor_states
 from bilateral.buyers.credentials import gate_scope
 from bilateral.buyers.messages import CredentialRequest, content_hash
-from bilateral.buyers.policies import BRP
+from bilateral.buyers.policies import BRP, INDEPENDENT
 from bilateral.buyers.requests import EnrichmentBody
 from bilateral.buyers.results import domain_of
 from bilateral.buyers.settings import BuyerSettings
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from ape.contracts import ContractInstance
     from eth_account.signers.local import LocalAccount
 
+    from bilateral.x402.tier_proofs import ProofDiscounts
     from scripts._demo.stage import Stage
 
 DOLLAR = 1_000_000
@@ -96,7 +97,8 @@ class Bazaar:
         attestor: Any = self.stage.account("attestor")
         os.environ[_KEY] = attestor.private_key
         self._stack.callback(os.environ.pop, _KEY, None)
-        settings = ApiSettings(database=self.database, rate=None, buyers=BuyerSettings(key_variable=_KEY))
+        buyers = BuyerSettings(key_variable=_KEY, credential_policies=(BRP.name, INDEPENDENT.name))
+        settings = ApiSettings(database=self.database, rate=None, buyers=buyers)
         self.service = self._stack.enter_context(serving(create_app(settings)))
 
     def close(self) -> None:
@@ -201,11 +203,11 @@ class Bazaar:
         ).json()
         return answer
 
-    def shop(self, role: str, agent: int) -> FastAPI:
-        """Make the server of a seller, which asks the service for the discount of each buyer."""
+    def shop(self, role: str, agent: int, proofs: ProofDiscounts | None = None) -> FastAPI:
+        """Make the server of a seller, which asks the service for the discount of each buyer, and may take proofs."""
         lookup = service_lookup(f"{self.service}/api/buyer", f"{self.network}:{self.deployment.identity}#{agent}")
         domain = {"name": "Test Dollar", "version": "2"}
-        pricing = BuyerPricing(lookup, str(self.token.address), PRICE, domain)
+        pricing = BuyerPricing(lookup, str(self.token.address), PRICE, domain, proofs=proofs)
         server = x402ResourceServer(HTTPFacilitatorClient(FacilitatorConfig(url=self.facilitator)))
         register_exact_evm_server(server, self.network)
         server.on_before_verify(pricing.check_payer)

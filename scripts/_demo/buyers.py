@@ -11,6 +11,7 @@ import requests
 
 from bilateral.buyers.policies import BRP, INDEPENDENT
 from bilateral.contracts.buyer_terms import BuyerTier, policy_hash
+from scripts._demo import private
 from scripts._demo.bazaar import DOLLAR, PRICE, Bazaar, price_in, required_in
 from scripts._x402 import serving
 
@@ -26,7 +27,7 @@ _SECONDS = 30
 
 
 def play(stage: Stage) -> None:
-    """Let a buyer climb, show what others get, anchor the state, and use a credential.
+    """Let a buyer climb, show what others get, anchor the state, use a credential, and prove the tier privately.
 
     Args:
         stage: The stage.
@@ -40,6 +41,7 @@ def play(stage: Stage) -> None:
         _wash(bazaar)
         _anchor(bazaar)
         _show_credential(bazaar)
+        private.play(bazaar, agent)
 
 
 def _open(bazaar: Bazaar) -> int:

@@ -39,7 +39,8 @@ STATES = 1_000
 LOCAL_CHAIN_ID = 31337
 ZERO_ADDRESS = "0x0000000000000000000000000000000000000000"
 CONTRACTS = (
-    *("BuyerReputationRegistry", "CompanionDirectory", "DiscountedService", "GatedService", "IdentityRegistry"),
+    *("BuyerReputationRegistry", "BuyerTierProofs", "CompanionDirectory", "DiscountedService", "GatedService"),
+    *("IdentityRegistry", "TierProofVerifier"),
     *("BidirectionalReputationRegistry", "MockDeployedIdentityRegistry", "MockDeployedProxy", "MockPaymentToken"),
 )
 """The contracts that the story deploys itself. `Stage.contract` has no others."""

@@ -135,7 +135,8 @@ class Publication:
             RejectionError: If the explorer rejects it.
             DeploymentError: If there is no verdict.
         """
-        client = self.explorer._client_factory.get_contract_client(self.contract.address)
+        factory = self.explorer._client_factory  # noqa: SLF001  # Ape's plug-in has no other way to it
+        client = factory.get_contract_client(self.contract.address)
         until = time.monotonic() + self.timeout
         submission = self._patiently(lambda: self._submit(client), until)
         if not _is_accepted(submission):

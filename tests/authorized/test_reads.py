@@ -24,7 +24,8 @@ def rated_id(identity, owner):
 def history(authorize, give, rated_id, client, other_client):
     """The expected records of feedback in the order of `PATTERN`."""
     clients = {
-        who: (one, authorize(99, agent_id=rated_id, client=one)) for who, one in (("a", client), ("b", other_client))
+        who: (rater, authorize(99, agent_id=rated_id, client=rater))
+        for who, rater in (("a", client), ("b", other_client))
     }
     records = []
     for position, who in enumerate(PATTERN):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
 
@@ -18,10 +20,11 @@ from bilateral.buyers.private.terms import (
     signal_of,
     use_message,
 )
-from bilateral.buyers.private.verifying import TierVerifier
+from bilateral.buyers.private.verifying import DATABASE_VARIABLE, TierVerifier, shared_nullifiers
 from bilateral.contracts.buyer_terms import BuyerTier
 from bilateral.x402.tier_proofs import HEADER, MOST_CHARACTERS, proof_headers, read_proof_header
 from tests.buyers.tier_vectors import EPOCH, GATE, POLICY, PROOFS, REQUEST, ROOTS, SCALAR_ORDER, tier_proof, word
+from tests.postgres import running_postgres
 
 NOON = EPOCH * 86_400 + 43_200
 HOLDER = PROOFS["trusted"]["holder"]
@@ -71,6 +74,43 @@ def test_buyer_is_one_customer_whatever_the_number_of_its_holders():
     first, second = proof_named("trusted"), proof_named("trustedForAnother")
     assert seller.check(first, HOLDER, request=REQUEST, at=NOON) == first.nullifier == second.nullifier
     assert refusal(seller.check, second, OTHER_HOLDER, request=REQUEST, at=NOON) == ("tier_already_used", 409)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def database(request, tmp_path_factory):
+    """The URL of a database."""
+    file = tmp_path_factory.mktemp("nullifiers") / "used.sqlite"
+    with running_postgres() if request.param == "postgresql" else nullcontext(f"sqlite:///{file}") as url:
+        yield url
+
+
+@pytest.fixture
+def shared(database, monkeypatch):
+    """All processes of the seller name the database in their environment."""
+    monkeypatch.setenv(DATABASE_VARIABLE, database)
+
+
+@pytest.mark.usefixtures("shared")
+def test_processes_that_share_a_database_serve_a_buyer_once():
+    proof, nobody = proof_named("trusted"), lambda *_: None
+    one, other = verifier(nobody), verifier(nobody)
+    assert one.check(proof, HOLDER, at=NOON) == proof.nullifier
+    assert refusal(other.check, proof, OTHER_HOLDER, at=NOON) == ("tier_already_used", 409)
+    assert verifier().check(proof, HOLDER, at=NOON) == proof.nullifier  # after a restart, without a verification
+
+
+@pytest.mark.usefixtures("shared")
+def test_of_two_holders_at_once_one_is_served():
+    stores = [shared_nullifiers() for _ in range(2)]
+    with ThreadPoolExecutor(8) as pool:
+        holders = pool.map(lambda number: stores[number % 2].take(7, EPOCH, f"holder {number}"), range(8))
+        assert len(set(holders)) == 1
+    stores[0].take(8, EPOCH + 1, HOLDER)
+    assert stores[1].holder_of(7) is not None
+    stores[0].take(9, EPOCH + 2, HOLDER)
+    assert stores[1].holder_of(7) is None  # its day is over
+    for store in stores:
+        store.close()
 
 
 def test_holder_that_was_served_needs_no_second_verification():

@@ -18,7 +18,7 @@ from bilateral.checks import (
     UnknownAgentError,
     Verdict,
 )
-from bilateral.checks.moments import DAY
+from bilateral.checks.as_of_block import DAY
 from bilateral.errors import MalformedIdentifierError
 from tests.checks.ledger import (
     CHAIN_ID,

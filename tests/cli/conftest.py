@@ -97,9 +97,9 @@ def with_buyers(buyer_registry, record, tmp_path_factory):
 def commands_of(group):
     """Return the commands of a group by name; those of a group inside it by both names."""
     commands = {}
-    for name, each in group.commands.items():
-        inner = getattr(each, "commands", None)
-        commands |= {name: each} if inner is None else {f"{name} {last}": value for last, value in inner.items()}
+    for name, command in group.commands.items():
+        inner = getattr(command, "commands", None)
+        commands |= {name: command} if inner is None else {f"{name} {last}": value for last, value in inner.items()}
     return commands
 
 

@@ -25,6 +25,7 @@ OF_AN_INDEX = [
     ["index", "verify", "--rpc-url", "http://127.0.0.1:9"],
     ["index", "rebuild", "--chain-id", "1"],
     ["index", "analyse"],
+    ["index", "prove-claims", "--solana-node", "http://127.0.0.1:9"],
     ["trust", "explain", "1"],
     ["buyer", "decide", "00", "--as", "upheld"],
     ["buyer", "remove", "00"],

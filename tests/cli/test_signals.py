@@ -42,7 +42,9 @@ def test_a_dry_run_publishes_nothing(done, reputation, client):
     assert [transaction["from"] for transaction in ran["transactions"]] == [client.address] * 2
     assert [transaction["nonce"] for transaction in ran["transactions"]] == [client.nonce, client.nonce + 1]
     assert all(transaction["to"] == reputation.address for transaction in ran["transactions"])
-    assert [each["gas"] > gas > 21_000 for each, gas in zip(ran["transactions"], ran["gas"], strict=True)] == [True] * 2
+    assert [
+        transaction["gas"] > gas > 21_000 for transaction, gas in zip(ran["transactions"], ran["gas"], strict=True)
+    ] == [True] * 2
     assert reputation.getLastIndex(1, client) == 0
 
 

@@ -161,6 +161,17 @@ def test_fresh_address_uses_a_credential(run):
     assert "CredentialOfAnother(holder=fresh address, caller=stranger)" in run.stdout
 
 
+def test_buyer_uses_its_tier_once_from_a_fresh_wallet(run):
+    chapter = run.stdout.split("Private tiers", 1)[1]
+    assert checks_of(chapter, "The prover refuses unasked") == "refused too_few_members"
+    assert checks_of(chapter, "The buyer with a refund cannot prove") == "refused not_a_member"
+    assert checks_of(chapter, "A thief copies the proof") == "refused proof_refused · price in dollars 6.0"
+    assert checks_of(chapter, "The fresh wallet pays the price") == "status 200 · paid in dollars 5.4"
+    assert checks_of(chapter, "The buyer uses its tier a second time") == (
+        "refused tier_already_used · price in dollars 6.0"
+    )
+
+
 def test_agent_on_two_chains_is_paid_on_solana_and_rated_here(run):
     proven = "also here both_ways · verdict caution · reasons no_ratings, payment_not_offered, also_proven"
     assert checks_of(run.stdout, "The client asks both chains before it pays") == proven

@@ -19,6 +19,7 @@ from tests.deployment.conftest import BASE_SEPOLIA, run_ape
 from tests.deployment.installing import install_token
 
 PARAMETERS = ROOT / "deployments" / "buyers.yaml"
+PRIVATE = ROOT / "deployments" / "private-tiers.yaml"
 ATTESTOR = "0x000000000000000000000000000000000000dEaD"
 ANCHORER = "0x00000000000000000000000000000000DeaDBeef"
 ROLES = ("--given", f"attestor={ATTESTOR}", "--given", f"anchorer={ANCHORER}")
@@ -90,11 +91,21 @@ def test_registry_is_verified_at_the_block_explorer(deploy, network, home, tmp_p
     assert {name: entry["verified"] for name, entry in entries.items()} == {"BuyerReputationRegistry": True}
 
 
-def test_private_tiers_are_deployed_beside_a_registry_with_semaphores_verifier():
-    parameters = load_parameters(ROOT / "deployments" / "private-tiers.yaml")
-    verifier, proofs = make_plan(parameters, {"given.registry": ATTESTOR})
-    assert (verifier.name, proofs.name) == ("TierProofVerifier", "BuyerTierProofs")
-    assert proofs.arguments == {"registry": ATTESTOR, "verifier": verifier.address}
+def test_private_tiers_are_deployed_beside_the_registry_with_semaphores_verifier(deploy, network, tmp_path):
+    assert deploy(network, *ROLES, "--given", f"tokens={install_token(network)}").exit_code == 0
+    record = tmp_path / f"{BASE_SEPOLIA}.json"
+    registry = json.loads(record.read_text())["contracts"]["BuyerReputationRegistry"]["address"]
+    for told in ("to be deployed", "Everything was in place, nothing was sent."):
+        result = deploy(network, "--parameters", str(PRIVATE), "--given", f"registry={registry}")
+        assert result.exit_code == 0, result.output
+        assert told in result.output
+    entries = json.loads(record.read_text())["contracts"]
+    proofs, verifier = (entries[name]["address"] for name in ("BuyerTierProofs", "TierProofVerifier"))
+    assert entries["BuyerTierProofs"]["constructorArguments"] == {"registry": registry, "verifier": verifier}
+    deployment = Deployment.from_record(record.read_text())
+    assert (deployment.buyers, deployment.tier_proofs) == (registry, proofs)
+    answers = [asked(network, proofs, getter) for getter in ("getBuyerRegistry()", "getProofVerifier()")]
+    assert [int(answer, 16) for answer in answers] == [int(registry, 16), int(verifier, 16)]
 
 
 SOMEBODY = "0x8004B663056A597Dffe9eCcC1965A193B7388713"

@@ -103,7 +103,8 @@ def test_a_registration_on_solana_is_shown_as_a_claim(site):
     """The index has it from the file alone, in either form of its id. A number is left out."""
     agent = f"{MAINNET}:{SATI}#{MINT}"
     content = site.get("/base/1.json").json()
-    assert content["on_solana"] == [{"agent": agent, "network": "solana:mainnet", "registry": "SATI"}]
+    (claim,) = content["on_solana"]
+    assert claim == {"agent": agent, "network": "solana:mainnet", "registry": "SATI", "names_back": False}
     assert f"{MINT}, SATI on solana:mainnet one way" in page(site, "/base/1").text
 
 

@@ -30,7 +30,7 @@ ELSEWHERE = {
     "api": ["bilateral.api.aggregator", "bilateral.index.analysis", "bilateral.buyers.private.offline"],
     "cli": ["bilateral.cli.analysis", "bilateral.cli.index_verification"],
     "index": ["bilateral.index.analysis"],
-    "private": ["bilateral.buyers.private.members"],
+    "private": ["bilateral.buyers.private.members", "bilateral.buyers.private.stored_nullifiers"],
     "x402": ["bilateral.x402.aggregator", "bilateral.x402.stores", "bilateral.x402.asgi", "bilateral.x402.gate"],
     "all": [],
 }
@@ -43,7 +43,7 @@ IMPORT_ALL = """
 import importlib, json, pkgutil, sys
 wanted, elsewhere = json.loads(sys.argv[1])
 def is_elsewhere(name):
-    return any(name == one or name.startswith(one + ".") for one in elsewhere)
+    return any(name == room or name.startswith(room + ".") for room in elsewhere)
 count = 0
 def walk(name):
     global count

@@ -81,7 +81,7 @@ class ReputationModel:
         decimals = min(frequency, key=lambda each: (-frequency[each], each))
         wad_mean = math.trunc(mean * WAD)
         scaled = {number: math.trunc(Fraction(wad_mean * 10**number, WAD)) for number in range(decimals + 1)}
-        decimals = max(each for each, value in scaled.items() if -(2**127) <= value < 2**127)
+        decimals = max(places for places, value in scaled.items() if -(2**127) <= value < 2**127)
         return (len(counted), scaled[decimals], decimals)
 
     def read_all(self, agent, clients, tag1, tag2, include_revoked):

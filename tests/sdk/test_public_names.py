@@ -45,7 +45,7 @@ def functions_of(module):
         elif inspect.isclass(value):
             yield name, value.__init__
             members = inspect.getmembers_static(value, inspect.isfunction)
-            yield from ((f"{name}.{member}", each) for member, each in members if not member.startswith("_"))
+            yield from ((f"{name}.{member}", function) for member, function in members if not member.startswith("_"))
 
 
 @pytest.mark.parametrize("module", ["bilateral.client", "bilateral.checks"])

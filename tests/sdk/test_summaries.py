@@ -49,7 +49,7 @@ def defined_summary(values):
     frequency = Counter(value.decimals for value in values)
     decimals = min(frequency, key=lambda each: (-frequency[each], each))
     scaled = [math.trunc(Fraction(wad, 10 ** (18 - number))) for number in range(decimals + 1)]
-    decimals = max(each for each, value in enumerate(scaled) if -(2**127) <= value < 2**127)
+    decimals = max(places for places, value in enumerate(scaled) if -(2**127) <= value < 2**127)
     return Summary(len(values), scaled[decimals], decimals)
 
 

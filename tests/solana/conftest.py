@@ -42,6 +42,15 @@ def _isolation():
     """Leave the EVM chain alone: nothing here uses it, but for tests that ask for it."""
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _impatient():
+    """Ask again soon, where real nodes need half a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("bilateral.x402.confirmation", "bilateral.solana.sending"):
+            patch.setattr(f"{module}._POLL_SECONDS", 0.01)
+        yield
+
+
 @pytest.fixture(scope="session")
 def node():
     return Node()

@@ -1,31 +1,14 @@
-"""Reading and verifying need no library for Solana, and the pinned one for the tests is new enough."""
+"""The pinned library for the tests is new enough. Reading and verifying need none.
+
+tests/packaging/test_extras.py imports `bilateral.x402` and `bilateral.checks` without it.
+"""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tomllib
 from importlib.metadata import version
 
 from scripts._build import ROOT
-
-IMPORTS = """
-import sys
-
-class Refusal:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"solders", "solana"}:
-            raise ImportError(name)
-
-sys.meta_path.insert(0, Refusal())
-import bilateral.x402, bilateral.x402.confirmation, bilateral.x402.server, bilateral.x402.solana
-import bilateral.solana.history, bilateral.solana.payments, bilateral.solana.registries
-import bilateral.checks.live, bilateral.x402.feedback_elsewhere
-"""
-
-
-def test_readers_need_neither_solders_nor_solana():
-    subprocess.run([sys.executable, "-c", IMPORTS], cwd=ROOT, check=True)  # noqa: S603  # our own Python
 
 
 def test_s42_pinned_solders_knows_groups_of_token_2022():

@@ -71,7 +71,9 @@ def abi(project):
 @pytest.mark.parametrize("registry", REGISTRIES)
 def test_every_function_that_writes_is_played(abi, registry):
     functions = abi(registry, "function")
-    writes = {each for each, entry in functions.items() if entry.is_stateful and entry.name not in PLAYED_ELSEWHERE}
+    writes = {
+        signature for signature, entry in functions.items() if entry.is_stateful and entry.name not in PLAYED_ELSEWHERE
+    }
     assert FUNCTIONS[registry].keys() == writes
 
 
@@ -80,8 +82,8 @@ def test_every_view_is_asked(abi, world, registry):
     asked = getattr(Questions(world.model, world.chain.addresses, world.everybody), registry)()
     functions = abi(registry, "function")
     views = {
-        each
-        for each, entry in functions.items()
+        signature
+        for signature, entry in functions.items()
         if entry.stateMutability == "view" and entry.name not in PLAYED_ELSEWHERE
     }
     assert {signature for signature, *_ in asked} == views - NOT_ASKED.keys()

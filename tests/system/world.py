@@ -157,11 +157,11 @@ class World:
 
     def what_is_recorded_for_ever_stays_as_it_is(self):
         before, self.facts = self.facts, self.model.facts()
-        assert all(self.facts.get(each) == fact for each, fact in before.items())
+        assert all(self.facts.get(key) == fact for key, fact in before.items())
 
     def indexes_never_fall(self):
         before, self.indexes = self.indexes, self.model.indexes(self.everybody)
-        assert all(self.indexes[each] >= index for each, index in before.items())
+        assert all(self.indexes[key] >= index for key, index in before.items())
 
     def no_agent_has_a_rating_of_itself(self):
         for rating in self.model.ratings.given.values():

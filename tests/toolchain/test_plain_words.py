@@ -169,3 +169,10 @@ def test_variables_and_arguments_are_named_for_what_they_hold(tmp_path):
         ("module.py:5", "`it`"),
         ("module.py:5", "`said`"),
     ]
+
+
+def test_items_of_a_loop_are_named_for_what_they_are(tmp_path):
+    source = "one, each = 1, 2\nfor place, one in enumerate(rows):\n    [each for each in rows]\n"
+    (tmp_path / "module.py").write_text(source)
+    names = [(finding.place, finding.text) for finding in empty_names(tmp_path / "module.py", "module.py")]
+    assert sorted(names) == [("module.py:2", "`one`"), ("module.py:3", "`each`")]

@@ -65,8 +65,8 @@ def test_tables_that_are_read_hold_each_address_once(tables, tmp_path):
     (texts, codes), (same, others) = coded_together(columns), coded_together(plain)
     assert texts.to_pylist() == sorted(set(texts.to_pylist()))
     assert set(same.to_pylist()) <= set(texts.to_pylist())
-    for one, other in zip(codes, others, strict=True):
-        assert [texts[int(entry)].as_py() if entry >= 0 else None for entry in one] == [
+    for code, other in zip(codes, others, strict=True):
+        assert [texts[int(entry)].as_py() if entry >= 0 else None for entry in code] == [
             same[int(entry)].as_py() if entry >= 0 else None for entry in other
         ]
 

@@ -24,7 +24,7 @@ def ranks(world):
     engine = Engine().fit(world.tables()[0])
     weak, flagged = engine.suspicion_.parts["weak signs"], engine.suspicion_.flagged
     addresses = engine.context_.ledger.addresses.to_pylist()
-    return {one: (weak[place], bool(flagged[place])) for place, one in enumerate(addresses)}
+    return {address: (weak[place], bool(flagged[place])) for place, address in enumerate(addresses)}
 
 
 @cache

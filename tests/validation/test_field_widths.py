@@ -60,13 +60,15 @@ def test_agents_that_differ_in_one_high_bit_have_their_own_requests(registry, re
 def test_list_of_a_validator_follows_agents_that_differ_in_one_high_bit(
     registry, request_validation, validator, high_id
 ):
-    hashes = [request_validation(each, f"{number}") for number, each in enumerate([LOW_ID, high_id, LOW_ID, high_id])]
+    hashes = [
+        request_validation(agent_id, f"{number}") for number, agent_id in enumerate([LOW_ID, high_id, LOW_ID, high_id])
+    ]
     assert registry.getValidatorRequests(validator) == hashes
 
 
 @HIGH_BITS
 def test_response_keeps_a_list_that_follows_agents_with_high_ids(registry, request_validation, validator, high_id):
-    hashes = [request_validation(each, f"{number}") for number, each in enumerate([high_id, LOW_ID, high_id])]
+    hashes = [request_validation(agent_id, f"{number}") for number, agent_id in enumerate([high_id, LOW_ID, high_id])]
     for request_hash in hashes:
         registry.validationResponse(request_hash, 1, "", bytes(32), "", sender=validator)
     assert registry.getValidatorRequests(validator) == hashes

@@ -108,7 +108,7 @@ def test_missing_envelope_fails_its_own_check_and_no_other_one(blind_shop, guest
     with blind_shop(BlindTerms(), broken) as url:
         failed = verifier.verify(buy(url, guest))
     with blind_shop(BlindTerms(), lambda *_: None) as url:
-        unrated, without_agent = (verifier.verify(buy(url, each)) for each in (guest, buyer))
+        unrated, without_agent = (verifier.verify(buy(url, payer)) for payer in (guest, buyer))
     for verification in (failed, unrated, without_agent):
         assert verification.is_verified, verification.problems
         assert verification.envelope.outcome is Outcome.FAILED

@@ -22,17 +22,17 @@ def sybils(world: World, attack: Attack, at: float, spread: float, source: Accou
     """
     out = []
     for _ in range(attack.size):
-        one = world.account(at + world.random.uniform(0, spread), role="sybil", attack=attack.number, quality=80.0)
-        world.fund(one, source, world.random.uniform(4.9, 5.1) if source else None)
-        out.append(one)
+        account = world.account(at + world.random.uniform(0, spread), role="sybil", attack=attack.number, quality=80.0)
+        world.fund(account, source, world.random.uniform(4.9, 5.1) if source else None)
+        out.append(account)
     return out
 
 
 def mastermind(world: World, attack: Attack, at: float) -> Account:
     """Return a new account from which an attacker funds others."""
-    one = world.account(at - DAY, role="funder", attack=attack.number)
-    world.fund(one, amount=50.0 * attack.size)
-    return one
+    account = world.account(at - DAY, role="funder", attack=attack.number)
+    world.fund(account, amount=50.0 * attack.size)
+    return account
 
 
 def target(world: World, attack: Attack, owner: Account, at: float) -> Agent:
@@ -43,9 +43,9 @@ def target(world: World, attack: Attack, owner: Account, at: float) -> Agent:
 
 def camouflage(world: World, accounts: Sequence[Account], mean: float, at: float) -> None:
     """Let accounts use some honest agents as honest clients do."""
-    for one in accounts:
+    for account in accounts:
         for _ in range(world.random.poisson(mean)):
-            world.meet(one, world.servers[world.random.integers(len(world.servers))], world.time(at))
+            world.meet(account, world.servers[world.random.integers(len(world.servers))], world.time(at))
 
 
 def some_time(world: World) -> float:
@@ -64,9 +64,9 @@ def _praise(
     world: World, attack: Attack, accounts: Sequence[Account], agent: Agent, pause: float, **other: float
 ) -> None:
     low, high = other.get("low", 94.0), other.get("high", 100.0)
-    for one in accounts:
-        at = one.born + (world.random.exponential(pause) if pause > 2 * HOUR else world.random.uniform(60, 7200))
-        world.say(one, agent, world.random.uniform(low, high), at, attack=attack.number)
+    for account in accounts:
+        at = account.born + (world.random.exponential(pause) if pause > 2 * HOUR else world.random.uniform(60, 7200))
+        world.say(account, agent, world.random.uniform(low, high), at, attack=attack.number)
 
 
 def star(world: World, attack: Attack) -> None:
@@ -96,7 +96,7 @@ def _ring(
 ) -> tuple[list[Account], list[Agent], float]:
     at = some_time(world)
     accounts = sybils(world, attack, at, spread, source and mastermind(world, attack, at))
-    agents = [target(world, attack, one, one.born + 600) for one in accounts]
+    agents = [target(world, attack, account, account.born + 600) for account in accounts]
     for first in accounts:
         for second in agents:
             if second.owner is not first and world.random.random() < density:
@@ -138,10 +138,10 @@ def self_rating(world: World, attack: Attack) -> None:
         agent = world.servers[world.random.integers(len(world.servers))]
         agent.role, agent.attack = "beneficiary", attack.number
         at = world.time(agent.ts)
-        one = world.account(at - DAY, role="sybil", attack=attack.number)
-        world.fund(one, agent.owner, 3.0)
+        account = world.account(at - DAY, role="sybil", attack=attack.number)
+        world.fund(account, agent.owner, 3.0)
         for _ in range(int(world.random.integers(1, 4))):
-            world.say(one, agent, 100, at + world.random.exponential(DAY), attack=attack.number)
+            world.say(account, agent, 100, at + world.random.exponential(DAY), attack=attack.number)
 
 
 def funding_chain(world: World, attack: Attack) -> None:
@@ -150,10 +150,10 @@ def funding_chain(world: World, attack: Attack) -> None:
     source = first = mastermind(world, attack, at)
     accounts = []
     for place in range(attack.size):
-        one = world.account(at + place * HOUR, role="sybil", attack=attack.number)
-        world.fund(one, source, 50.0 - place * 0.1)
-        source = one
-        accounts.append(one)
+        account = world.account(at + place * HOUR, role="sybil", attack=attack.number)
+        world.fund(account, source, 50.0 - place * 0.1)
+        source = account
+        accounts.append(account)
     _praise(world, attack, accounts, target(world, attack, first, at), DAY)
 
 
@@ -166,9 +166,9 @@ def mule_tree(world: World, attack: Attack) -> None:
         mule = world.account(at, role="mule", attack=attack.number)
         world.fund(mule, source, 20.0)
         for _ in range(3):
-            one = world.account(at + world.random.uniform(0, 5 * DAY), role="sybil", attack=attack.number)
-            world.fund(one, mule, world.random.uniform(3, 7))
-            accounts.append(one)
+            account = world.account(at + world.random.uniform(0, 5 * DAY), role="sybil", attack=attack.number)
+            world.fund(account, mule, world.random.uniform(3, 7))
+            accounts.append(account)
     _praise(world, attack, accounts, target(world, attack, source, at), DAY)
 
 
@@ -198,13 +198,13 @@ def cycle(world: World, attack: Attack) -> None:
     """Owners praise each other in a directed cycle, so that nobody answers a praise."""
     at = some_time(world)
     accounts = sybils(world, attack, at, 20 * DAY)
-    agents = [target(world, attack, one, one.born + 600) for one in accounts]
+    agents = [target(world, attack, account, account.born + 600) for account in accounts]
     for step in (1, 2):
-        for place, one in enumerate(accounts):
+        for place, account in enumerate(accounts):
             agent = agents[(place + step) % len(agents)]
             for _ in range(2):
                 world.say(
-                    one,
+                    account,
                     agent,
                     world.random.uniform(92, 100),
                     world.time(at + 20 * DAY, at + 50 * DAY),
@@ -216,15 +216,15 @@ def wash_ring(world: World, attack: Attack) -> None:
     """Owners pay and praise each other, and the money comes back."""
     at = some_time(world)
     accounts = sybils(world, attack, at, 20 * DAY)
-    agents = [target(world, attack, one, one.born + 600) for one in accounts]
-    for place, one in enumerate(accounts):
+    agents = [target(world, attack, account, account.born + 600) for account in accounts]
+    for place, account in enumerate(accounts):
         for step in (1, 2, 3):
             agent = agents[(place + step) % len(agents)]
             when = world.time(at + 20 * DAY, at + 50 * DAY)
             amount = world.random.lognormal(-0.5, 0.6)
-            proof = world.pay(one, agent, amount, when)
-            world.transfer(agent.owner, one, amount * 0.99, when + world.random.uniform(HOUR, 2 * DAY))
-            world.say(one, agent, world.random.uniform(90, 100), when + HOUR, proof=proof, attack=attack.number)
+            proof = world.pay(account, agent, amount, when)
+            world.transfer(agent.owner, account, amount * 0.99, when + world.random.uniform(HOUR, 2 * DAY))
+            world.say(account, agent, world.random.uniform(90, 100), when + HOUR, proof=proof, attack=attack.number)
 
 
 def dense_block(world: World, attack: Attack) -> None:
@@ -233,11 +233,11 @@ def dense_block(world: World, attack: Attack) -> None:
     owner = funded_owner(world, attack, at)
     agents = [target(world, attack, owner, at) for _ in range(4)]
     accounts = sybils(world, attack, at, 40 * DAY)
-    for one in accounts:
+    for account in accounts:
         for agent in agents:
             if world.random.random() < 0.75:  # noqa: PLR2004
                 world.say(
-                    one,
+                    account,
                     agent,
                     world.random.uniform(88, 100),
                     world.time(at + 40 * DAY, at + 55 * DAY),
@@ -254,9 +254,13 @@ def sleepers(world: World, attack: Attack) -> None:
     owner = funded_owner(world, attack, at)
     later = world.time(START + 100 * DAY, START + 150 * DAY)
     agent = target(world, attack, owner, later - DAY)
-    for one in accounts:
+    for account in accounts:
         world.say(
-            one, agent, world.random.uniform(92, 100), later + world.random.uniform(0, 3 * DAY), attack=attack.number
+            account,
+            agent,
+            world.random.uniform(92, 100),
+            later + world.random.uniform(0, 3 * DAY),
+            attack=attack.number,
         )
 
 
@@ -286,8 +290,8 @@ def collector(world: World, attack: Attack) -> None:
     sink = world.account(at, role="mule", attack=attack.number)
     accounts = sybils(world, attack, at, 40 * DAY)
     _praise(world, attack, accounts, target(world, attack, owner, at), 5 * DAY)
-    for one in accounts:
-        world.transfer(one, sink, world.random.uniform(1, 4), world.time(at + 45 * DAY, at + 55 * DAY))
+    for account in accounts:
+        world.transfer(account, sink, world.random.uniform(1, 4), world.time(at + 45 * DAY, at + 55 * DAY))
 
 
 def validator_cartel(world: World, attack: Attack) -> None:
@@ -298,8 +302,8 @@ def validator_cartel(world: World, attack: Attack) -> None:
     validator = world.agent(
         accounts[0], accounts[0].born + 600, 50.0, is_validator=True, role="beneficiary", attack=attack.number
     )
-    for one in accounts[1:]:
-        agent = target(world, attack, one, one.born + 600)
+    for account in accounts[1:]:
+        agent = target(world, attack, account, account.born + 600)
         world.validate(
             validator, agent, world.random.uniform(95, 100), world.time(at + 5 * DAY, at + 30 * DAY), attack.number
         )
@@ -312,7 +316,7 @@ def punishing_gang(world: World, attack: Attack) -> None:
     """Servers of one funder rate the same honest clients down."""
     at = some_time(world)
     accounts = sybils(world, attack, at, 5 * DAY, mastermind(world, attack, at))
-    agents = [target(world, attack, one, one.born + 600) for one in accounts]
+    agents = [target(world, attack, account, account.born + 600) for account in accounts]
     for place in world.random.choice(len(world.honest), 3, replace=False):
         for agent in agents:
             world.rate_client(
@@ -329,10 +333,10 @@ def dust_proofs(world: World, attack: Attack) -> None:
     at = some_time(world)
     owner = funded_owner(world, attack, at)
     agent = target(world, attack, owner, at)
-    for one in sybils(world, attack, at, 20 * DAY):
-        when = one.born + world.random.exponential(2 * DAY)
-        proof = world.pay(one, agent, 1e-4, when)
-        world.say(one, agent, world.random.uniform(88, 100), when + HOUR, proof=proof, attack=attack.number)
+    for account in sybils(world, attack, at, 20 * DAY):
+        when = account.born + world.random.exponential(2 * DAY)
+        proof = world.pay(account, agent, 1e-4, when)
+        world.say(account, agent, world.random.uniform(88, 100), when + HOUR, proof=proof, attack=attack.number)
 
 
 def modest_star(world: World, attack: Attack) -> None:
@@ -357,10 +361,10 @@ def many_slanders(world: World, attack: Attack) -> None:
     at = some_time(world)
     accounts = sybils(world, attack, at, 10 * DAY, mastermind(world, attack, at))
     victims = [world.servers[place] for place in world.random.choice(len(world.servers), 6, replace=False)]
-    for one in accounts:
+    for account in accounts:
         for place in world.random.choice(len(victims), 2, replace=False):
             world.say(
-                one,
+                account,
                 victims[place],
                 world.random.uniform(0, 12),
                 world.time(at + 10 * DAY, at + 30 * DAY),

@@ -43,14 +43,14 @@ def drawn(world: World, attack: Attack) -> None:
     chosen = [EVERY[draw.integers(len(EVERY))] for _ in range(1 + (draw.random() < 0.3))]  # noqa: PLR2004
     for structure in chosen:
         structure(world, plan, members)
-    attack.family = f"{FAMILY}: {', '.join(one.__name__[1:] for one in chosen)}"
-    for one in members:
-        for _ in range(draw.poisson(plan.cover) if one.role != "bought" else 0):
-            world.meet(one, some_server(world, popular=plan.popular), world.time(max(one.born, plan.covered)))
+    attack.family = f"{FAMILY}: {', '.join(account.__name__[1:] for account in chosen)}"
+    for account in members:
+        for _ in range(draw.poisson(plan.cover) if account.role != "bought" else 0):
+            world.meet(account, some_server(world, popular=plan.popular), world.time(max(account.born, plan.covered)))
     if plan.collected:
         sink = world.account(plan.at, role="mule", attack=attack.number)
-        for one in members:
-            world.transfer(one, sink, draw.uniform(0.5, 4), world.time(plan.at + plan.spread, world.end))
+        for account in members:
+            world.transfer(account, sink, draw.uniform(0.5, 4), world.time(plan.at + plan.spread, world.end))
 
 
 def _plan(world: World, attack: Attack) -> Plan:
@@ -104,10 +104,10 @@ def _bought(world: World, attack: Attack, plan: Plan) -> list[Account]:
     """Return honest accounts that sell their opinions, some of them for money that shows."""
     out, pays = some_people(world, attack.size), world.random.random() < 0.4  # noqa: PLR2004
     payer = new_owner(world, plan)
-    for one in out:
-        one.role, one.attack = "bought", attack.number
+    for account in out:
+        account.role, account.attack = "bought", attack.number
         if pays:
-            world.transfer(payer, one, world.random.uniform(1, 4), world.time(max(plan.at, one.born)))
+            world.transfer(payer, account, world.random.uniform(1, 4), world.time(max(plan.at, account.born)))
     return out
 
 
@@ -120,32 +120,32 @@ def _members(world: World, attack: Attack, plan: Plan) -> list[Account]:
     giver, aged = sources[0] if sources else None, not sources and draw.random() < 0.3  # noqa: PLR2004
     for place in range(attack.size):
         earlier = draw.uniform(0, plan.at - START - DAY) if aged else 0.0
-        one = world.account(plan.at - earlier + draw.uniform(0, plan.spread), role="sybil", attack=attack.number)
-        one.quality = 80.0 if draw.random() < 0.7 else float(draw.uniform(10, 60))  # noqa: PLR2004
+        account = world.account(plan.at - earlier + draw.uniform(0, plan.spread), role="sybil", attack=attack.number)
+        account.quality = 80.0 if draw.random() < 0.7 else float(draw.uniform(10, 60))  # noqa: PLR2004
         amount = middle * draw.lognormal(0, width)
         if place % _CHILDREN.get(plan.source, 1) == 0:
-            giver = _giver(world, plan, one, sources, giver, 4 * amount)
+            giver = _giver(world, plan, account, sources, giver, 4 * amount)
         if giver is not None:
-            world.fund(one, giver, amount)
+            world.fund(account, giver, amount)
         elif plan.source in {"exchange", "mixed"}:
-            world.fund(one)
+            world.fund(account)
         elif plan.source == "one exchange":
-            world.transfer(exchange, one, amount, one.born)
+            world.transfer(exchange, account, amount, account.born)
         if plan.source == "chain":
-            giver = one
-        out.append(one)
+            giver = account
+        out.append(account)
     return out
 
 
 def _giver(  # noqa: PLR0913, PLR0917
-    world: World, plan: Plan, one: Account, sources: tuple[Account, ...], before: Account | None, amount: float
+    world: World, plan: Plan, account: Account, sources: tuple[Account, ...], before: Account | None, amount: float
 ) -> Account | None:
     """Return the account that funds a member; None if exchanges do, or nobody.
 
     Args:
         world: The world.
         plan: The parts of the attack.
-        one: The member.
+        account: The member.
         sources: The accounts of the attacker that funds come from.
         before: The account that funded the member before, or was to fund the first.
         amount: The amount for an account that passes funds on.
@@ -158,7 +158,7 @@ def _giver(  # noqa: PLR0913, PLR0917
     if plan.source == "people":
         return some_people(world, 1)[0]
     if plan.source in {"mules", "relay"}:
-        mule = world.account(min(plan.at, one.born) - HOUR, role="mule", attack=plan.attack.number)
+        mule = world.account(min(plan.at, account.born) - HOUR, role="mule", attack=plan.attack.number)
         world.fund(mule, sources[0] if sources else None, amount)
         return mule
     return before

@@ -21,14 +21,14 @@ def ghost_demand(world: World, attack: Attack) -> None:
     at = some_time(world)
     owner = funded_owner(world, attack, at)
     agent = target(world, attack, owner, at)
-    for one in sybils(world, attack, at, 30 * DAY):
-        when = one.born
+    for account in sybils(world, attack, at, 30 * DAY):
+        when = account.born
         for _ in range(int(world.random.integers(2, 5))):
             when += world.random.exponential(9 * DAY)
-            proof = world.pay(one, agent, world.random.lognormal(-1, 0.8), when)
-            world.say(one, agent, world.random.uniform(74, 92), when + HOUR, proof=proof, attack=attack.number)
+            proof = world.pay(account, agent, world.random.lognormal(-1, 0.8), when)
+            world.say(account, agent, world.random.uniform(74, 92), when + HOUR, proof=proof, attack=attack.number)
             if world.random.random() < 0.5:  # noqa: PLR2004
-                world.rate_client(one, agent, world.random.uniform(80, 98), when + 3 * HOUR, attack.number)
+                world.rate_client(account, agent, world.random.uniform(80, 98), when + 3 * HOUR, attack.number)
     for _ in range(3):
         exchange = world.exchanges[world.random.integers(len(world.exchanges))]
         world.transfer(owner, exchange, world.random.uniform(1, 4), world.time(at + 20 * DAY, at + 60 * DAY))
@@ -39,14 +39,14 @@ def poisoned_launch(world: World, attack: Attack) -> None:
     latest = world.end - 60 * DAY
     young = sorted((agent for agent in world.servers if agent.ts < latest), key=lambda agent: -agent.ts)[:200]
     victims = [young[place] for place in world.random.choice(len(young), 3, replace=False)]
-    for one in sybils(world, attack, max(victims[0].ts - 20 * DAY, START), 30 * DAY):
-        camouflage(world, [one], 3.0, one.born)
+    for account in sybils(world, attack, max(victims[0].ts - 20 * DAY, START), 30 * DAY):
+        camouflage(world, [account], 3.0, account.born)
         for place in world.random.choice(3, 2, replace=False):
             victim = victims[place]
-            when = max(victim.ts, one.born) + world.random.uniform(DAY, 25 * DAY)
-            proof = world.pay(one, victim, world.random.lognormal(-1, 1.2), when)
+            when = max(victim.ts, account.born) + world.random.uniform(DAY, 25 * DAY)
+            proof = world.pay(account, victim, world.random.lognormal(-1, 1.2), when)
             value = world.random.uniform(25, 50)
-            world.say(one, victim, value, when + HOUR, proof=proof, attack=attack.number)
+            world.say(account, victim, value, when + HOUR, proof=proof, attack=attack.number)
 
 
 def judge_ring(world: World, attack: Attack) -> None:
@@ -55,11 +55,11 @@ def judge_ring(world: World, attack: Attack) -> None:
     accounts = sybils(world, attack, at, 20 * DAY)
     camouflage(world, accounts, 2.0, at)
     judges, agents = [], []
-    for one in accounts:
+    for account in accounts:
         judges.append(
-            world.agent(one, one.born + HOUR, 60.0, is_validator=True, role="beneficiary", attack=attack.number)
+            world.agent(account, account.born + HOUR, 60.0, is_validator=True, role="beneficiary", attack=attack.number)
         )
-        agents.append(target(world, attack, one, one.born + DAY))
+        agents.append(target(world, attack, account, account.born + DAY))
     for place, judge in enumerate(judges):
         for step in (1, 2):
             other = (place + step) % len(judges)
@@ -82,13 +82,13 @@ def thin_spread(world: World, attack: Attack) -> None:
         agents.append(target(world, attack, owner, owner.born + HOUR))
     accounts = sybils(world, attack, at, 40 * DAY)
     camouflage(world, accounts, 3.0, at)
-    for place, one in enumerate(accounts):
+    for place, account in enumerate(accounts):
         for step in (0, 1, 3):
             agent = agents[(place + step) % size]
-            when = max(one.born, agent.ts) + world.random.exponential(10 * DAY)
+            when = max(account.born, agent.ts) + world.random.exponential(10 * DAY)
             pays = world.random.random() < 0.6  # noqa: PLR2004
-            proof = world.pay(one, agent, world.random.lognormal(-1, 1.2), when) if pays else None
-            world.say(one, agent, world.random.uniform(80, 98), when + HOUR, proof=proof, attack=attack.number)
+            proof = world.pay(account, agent, world.random.lognormal(-1, 1.2), when) if pays else None
+            world.say(account, agent, world.random.uniform(80, 98), when + HOUR, proof=proof, attack=attack.number)
     for agent in agents:
         for place in world.random.choice(len(world.honest), 3, replace=False):
             client = world.honest[place]
@@ -98,9 +98,9 @@ def thin_spread(world: World, attack: Attack) -> None:
 def coercion(world: World, attack: Attack) -> None:
     """Servers of ordinary quality rate down the clients who do not call them excellent, and those who do, up."""
     at = some_time(world)
-    for one in sybils(world, attack, at, 20 * DAY):
+    for account in sybils(world, attack, at, 20 * DAY):
         quality = world.random.uniform(55, 70)
-        agent = world.agent(one, one.born + HOUR, quality, role="retaliator", attack=attack.number)
+        agent = world.agent(account, account.born + HOUR, quality, role="retaliator", attack=attack.number)
         for place in world.random.choice(len(world.honest), 9, replace=False):
             client: Account = world.honest[place]
             when = world.time(max(agent.ts, client.born + HOUR))
@@ -121,13 +121,13 @@ def booster(world: World, attack: Attack) -> None:
         agent = middling[place]
         agent.role, agent.attack = "beneficiary", attack.number
         for _ in range(3):
-            one = world.account(at + world.random.uniform(0, 30 * DAY), role="sybil", attack=attack.number)
-            world.fund(one)
-            camouflage(world, [one], float(world.random.choice([1.0, 4.0])), one.born)
-            when = one.born + world.random.exponential(12 * DAY)
-            proof = world.pay(one, agent, world.random.lognormal(-1, 1.2), when)
+            account = world.account(at + world.random.uniform(0, 30 * DAY), role="sybil", attack=attack.number)
+            world.fund(account)
+            camouflage(world, [account], float(world.random.choice([1.0, 4.0])), account.born)
+            when = account.born + world.random.exponential(12 * DAY)
+            proof = world.pay(account, agent, world.random.lognormal(-1, 1.2), when)
             value = float(np.clip(world.random.normal(94, 4), 80, 100))
-            world.say(one, agent, value, when + HOUR, proof=proof, attack=attack.number)
+            world.say(account, agent, value, when + HOUR, proof=proof, attack=attack.number)
 
 
 FRESH: Final[dict[str, Callable[[World, Attack], None]]] = {

@@ -55,9 +55,9 @@ def person(world: World, born: float, group: str = "") -> Account:
 def _people(world: World) -> None:
     draw, habits = world.random, world.settings
     for _ in range(habits.clients + habits.owners):
-        one = person(world, world.time(START, START + habits.newcomers * (habits.days - 1) * DAY))
-        world.fund(one)
-        world.honest.append(one)
+        account = person(world, world.time(START, START + habits.newcomers * (habits.days - 1) * DAY))
+        world.fund(account)
+        world.honest.append(account)
     for place in draw.choice(len(world.honest), habits.owners, replace=False):
         owner = world.honest[place]
         count = 1 if draw.random() < 0.85 else int(min(draw.zipf(2.2) + 1, 12))  # noqa: PLR2004
@@ -95,9 +95,9 @@ def _airdrop(world: World) -> None:
     """Add a wave of honest newcomers, funded by one exchange with one amount within hours."""
     at = world.time(START + 30 * DAY, world.end - 10 * DAY)
     for _ in range(150):
-        one = person(world, at + world.random.uniform(0, 6 * HOUR), "airdrop")
-        world.fund(one, world.exchanges[0], 10.0)
-        world.honest.append(one)
+        account = person(world, at + world.random.uniform(0, 6 * HOUR), "airdrop")
+        world.fund(account, world.exchanges[0], 10.0)
+        world.honest.append(account)
 
 
 def _terms(world: World) -> None:
@@ -122,12 +122,12 @@ def _launch_crowd(world: World) -> None:
     world.servers.append(agent)
     crowd = []
     for _ in range(40):
-        one = person(world, at + draw.exponential(2 * DAY), "launch crowd")
-        world.fund(one)
-        world.meet(one, agent, one.born + draw.exponential(2 * DAY))
+        account = person(world, at + draw.exponential(2 * DAY), "launch crowd")
+        world.fund(account)
+        world.meet(account, agent, account.born + draw.exponential(2 * DAY))
         for _ in range(int(min(draw.zipf(1.9), 30))):
-            world.meet(one, world.servers[draw.integers(len(world.servers))], world.time(one.born))
-        crowd.append(one)
+            world.meet(account, world.servers[draw.integers(len(world.servers))], world.time(account.born))
+        crowd.append(account)
     world.honest += crowd
 
 
@@ -147,11 +147,11 @@ def _team(world: World) -> None:
     world.honest.append(treasury)
     tools = sorted(world.servers, key=lambda agent: -agent.popularity)[:30]
     for _ in range(12):
-        one = person(world, treasury.born + draw.uniform(0, 60 * DAY), "team")
-        world.fund(one, treasury)
+        account = person(world, treasury.born + draw.uniform(0, 60 * DAY), "team")
+        world.fund(account, treasury)
         for place in draw.choice(len(tools), 5, replace=False):
-            world.meet(one, tools[place], world.time(max(one.born, tools[place].ts)))
-        world.honest.append(one)
+            world.meet(account, tools[place], world.time(max(account.born, tools[place].ts)))
+        world.honest.append(account)
 
 
 def _validators(world: World) -> None:
@@ -202,11 +202,11 @@ def _clubs(world: World) -> None:
 def _vouchers(world: World) -> None:
     """Add machines that vouch for many agents with one constant value."""
     for _ in range(30):
-        one = world.account(world.time(START, START + 30 * DAY), role="noise", group="voucher")
-        world.fund(one)
+        account = world.account(world.time(START, START + 30 * DAY), role="noise", group="voucher")
+        world.fund(account)
         for place in world.random.choice(len(world.servers), min(100, len(world.servers)), replace=False):
             agent = world.servers[place]
-            world.say(one, agent, 1, world.time(max(one.born, agent.ts)), tag="miner-vouch")
+            world.say(account, agent, 1, world.time(max(account.born, agent.ts)), tag="miner-vouch")
 
 
 def _validations(world: World) -> None:

@@ -51,12 +51,12 @@ def payroll(world: World, attack: Attack) -> None:
     agent = target(world, attack, boss, at)
     for _ in range(attack.size):
         born = at + world.random.uniform(DAY, 30 * DAY)
-        one = world.account(born, role="sybil", attack=attack.number, quality=80.0)
-        service = target(world, attack, one, born)
+        account = world.account(born, role="sybil", attack=attack.number, quality=80.0)
+        service = target(world, attack, account, born)
         world.pay(boss, service, world.random.lognormal(-1, 1), born + HOUR)
-        camouflage(world, [one], 2.0, born + 2 * HOUR)
+        camouflage(world, [account], 2.0, born + 2 * HOUR)
         when = born + world.random.exponential(6 * DAY)
-        world.say(one, agent, world.random.uniform(85, 100), when, attack=attack.number)
+        world.say(account, agent, world.random.uniform(85, 100), when, attack=attack.number)
 
 
 def rival_war(world: World, attack: Attack) -> None:
@@ -66,12 +66,12 @@ def rival_war(world: World, attack: Attack) -> None:
     rivals = [world.servers[place] for place in world.random.choice(len(world.servers), 3, replace=False)]
     accounts = sybils(world, attack, at, 30 * DAY)
     camouflage(world, accounts, 3.0, at)
-    for one in accounts:
-        when = one.born + world.random.exponential(5 * DAY)
-        world.say(one, agent, world.random.uniform(86, 100), when, attack=attack.number)
+    for account in accounts:
+        when = account.born + world.random.exponential(5 * DAY)
+        world.say(account, agent, world.random.uniform(86, 100), when, attack=attack.number)
         for place in world.random.choice(3, 2, replace=False):
             later = when + world.random.exponential(4 * DAY)
-            world.say(one, rivals[place], world.random.uniform(0, 25), later, attack=attack.number)
+            world.say(account, rivals[place], world.random.uniform(0, 25), later, attack=attack.number)
     _lured(world, agent, 4, at + 30 * DAY)
 
 
@@ -79,16 +79,16 @@ def client_laundry(world: World, attack: Attack) -> None:
     """Servers of one group rate bad clients well, whom honest servers rate low. Nobody praises a server."""
     at = some_time(world)
     clients = sybils(world, attack, at, 30 * DAY)
-    for one in clients:
-        one.quality = float(world.random.uniform(5, 35))
+    for account in clients:
+        account.quality = float(world.random.uniform(5, 35))
     camouflage(world, clients, 6.0, at)
     for _ in range(max(3, attack.size // 2)):
         owner = funded_owner(world, attack, at + world.random.uniform(0, 20 * DAY))
         server = target(world, attack, owner, owner.born + HOUR)
-        for one in clients:
+        for account in clients:
             if world.random.random() < 0.7:  # noqa: PLR2004
                 when = world.time(at + 30 * DAY, at + 58 * DAY)
-                world.rate_client(one, server, world.random.uniform(88, 100), when, attack.number)
+                world.rate_client(account, server, world.random.uniform(88, 100), when, attack.number)
 
 
 def own_money(world: World, attack: Attack) -> None:
@@ -98,10 +98,10 @@ def own_money(world: World, attack: Attack) -> None:
     agent = target(world, attack, owner, at)
     accounts = sybils(world, attack, at, 40 * DAY)
     camouflage(world, accounts, 2.0, at)
-    for one in accounts:
-        when = one.born + world.random.exponential(8 * DAY)
-        proof = world.pay(one, agent, world.random.lognormal(-1, 1.2), when)
-        world.say(one, agent, world.random.uniform(85, 100), when + HOUR, proof=proof, attack=attack.number)
+    for account in accounts:
+        when = account.born + world.random.exponential(8 * DAY)
+        proof = world.pay(account, agent, world.random.lognormal(-1, 1.2), when)
+        world.say(account, agent, world.random.uniform(85, 100), when + HOUR, proof=proof, attack=attack.number)
     exchange = world.exchanges[world.random.integers(len(world.exchanges))]
     world.transfer(owner, exchange, float(attack.size), at + 55 * DAY)
     _lured(world, agent, 6, at + 30 * DAY)
@@ -113,15 +113,17 @@ def one_purse(world: World, attack: Attack) -> None:
     purse = world.account(at, role="mule", attack=attack.number)
     accounts = sybils(world, attack, at, 40 * DAY)
     agents = []
-    for one in accounts:
+    for account in accounts:
         quality = world.random.uniform(20, 50)
-        agents.append(world.agent(one, one.born + 600, quality, wallet=purse, role="beneficiary", attack=attack.number))
+        agents.append(
+            world.agent(account, account.born + 600, quality, wallet=purse, role="beneficiary", attack=attack.number)
+        )
     camouflage(world, accounts, 4.0, at)
-    for place, one in enumerate(accounts):
+    for place, account in enumerate(accounts):
         others = np.setdiff1d(np.arange(len(agents)), [place])
         for other in world.random.choice(others, 2, replace=False):
             when = world.time(at + 40 * DAY, at + 58 * DAY)
-            world.say(one, agents[other], world.random.uniform(84, 100), when, attack=attack.number)
+            world.say(account, agents[other], world.random.uniform(84, 100), when, attack=attack.number)
     for agent in agents:
         _lured(world, agent, 2, at + 45 * DAY)
 

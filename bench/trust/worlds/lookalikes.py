@@ -36,17 +36,17 @@ def _some_time(world: World, rest: float = 10 * DAY) -> float:
 def _newcomer(
     world: World, born: float, group: str, source: Account | None = None, amount: float | None = None
 ) -> Account:
-    one = person(world, min(born, world.end - DAY), group)
-    world.fund(one, source, amount)
-    return one
+    account = person(world, min(born, world.end - DAY), group)
+    world.fund(account, source, amount)
+    return account
 
 
-def _use(world: World, one: Account, mean: float) -> None:
+def _use(world: World, account: Account, mean: float) -> None:
     """Let an account use some agents, the popular ones mostly."""
     for _ in range(world.random.poisson(mean)):
         agent = some_server(world, popular=True)
-        if agent.owner is not one:
-            world.meet(one, agent, world.time(max(one.born, agent.ts)))
+        if agent.owner is not account:
+            world.meet(account, agent, world.time(max(account.born, agent.ts)))
 
 
 def _launch(world: World) -> None:
@@ -56,10 +56,10 @@ def _launch(world: World) -> None:
     stay, pause = float(draw.choice([0, 1, 3])), float(draw.uniform(0.5, 6))
     crowd = []
     for _ in range(int(draw.integers(12, 100))):
-        one = _newcomer(world, at + draw.exponential(pause * DAY), "launch crowd")
-        world.meet(one, agent, one.born + draw.exponential(pause * DAY))
-        _use(world, one, stay)
-        crowd.append(one)
+        account = _newcomer(world, at + draw.exponential(pause * DAY), "launch crowd")
+        world.meet(account, agent, account.born + draw.exponential(pause * DAY))
+        _use(world, account, stay)
+        crowd.append(account)
     world.servers.append(agent)
     world.honest += crowd
 
@@ -74,9 +74,9 @@ def _wave(world: World) -> None:
     amount, span = draw.lognormal(1.5, 1), draw.uniform(2 * HOUR, 5 * DAY)
     active = float(draw.uniform(0.5, 3))
     for _ in range(int(draw.integers(40, 220))):
-        one = _newcomer(world, at + draw.uniform(0, span), "airdrop", source, amount)
-        _use(world, one, active)
-        world.honest.append(one)
+        account = _newcomer(world, at + draw.uniform(0, span), "airdrop", source, amount)
+        _use(world, account, active)
+        world.honest.append(account)
 
 
 def _guild(world: World) -> None:
@@ -86,14 +86,16 @@ def _guild(world: World) -> None:
     members = [
         _newcomer(world, at + draw.uniform(0, 30 * DAY), "club", treasury) for _ in range(int(draw.integers(4, 14)))
     ]
-    agents = [world.agent(one, one.born + draw.exponential(3 * DAY), draw.uniform(65, 96)) for one in members]
+    agents = [
+        world.agent(account, account.born + draw.exponential(3 * DAY), draw.uniform(65, 96)) for account in members
+    ]
     chance = float(draw.uniform(0.15, 0.7))
-    for one in members:
+    for account in members:
         for agent in agents:
-            if agent.owner is not one and draw.random() < chance:
+            if agent.owner is not account and draw.random() < chance:
                 for _ in range(int(draw.integers(1, 4))):
-                    world.meet(one, agent, world.time(max(one.born, agent.ts)))
-        _use(world, one, 3)
+                    world.meet(account, agent, world.time(max(account.born, agent.ts)))
+        _use(world, account, 3)
     for agent in agents:
         for client in some_people(world, int(draw.poisson(5))):
             world.meet(client, agent, world.time(max(client.born, agent.ts)))
@@ -122,9 +124,9 @@ def _customers(world: World) -> None:
     draw, at = world.random, _some_time(world)
     exchange = world.exchanges[draw.integers(len(world.exchanges))]
     for _ in range(int(draw.integers(8, 40))):
-        one = _newcomer(world, at + draw.uniform(0, 2 * HOUR), "exchange customer", exchange, draw.lognormal(3, 1))
-        _use(world, one, 2)
-        world.honest.append(one)
+        account = _newcomer(world, at + draw.uniform(0, 2 * HOUR), "exchange customer", exchange, draw.lognormal(3, 1))
+        _use(world, account, 2)
+        world.honest.append(account)
 
 
 def _staff(world: World) -> None:
@@ -137,23 +139,23 @@ def _staff(world: World) -> None:
     wage, width, months = draw.lognormal(2, 0.7), draw.choice([0.0, 0.04, 0.2]), int(draw.choice([0, 2]))
     back, others = float(draw.choice([0, 0, 0.3])), float(draw.choice([0, 1, 3]))
     for _ in range(int(draw.integers(5, 36))):
-        one = _newcomer(world, at + draw.uniform(0, span), "staff", treasury, wage * draw.lognormal(0, width))
+        account = _newcomer(world, at + draw.uniform(0, span), "staff", treasury, wage * draw.lognormal(0, width))
         for month in range(1, months + 1):
-            world.transfer(treasury, one, wage, one.born + 30 * month * DAY)
+            world.transfer(treasury, account, wage, account.born + 30 * month * DAY)
         for tool in tools:
-            if tool.owner is not one and draw.random() < 0.6:  # noqa: PLR2004
-                world.meet(one, tool, world.time(max(one.born, tool.ts)))
-        _use(world, one, others)
+            if tool.owner is not account and draw.random() < 0.6:  # noqa: PLR2004
+                world.meet(account, tool, world.time(max(account.born, tool.ts)))
+        _use(world, account, others)
         if draw.random() < back:
             world.transfer(
-                one, treasury, wage * draw.uniform(0.05, 0.4), world.time(max(one.born, world.end - 30 * DAY))
+                account, treasury, wage * draw.uniform(0.05, 0.4), world.time(max(account.born, world.end - 30 * DAY))
             )
-        world.honest.append(one)
+        world.honest.append(account)
 
 
 def _cashback(world: World) -> None:
     """Shops give each buyer a small part of the price back, whatever it says of them."""
-    draw, accounts = world.random, {one.address: one for one in world.accounts}
+    draw, accounts = world.random, {account.address: account for account in world.accounts}
     shares = {some_server(world, popular=True).number: draw.uniform(0.02, 0.3) for _ in range(int(draw.integers(1, 5)))}
     for _, payer, _, number, amount, ts in world.payments:
         if number in shares:
@@ -174,11 +176,11 @@ def _free_service(world: World) -> None:
     draw, at = world.random, _some_time(world, 50 * DAY)
     agent = world.agent(some_people(world, 1)[0], at, draw.uniform(65, 96), popularity=1.0)
     for _ in range(int(draw.integers(8, 60))):
-        one = _newcomer(world, world.time(at), "free service")
-        value = 100.0 if one.generous else agent.quality + one.bias + draw.normal(0, 8)
-        world.say(one, agent, value, one.born + draw.exponential(3 * DAY))
-        _use(world, one, 1)
-        world.honest.append(one)
+        account = _newcomer(world, world.time(at), "free service")
+        value = 100.0 if account.generous else agent.quality + account.bias + draw.normal(0, 8)
+        world.say(account, agent, value, account.born + draw.exponential(3 * DAY))
+        _use(world, account, 1)
+        world.honest.append(account)
     world.servers.append(agent)
 
 
@@ -186,13 +188,13 @@ def _reviewers(world: World) -> None:
     """Accounts review many agents in a short time, without buying, and say the truth."""
     draw = world.random
     for _ in range(int(draw.integers(1, 8))):
-        one = _newcomer(world, _some_time(world, 30 * DAY), "reviewer")
-        at, span = one.born + draw.exponential(10 * DAY), draw.uniform(HOUR, 20 * DAY)
+        account = _newcomer(world, _some_time(world, 30 * DAY), "reviewer")
+        at, span = account.born + draw.exponential(10 * DAY), draw.uniform(HOUR, 20 * DAY)
         for _ in range(int(draw.integers(8, 50))):
             agent = some_server(world, popular=False)
-            value = agent.quality + one.bias + draw.normal(0, 8)
-            world.say(one, agent, value, max(at + draw.uniform(0, span), agent.ts))
-        world.honest.append(one)
+            value = agent.quality + account.bias + draw.normal(0, 8)
+            world.say(account, agent, value, max(at + draw.uniform(0, span), agent.ts))
+        world.honest.append(account)
 
 
 def _hosts(world: World) -> None:
@@ -202,34 +204,34 @@ def _hosts(world: World) -> None:
         at = world.time(max(host.born, START + DAY), max(world.end - 5 * DAY, host.born + DAY))
         liked = [some_server(world, popular=True) for _ in range(2)]
         for _ in range(int(draw.integers(2, 12))):
-            one = _newcomer(world, at + draw.uniform(0, 3 * DAY), "friends", host, draw.lognormal(1, 0.3))
+            account = _newcomer(world, at + draw.uniform(0, 3 * DAY), "friends", host, draw.lognormal(1, 0.3))
             for agent in liked:
-                if agent.owner is not one and agent.owner is not host and draw.random() < 0.5:  # noqa: PLR2004
-                    world.meet(one, agent, world.time(max(one.born, agent.ts)))
-            _use(world, one, 1.5)
-            world.honest.append(one)
+                if agent.owner is not account and agent.owner is not host and draw.random() < 0.5:  # noqa: PLR2004
+                    world.meet(account, agent, world.time(max(account.born, agent.ts)))
+            _use(world, account, 1.5)
+            world.honest.append(account)
 
 
 def _niche(world: World) -> None:
     """People of one trade use the same few agents that nobody else uses."""
     draw, at = world.random, _some_time(world, 50 * DAY)
     owners = some_people(world, int(draw.integers(2, 5)))
-    agents = [world.agent(one, max(at, one.born), draw.uniform(55, 96), popularity=0.1) for one in owners]
-    for one in some_people(world, int(draw.integers(4, 16))):
+    agents = [world.agent(account, max(at, account.born), draw.uniform(55, 96), popularity=0.1) for account in owners]
+    for account in some_people(world, int(draw.integers(4, 16))):
         for agent in agents:
-            if agent.owner is not one and draw.random() < 0.7:  # noqa: PLR2004
-                world.meet(one, agent, world.time(max(one.born, agent.ts)))
+            if agent.owner is not account and draw.random() < 0.7:  # noqa: PLR2004
+                world.meet(account, agent, world.time(max(account.born, agent.ts)))
     world.servers += agents
 
 
 def _regulars(world: World) -> None:
     """Clients buy from one agent again and again, and say so each time."""
     draw = world.random
-    for one in some_people(world, int(draw.integers(10, 60))):
+    for account in some_people(world, int(draw.integers(10, 60))):
         agent = some_server(world, popular=True)
-        if agent.owner is not one:
+        if agent.owner is not account:
             for _ in range(int(draw.integers(3, 9))):
-                world.meet(one, agent, world.time(max(one.born, agent.ts)))
+                world.meet(account, agent, world.time(max(account.born, agent.ts)))
 
 
 def _strict(world: World) -> None:

@@ -25,26 +25,26 @@ def whitewash(world: World, attack: Attack) -> None:
             world.meet(client, old, max(old.ts, client.born + HOUR) + world.random.exponential(8 * DAY))
         new = target(world, attack, owner, at + 25 * DAY)
         for _ in range(2):
-            one = world.account(at + world.random.uniform(0, 20 * DAY), role="sybil", attack=attack.number)
-            world.fund(one)
-            camouflage(world, [one], 3.0, one.born)
+            account = world.account(at + world.random.uniform(0, 20 * DAY), role="sybil", attack=attack.number)
+            world.fund(account)
+            camouflage(world, [account], 3.0, account.born)
             when = at + 25 * DAY + world.random.exponential(6 * DAY)
-            proof = world.pay(one, new, world.random.lognormal(-1, 1.2), when)
-            world.say(one, new, world.random.uniform(86, 100), when + HOUR, proof=proof, attack=attack.number)
+            proof = world.pay(account, new, world.random.lognormal(-1, 1.2), when)
+            world.say(account, new, world.random.uniform(86, 100), when + HOUR, proof=proof, attack=attack.number)
 
 
 def extortion(world: World, attack: Attack) -> None:
     """Accounts rate honest servers low, and high once the server has sent them money."""
     at = some_time(world)
-    for one in sybils(world, attack, at, 40 * DAY):
-        camouflage(world, [one], 2.0, one.born)
+    for account in sybils(world, attack, at, 40 * DAY):
+        camouflage(world, [account], 2.0, account.born)
         for place in world.random.choice(len(world.servers), 3, replace=False):
             victim = world.servers[place]
-            when = max(one.born, victim.ts) + world.random.exponential(8 * DAY)
-            world.say(one, victim, world.random.uniform(0, 30), when, attack=attack.number)
+            when = max(account.born, victim.ts) + world.random.exponential(8 * DAY)
+            world.say(account, victim, world.random.uniform(0, 30), when, attack=attack.number)
             if world.random.random() < 0.5:  # noqa: PLR2004
-                world.transfer(victim.owner, one, world.random.uniform(2, 6), when + DAY)
-                world.say(one, victim, world.random.uniform(80, 100), when + 2 * DAY, attack=attack.number)
+                world.transfer(victim.owner, account, world.random.uniform(2, 6), when + DAY)
+                world.say(account, victim, world.random.uniform(80, 100), when + 2 * DAY, attack=attack.number)
 
 
 def exit_scam(world: World, attack: Attack) -> None:
@@ -52,8 +52,8 @@ def exit_scam(world: World, attack: Attack) -> None:
     at = world.time(START + 10 * DAY, START + 40 * DAY)
     accounts = sybils(world, attack, at, 30 * DAY)
     agents = []
-    for one in accounts:
-        agent = world.agent(one, one.born + HOUR, 82.0, role="beneficiary", attack=attack.number)
+    for account in accounts:
+        agent = world.agent(account, account.born + HOUR, 82.0, role="beneficiary", attack=attack.number)
         agent.turns = (at + 90 * DAY, float(world.random.uniform(10, 30)))
         agents.append(agent)
     camouflage(world, accounts, 5.0, at)
@@ -61,15 +61,15 @@ def exit_scam(world: World, attack: Attack) -> None:
         for place in world.random.choice(len(world.honest), 8, replace=False):
             client = world.honest[place]
             world.meet(client, agent, world.time(max(agent.ts, client.born + HOUR)))
-    for place, one in enumerate(accounts):
+    for place, account in enumerate(accounts):
         for step in (1, 2):
             agent = agents[(place + step) % len(agents)]
-            if agent.owner is not one:
+            if agent.owner is not account:
                 when = at + 90 * DAY + world.random.uniform(0, 30 * DAY)
-                proof = world.pay(one, agent, world.random.lognormal(-1, 1.2), when)
+                proof = world.pay(account, agent, world.random.lognormal(-1, 1.2), when)
                 keeps = world.random.random() < 0.5  # noqa: PLR2004
                 value = world.random.uniform(84, 100)
-                world.say(one, agent, value, when + HOUR, proof=proof if keeps else None, attack=attack.number)
+                world.say(account, agent, value, when + HOUR, proof=proof if keeps else None, attack=attack.number)
 
 
 def referral(world: World, attack: Attack) -> None:
@@ -85,11 +85,11 @@ def referral(world: World, attack: Attack) -> None:
         world.fund(owner, middle, world.random.uniform(5, 12))
         agents.append(target(world, attack, owner, owner.born + HOUR))
     for place in range(2 * attack.size):
-        one = world.account(at + world.random.uniform(0, 45 * DAY), role="sybil", attack=attack.number)
-        world.fund(one, world.honest[world.random.integers(len(world.honest))], world.random.uniform(1, 30))
-        agent, when = agents[place % 4], one.born + world.random.exponential(10 * DAY)
-        proof = world.pay(one, agent, world.random.lognormal(-1, 1.2), when)
-        world.say(one, agent, world.random.uniform(82, 100), when + 2 * HOUR, proof=proof, attack=attack.number)
+        account = world.account(at + world.random.uniform(0, 45 * DAY), role="sybil", attack=attack.number)
+        world.fund(account, world.honest[world.random.integers(len(world.honest))], world.random.uniform(1, 30))
+        agent, when = agents[place % 4], account.born + world.random.exponential(10 * DAY)
+        proof = world.pay(account, agent, world.random.lognormal(-1, 1.2), when)
+        world.say(account, agent, world.random.uniform(82, 100), when + 2 * HOUR, proof=proof, attack=attack.number)
 
 
 def judge_shopping(world: World, attack: Attack) -> None:
@@ -105,8 +105,8 @@ def judge_shopping(world: World, attack: Attack) -> None:
         judges.append(judge)
     accounts = sybils(world, attack, at, 40 * DAY)
     camouflage(world, accounts, 4.0, at)
-    for one in accounts:
-        agent, judge = target(world, attack, one, one.born + HOUR), judges[world.random.integers(3)]
+    for account in accounts:
+        agent, judge = target(world, attack, account, account.born + HOUR), judges[world.random.integers(3)]
         when = world.time(max(agent.ts, at + 15 * DAY), at + 58 * DAY)
         world.validate(judge, agent, world.random.uniform(88, 100), when, attack.number)
         if world.random.random() < 0.6:  # noqa: PLR2004
@@ -118,15 +118,15 @@ def copycats(world: World, attack: Attack) -> None:
     at = some_time(world)
     agent = target(world, attack, funded_owner(world, attack, at), at)
     feedback = list(world.feedback)
-    by_number = {one.number: one for one in world.agents}
-    for one in sybils(world, attack, at, 50 * DAY):
+    by_number = {agent.number: agent for agent in world.agents}
+    for account in sybils(world, attack, at, 50 * DAY):
         for place in world.random.choice(len(feedback), 4, replace=False):
             row = feedback[place]
-            when = max(row[4], one.born) + world.random.exponential(10 * DAY)
+            when = max(row[4], account.born) + world.random.exponential(10 * DAY)
             if row[3] == "starred":
-                world.say(one, by_number[row[1]], row[2] + world.random.normal(0, 4), when, attack=attack.number)
-        when = one.born + world.random.exponential(12 * DAY)
-        world.say(one, agent, world.random.uniform(84, 100), when, attack=attack.number)
+                world.say(account, by_number[row[1]], row[2] + world.random.normal(0, 4), when, attack=attack.number)
+        when = account.born + world.random.exponential(12 * DAY)
+        world.say(account, agent, world.random.uniform(84, 100), when, attack=attack.number)
 
 
 NEWEST: Final[dict[str, Callable[[World, Attack], None]]] = {

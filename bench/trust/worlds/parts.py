@@ -206,16 +206,16 @@ def _payment(world: World, plan: Plan, member: Account, agent: Agent, when: floa
     return proof
 
 
-def usual_servers(world: World, one: Account, mean: float) -> Iterator[Agent]:
+def usual_servers(world: World, account: Account, mean: float) -> Iterator[Agent]:
     """Yield agents that an account may use as honest clients do: mostly of its community, the popular ones most.
 
     Args:
         world: The world.
-        one: The account.
+        account: The account.
         mean: The mean number of agents.
     """
     popularity = np.array([agent.popularity for agent in world.servers])
-    near = popularity * np.array([agent.community == one.community for agent in world.servers])
+    near = popularity * np.array([agent.community == account.community for agent in world.servers])
     for _ in range(world.random.poisson(mean)):
         weight = near if world.happens(0.7) else popularity
         yield world.servers[world.random.choice(len(weight), p=weight / weight.sum())]

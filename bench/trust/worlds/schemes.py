@@ -21,36 +21,38 @@ def _layered(world: World, plan: Plan, members: list[Account]) -> None:
     """Praise middling agents, whose owners praise the agents that gain: their opinions then come from agents in use."""
     draw = world.random
     count = max(1, len(members) // 3)
-    middle = [(one, new_agent(world, plan, one)) for one in members[:count]]
+    middle = [(account, new_agent(world, plan, account)) for account in members[:count]]
     for _, agent in middle:
         agent.quality = float(draw.uniform(50, 80))
         visited(world, agent, int(draw.poisson(3)))
-    for one in members[count:]:
+    for account in members[count:]:
         for place in draw.choice(count, min(count, int(draw.integers(1, 3))), replace=False):
-            praise(world, plan, one, middle[place][1])
+            praise(world, plan, account, middle[place][1])
     gains = [new_agent(world, plan, new_owner(world, plan)) for _ in range(int(draw.integers(1, 3)))]
-    for one, _ in middle:
+    for account, _ in middle:
         for agent in gains:
-            praise(world, plan, one, agent, at=moment(world, plan, one) + draw.exponential(5 * DAY))
+            praise(world, plan, account, agent, at=moment(world, plan, account) + draw.exponential(5 * DAY))
 
 
 def _crossed(world: World, plan: Plan, members: list[Account]) -> None:
     """Lift each other through different registries: feedback, ratings of clients and validators, and validations."""
     draw = world.random
-    agents = [new_agent(world, plan, one) for one in members]
+    agents = [new_agent(world, plan, account) for account in members]
     judges = [
-        world.agent(one, one.born + HOUR, 50.0, is_validator=True, role="beneficiary", attack=plan.attack.number)
+        world.agent(
+            account, account.born + HOUR, 50.0, is_validator=True, role="beneficiary", attack=plan.attack.number
+        )
         if draw.random() < 0.5  # noqa: PLR2004
         else None
-        for one in members
+        for account in members
     ]
-    for place, one in enumerate(members):
+    for place, account in enumerate(members):
         others = np.setdiff1d(np.arange(len(members)), [place])
         for other in draw.choice(others, min(len(others), int(draw.integers(1, 4))), replace=False):
-            at, value, judge = moment(world, plan, one), draw.uniform(*plan.praise), judges[place]
+            at, value, judge = moment(world, plan, account), draw.uniform(*plan.praise), judges[place]
             way = draw.integers(4)
             if way == 0:
-                praise(world, plan, one, agents[other])
+                praise(world, plan, account, agents[other])
             elif way == 1:
                 world.rate_client(members[other], agents[place], value, at, plan.attack.number)
             elif judge is not None and way == 2:  # noqa: PLR2004
@@ -67,46 +69,52 @@ def _slept(world: World, plan: Plan, members: list[Account]) -> None:
     slanders = draw.random() < 0.3  # noqa: PLR2004
     victims = [some_server(world, popular=plan.popular) for _ in range(int(draw.integers(1, 3)))]
     agent = None if slanders else new_agent(world, plan, new_owner(world, plan))
-    for one in members:
+    for account in members:
         for _ in range(draw.poisson(4)):
-            world.meet(one, some_server(world, popular=plan.popular), world.time(one.born, max(strike, one.born + 1)))
+            world.meet(
+                account,
+                some_server(world, popular=plan.popular),
+                world.time(account.born, max(strike, account.born + 1)),
+            )
         at = strike + draw.uniform(0, span)
         if agent is not None:
-            praise(world, plan, one, agent, at=at)
+            praise(world, plan, account, agent, at=at)
         else:
             for victim in victims:
-                world.say(one, victim, draw.uniform(0, plan.blame), at, attack=plan.attack.number)
+                world.say(account, victim, draw.uniform(0, plan.blame), at, attack=plan.attack.number)
 
 
 def _farmed(world: World, plan: Plan, members: list[Account]) -> None:
     """Rate honest clients kindly, to look like servers in business, and praise each other's agents."""
     draw = world.random
-    agents = [new_agent(world, plan, one) for one in members[: max(2, len(members) // 2)]]
+    agents = [new_agent(world, plan, account) for account in members[: max(2, len(members) // 2)]]
     for agent in agents:
         for client in some_people(world, int(draw.integers(2, 9))):
             at = world.time(max(agent.ts, client.born))
             world.rate_client(client, agent, draw.uniform(85, 100), at, plan.attack.number)
-    for one in members:
+    for account in members:
         for place in draw.choice(len(agents), min(len(agents), int(draw.integers(1, 4))), replace=False):
-            if agents[place].owner is not one:
-                praise(world, plan, one, agents[place])
+            if agents[place].owner is not account:
+                praise(world, plan, account, agents[place])
 
 
 def _betrayed(world: World, plan: Plan, members: list[Account]) -> None:
     """Serve honest clients well, turn bad, and cover what clients say since then by praise of other members."""
     draw = world.random
     agents = []
-    for one in members[: max(2, len(members) // 2)]:
-        agent = world.agent(one, one.born + HOUR, draw.uniform(75, 95), role="beneficiary", attack=plan.attack.number)
+    for account in members[: max(2, len(members) // 2)]:
+        agent = world.agent(
+            account, account.born + HOUR, draw.uniform(75, 95), role="beneficiary", attack=plan.attack.number
+        )
         turn = world.time(min(agent.ts + 15 * DAY, world.end - 15 * DAY), world.end - 10 * DAY)
         agent.turns = (turn, float(draw.uniform(5, 45)))
         visited(world, agent, int(draw.integers(3, 25)), stop=turn)
         visited(world, agent, int(draw.integers(2, 12)), start=turn)
         agents.append((agent, turn))
-    for one in members:
+    for account in members:
         agent, turn = agents[draw.integers(len(agents))]
-        if agent.owner is not one:
-            praise(world, plan, one, agent, at=turn + draw.exponential(plan.pause))
+        if agent.owner is not account:
+            praise(world, plan, account, agent, at=turn + draw.exponential(plan.pause))
 
 
 def _belittled(world: World, plan: Plan, members: list[Account]) -> None:
@@ -116,13 +124,13 @@ def _belittled(world: World, plan: Plan, members: list[Account]) -> None:
     some = [some_server(world, popular=plan.popular) for _ in range(40)]
     some.sort(key=lambda agent: agent.ts if draw.random() < 0.5 else -agent.quality)  # noqa: PLR2004
     victims = some[-int(draw.integers(1, 5)) :]
-    for one in members:
+    for account in members:
         for victim in victims:
             if draw.random() < plan.share:
-                at = max(moment(world, plan, one), victim.ts + draw.exponential(3 * DAY))
-                proof = world.pay(one, victim, draw.lognormal(-1, 1), at) if pays else None
+                at = max(moment(world, plan, account), victim.ts + draw.exponential(3 * DAY))
+                proof = world.pay(account, victim, draw.lognormal(-1, 1), at) if pays else None
                 value = max(victim.quality - fall + draw.normal(0, 8), 0)
-                world.say(one, victim, value, at + HOUR, proof=proof, attack=plan.attack.number)
+                world.say(account, victim, value, at + HOUR, proof=proof, attack=plan.attack.number)
 
 
 def _rehired(world: World, plan: Plan, members: list[Account]) -> None:
@@ -131,10 +139,10 @@ def _rehired(world: World, plan: Plan, members: list[Account]) -> None:
     for _ in range(int(draw.integers(2, 5))):
         later = replace(plan, at=start, spread=min(plan.spread, 10 * DAY), payment=_way(world, plan))
         agent = new_agent(world, later, new_owner(world, later))
-        for one in members:
+        for account in members:
             if draw.random() < plan.share:
-                at = max(start, one.born, agent.ts) + draw.exponential(plan.pause)
-                praise(world, later, one, agent, at=at)
+                at = max(start, account.born, agent.ts) + draw.exponential(plan.pause)
+                praise(world, later, account, agent, at=at)
         start = min(start + draw.uniform(5 * DAY, 40 * DAY), world.end - 12 * DAY)
 
 
@@ -147,19 +155,19 @@ def _traded(world: World, plan: Plan, members: list[Account]) -> None:
     """Run middling agents with honest clients, buy from each other, and add some points to the truth."""
     draw = world.random
     lift, chance = float(draw.uniform(10, 30)), float(draw.uniform(0.2, 0.8))
-    agents = [new_agent(world, plan, one) for one in members]
+    agents = [new_agent(world, plan, account) for account in members]
     for agent in agents:
         agent.quality = float(draw.uniform(40, 78))
         visited(world, agent, int(draw.poisson(5)))
-    for one in members:
+    for account in members:
         for agent in agents:
-            if agent.owner is not one and draw.random() < chance * min(1.0, 6 / len(members)):
-                at = moment(world, plan, one)
-                proof = world.pay(one, agent, draw.lognormal(-1, 1), at)
+            if agent.owner is not account and draw.random() < chance * min(1.0, 6 / len(members)):
+                at = moment(world, plan, account)
+                proof = world.pay(account, agent, draw.lognormal(-1, 1), at)
                 value = min(agent.quality + lift + draw.normal(0, 6), 100)
-                world.say(one, agent, value, at + HOUR, proof=proof, attack=plan.attack.number)
+                world.say(account, agent, value, at + HOUR, proof=proof, attack=plan.attack.number)
                 if draw.random() < 0.4:  # noqa: PLR2004
-                    world.rate_client(one, agent, draw.uniform(80, 100), at + 2 * HOUR, plan.attack.number)
+                    world.rate_client(account, agent, draw.uniform(80, 100), at + 2 * HOUR, plan.attack.number)
 
 
 def _groomed(world: World, plan: Plan, members: list[Account]) -> None:
@@ -169,8 +177,8 @@ def _groomed(world: World, plan: Plan, members: list[Account]) -> None:
         count = int(draw.integers(2, 6))
         agent = some_server(world, popular=False)
         agent.role, agent.attack = "beneficiary", plan.attack.number
-        for one in members[place : place + count]:
-            praise(world, plan, one, agent)
+        for account in members[place : place + count]:
+            praise(world, plan, account, agent)
         place += count
 
 
@@ -185,11 +193,11 @@ def _puppets(world: World, plan: Plan, members: list[Account]) -> None:
             agent = new_agent(world, plan, new_owner(world, plan))
         for _ in range(int(draw.choice([1, 1, 2, 3]))):
             born = world.time(agent.ts)
-            one = world.account(born, role="sybil", attack=plan.attack.number)
-            world.fund(one, agent.owner, draw.lognormal(1, 0.5))
+            account = world.account(born, role="sybil", attack=plan.attack.number)
+            world.fund(account, agent.owner, draw.lognormal(1, 0.5))
             for _ in range(draw.poisson(plan.cover / 2)):
-                world.meet(one, some_server(world, popular=plan.popular), world.time(born))
-            praise(world, plan, one, agent, at=born + draw.exponential(2 * DAY))
+                world.meet(account, some_server(world, popular=plan.popular), world.time(born))
+            praise(world, plan, account, agent, at=born + draw.exponential(2 * DAY))
 
 
 def _tipped(world: World, plan: Plan, members: list[Account]) -> None:
@@ -198,22 +206,24 @@ def _tipped(world: World, plan: Plan, members: list[Account]) -> None:
     owner = new_owner(world, plan)
     agent = new_agent(world, plan, owner)
     before = draw.random() < 0.5  # noqa: PLR2004
-    for one in some_people(world, max(3, len(members) // 2)):
-        one.role, one.attack = "bribed", plan.attack.number
-        at = max(one.born, agent.ts) + draw.exponential(plan.pause) + DAY
-        world.transfer(owner, one, draw.uniform(0.5, 4), at + (-DAY if before else DAY) * draw.uniform(0.1, 1))
-        proof = world.pay(one, agent, draw.lognormal(-1, 1), at) if draw.random() < 0.5 else None  # noqa: PLR2004
-        world.say(one, agent, draw.uniform(*plan.praise), at + HOUR, proof=proof, attack=plan.attack.number)
-    for one in members:
-        praise(world, plan, one, agent)
+    for account in some_people(world, max(3, len(members) // 2)):
+        account.role, account.attack = "bribed", plan.attack.number
+        at = max(account.born, agent.ts) + draw.exponential(plan.pause) + DAY
+        world.transfer(owner, account, draw.uniform(0.5, 4), at + (-DAY if before else DAY) * draw.uniform(0.1, 1))
+        proof = world.pay(account, agent, draw.lognormal(-1, 1), at) if draw.random() < 0.5 else None  # noqa: PLR2004
+        world.say(account, agent, draw.uniform(*plan.praise), at + HOUR, proof=proof, attack=plan.attack.number)
+    for account in members:
+        praise(world, plan, account, agent)
 
 
 def _leaned(world: World, plan: Plan, members: list[Account]) -> None:
     """Let servers answer by what clients say: who is not pleased is rated low, and who is, high."""
     draw = world.random
     limit = float(draw.uniform(50, 90))
-    for one in members:
-        agent = world.agent(one, one.born + HOUR, draw.uniform(35, 75), role="retaliator", attack=plan.attack.number)
+    for account in members:
+        agent = world.agent(
+            account, account.born + HOUR, draw.uniform(35, 75), role="retaliator", attack=plan.attack.number
+        )
         for client in some_people(world, int(draw.integers(3, 12))):
             at = world.time(max(agent.ts, client.born + HOUR))
             if draw.random() < 0.7:  # noqa: PLR2004
@@ -231,11 +241,11 @@ def _patient(world: World, plan: Plan, members: list[Account]) -> None:
     owner = new_owner(world, plan)
     agent = new_agent(world, plan, owner)
     step = (world.end - agent.ts) / (len(members) + 1)
-    for place, one in enumerate(members):
+    for place, account in enumerate(members):
         at = agent.ts + (place + draw.uniform(0.2, 1)) * step
-        praise(world, plan, one, agent, at=max(at, one.born + HOUR))
+        praise(world, plan, account, agent, at=max(at, account.born + HOUR))
         for _ in range(draw.poisson(1)):
-            world.meet(one, some_server(world, popular=True), world.time(max(one.born, START)))
+            world.meet(account, some_server(world, popular=True), world.time(max(account.born, START)))
 
 
 def _framed(world: World, plan: Plan, members: list[Account]) -> None:
@@ -247,20 +257,22 @@ def _framed(world: World, plan: Plan, members: list[Account]) -> None:
     victims = [some_server(world, popular=False) for _ in range(int(draw.integers(1, 4)))]
     judges, sends = draw.random() < 0.3, draw.random() < 0.5  # noqa: PLR2004
     pays = draw.random() < 0.5  # noqa: PLR2004
-    for one in members:
-        one.role = "noise"
+    for account in members:
+        account.role = "noise"
         for victim in victims:
             if draw.random() < plan.share:
-                at = max(moment(world, plan, one), victim.ts)
-                proof = world.pay(one, victim, draw.lognormal(-1, 1), at) if pays else None
-                world.say(one, victim, draw.uniform(94, 100), at + HOUR, proof=proof, attack=plan.attack.number)
+                at = max(moment(world, plan, account), victim.ts)
+                proof = world.pay(account, victim, draw.lognormal(-1, 1), at) if pays else None
+                world.say(account, victim, draw.uniform(94, 100), at + HOUR, proof=proof, attack=plan.attack.number)
                 if sends:
-                    world.transfer(one, victim.owner, draw.lognormal(0, 1), at)
+                    world.transfer(account, victim.owner, draw.lognormal(0, 1), at)
         if judges:
             judge = world.agent(
-                one, one.born + HOUR, 50.0, is_validator=True, role="beneficiary", attack=plan.attack.number
+                account, account.born + HOUR, 50.0, is_validator=True, role="beneficiary", attack=plan.attack.number
             )
-            world.validate(judge, victims[0], draw.uniform(*plan.praise), moment(world, plan, one), plan.attack.number)
+            world.validate(
+                judge, victims[0], draw.uniform(*plan.praise), moment(world, plan, account), plan.attack.number
+            )
     for _ in range(int(draw.integers(0, 6))):
         newcomer = world.account(world.time(plan.at, world.end - DAY))
         world.fund(newcomer)

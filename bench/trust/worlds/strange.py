@@ -43,13 +43,13 @@ def review_panel(world: World, attack: Attack) -> None:
     """Reviewers try many agents early on and say the truth, and sell one opinion each, four for each buyer."""
     start = world.time(START + 5 * DAY, START + 30 * DAY)
     panel = sybils(world, attack, start, 20 * DAY)
-    for one in panel:
+    for account in panel:
         for place in world.random.choice(len(world.servers), 12, replace=False):
             agent = world.servers[place]
-            when = max(one.born, agent.ts) + world.random.uniform(0, 70 * DAY)
-            world.say(one, agent, agent.quality + world.random.normal(0, 7), when)
+            when = max(account.born, agent.ts) + world.random.uniform(0, 70 * DAY)
+            world.say(account, agent, agent.quality + world.random.normal(0, 7), when)
     later = world.time(START + 90 * DAY, START + 120 * DAY)
-    for place, one in enumerate(panel):
+    for place, account in enumerate(panel):
         if place % 4 == 0:
             owner = funded_owner(world, attack, later - world.random.uniform(5 * DAY, 20 * DAY))
             agent = target(world, attack, owner, owner.born + HOUR)
@@ -57,14 +57,16 @@ def review_panel(world: World, attack: Attack) -> None:
                 client = world.honest[spot]
                 world.meet(client, agent, world.time(max(agent.ts, client.born)))
         value = world.random.uniform(80, 95)
-        world.say(one, agent, value, later + world.random.uniform(0, 40 * DAY), attack=attack.number)
+        world.say(account, agent, value, later + world.random.uniform(0, 40 * DAY), attack=attack.number)
 
 
 def judge_toll(world: World, attack: Attack) -> None:
     """Validators fail honest agents, and pass them once their owners have paid. Others they judge rightly."""
     at = some_time(world)
-    for one in sybils(world, attack, at, 20 * DAY):
-        judge = world.agent(one, one.born + HOUR, 50.0, is_validator=True, role="beneficiary", attack=attack.number)
+    for account in sybils(world, attack, at, 20 * DAY):
+        judge = world.agent(
+            account, account.born + HOUR, 50.0, is_validator=True, role="beneficiary", attack=attack.number
+        )
         for place in world.random.choice(len(world.servers), 8, replace=False):
             agent = world.servers[place]
             when = max(judge.ts, agent.ts) + world.random.exponential(15 * DAY)
@@ -73,7 +75,7 @@ def judge_toll(world: World, attack: Attack) -> None:
                 continue
             world.validate(judge, agent, world.random.uniform(10, 45), when, attack.number)
             if world.random.random() < 0.6:  # noqa: PLR2004
-                world.transfer(agent.owner, one, world.random.lognormal(0.5, 0.5), when + DAY)
+                world.transfer(agent.owner, account, world.random.lognormal(0.5, 0.5), when + DAY)
                 world.validate(judge, agent, world.random.uniform(80, 98), when + 2 * DAY, attack.number)
 
 
@@ -81,15 +83,15 @@ def penny_orders(world: World, attack: Attack) -> None:
     """Accounts place many small orders with one agent and praise most of them. Honest clients find it bad."""
     at = some_time(world)
     agent = target(world, attack, funded_owner(world, attack, at), at)
-    for one in sybils(world, attack, at, 35 * DAY):
-        camouflage(world, [one], 1.0, one.born)
-        when = one.born
+    for account in sybils(world, attack, at, 35 * DAY):
+        camouflage(world, [account], 1.0, account.born)
+        when = account.born
         for _ in range(int(world.random.integers(2, 7))):
             when += world.random.exponential(4 * DAY)
-            proof = world.pay(one, agent, world.random.uniform(0.02, 0.08), when)
+            proof = world.pay(account, agent, world.random.uniform(0.02, 0.08), when)
             if world.random.random() < 0.7:  # noqa: PLR2004
                 value = world.random.uniform(82, 100)
-                world.say(one, agent, value, when + HOUR, proof=proof, attack=attack.number)
+                world.say(account, agent, value, when + HOUR, proof=proof, attack=attack.number)
     for place in world.random.choice(len(world.honest), 8, replace=False):
         client = world.honest[place]
         world.meet(client, agent, world.time(max(agent.ts, client.born)))
@@ -101,14 +103,14 @@ def wolf_pack(world: World, attack: Attack) -> None:
     community = int(world.random.integers(world.settings.communities))
     rivals = [agent for agent in world.servers if agent.community == community and agent.ts < at]
     best = sorted(rivals, key=lambda agent: -agent.popularity)[:8]
-    for one in sybils(world, attack, at, 40 * DAY):
-        camouflage(world, [one], 3.0, one.born)
+    for account in sybils(world, attack, at, 40 * DAY):
+        camouflage(world, [account], 3.0, account.born)
         for place in world.random.choice(len(best), 2, replace=False):
-            when = one.born + world.random.exponential(12 * DAY)
+            when = account.born + world.random.exponential(12 * DAY)
             pays = world.random.random() < 0.5  # noqa: PLR2004
-            proof = world.pay(one, best[place], world.random.lognormal(-1, 1.2), when) if pays else None
+            proof = world.pay(account, best[place], world.random.lognormal(-1, 1.2), when) if pays else None
             value = world.random.uniform(10, 40)
-            world.say(one, best[place], value, when + HOUR, proof=proof, attack=attack.number)
+            world.say(account, best[place], value, when + HOUR, proof=proof, attack=attack.number)
 
 
 STRANGE: Final[dict[str, Callable[[World, Attack], None]]] = {

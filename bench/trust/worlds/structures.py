@@ -21,10 +21,10 @@ def _one(world: World, plan: Plan, members: list[Account]) -> None:
     """Praise one agent, or a few of one owner."""
     owner = new_owner(world, plan)
     agents = [new_agent(world, plan, owner) for _ in range(int(world.random.choice([1, 1, 1, 3])))]
-    for one in members:
+    for account in members:
         for agent in agents:
             if len(agents) == 1 or world.random.random() < plan.share:
-                praise(world, plan, one, agent)
+                praise(world, plan, account, agent)
 
 
 def _hired(world: World, plan: Plan, members: list[Account]) -> None:
@@ -33,19 +33,19 @@ def _hired(world: World, plan: Plan, members: list[Account]) -> None:
     for _ in range(max(2, plan.attack.size // 3)):
         owner = new_owner(world, plan)
         agent = new_agent(world, plan, owner)
-        for one in members:
+        for account in members:
             if world.random.random() < plan.share:
-                praise(world, plan, one, agent)
+                praise(world, plan, account, agent)
         if paid:
-            one = members[0] if world.random.random() < 0.5 else members[world.random.integers(len(members))]  # noqa: PLR2004
-            world.transfer(owner, one, world.random.uniform(1, 4), world.time(owner.born))
+            account = members[0] if world.random.random() < 0.5 else members[world.random.integers(len(members))]  # noqa: PLR2004
+            world.transfer(owner, account, world.random.uniform(1, 4), world.time(owner.born))
 
 
 def _circle(world: World, plan: Plan, members: list[Account]) -> None:
     """Praise the agents of each other: all, a few, or the next ones in a cycle."""
-    agents = [new_agent(world, plan, one) for one in members]
+    agents = [new_agent(world, plan, account) for account in members]
     size, way = len(members), world.random.integers(3)
-    for place, one in enumerate(members):
+    for place, account in enumerate(members):
         others = np.setdiff1d(np.arange(size), [place])
         if way == 0:
             chosen = others[world.random.random(len(others)) < plan.share]
@@ -55,20 +55,20 @@ def _circle(world: World, plan: Plan, members: list[Account]) -> None:
             chosen = (place + np.arange(1, world.random.integers(2, 4))) % size
         for other in chosen:
             if other != place:
-                praise(world, plan, one, agents[other])
+                praise(world, plan, account, agents[other])
 
 
 def _slander(world: World, plan: Plan, members: list[Account]) -> None:
     """Slander some honest agents, perhaps to lift one's own."""
     victims = [some_server(world, popular=plan.popular) for _ in range(int(world.random.choice([1, 1, 2, 4])))]
     own = new_agent(world, plan, new_owner(world, plan)) if world.random.random() < 0.4 else None  # noqa: PLR2004
-    for one in members:
+    for account in members:
         for victim in victims:
             if len(victims) == 1 or world.random.random() < plan.share:
                 value = world.random.uniform(0, plan.blame)
-                world.say(one, victim, value, moment(world, plan, one), attack=plan.attack.number)
+                world.say(account, victim, value, moment(world, plan, account), attack=plan.attack.number)
         if own is not None:
-            praise(world, plan, one, own)
+            praise(world, plan, account, own)
 
 
 def _clients(world: World, plan: Plan, members: list[Account]) -> None:
@@ -77,13 +77,13 @@ def _clients(world: World, plan: Plan, members: list[Account]) -> None:
     servers = [new_agent(world, plan, new_owner(world, plan)) for _ in range(max(2, plan.attack.size // 3))]
     clients = members if lift else some_people(world, int(world.random.integers(2, 8)))
     if not lift:
-        servers = [new_agent(world, plan, one) for one in members]
-    for one in clients:
-        one.quality = float(world.random.uniform(5, 40)) if lift else one.quality
+        servers = [new_agent(world, plan, account) for account in members]
+    for account in clients:
+        account.quality = float(world.random.uniform(5, 40)) if lift else account.quality
         for server in servers:
             if world.random.random() < plan.share:
                 value = world.random.uniform(*plan.praise) if lift else world.random.uniform(0, plan.blame)
-                world.rate_client(one, server, value, moment(world, plan, one), plan.attack.number)
+                world.rate_client(account, server, value, moment(world, plan, account), plan.attack.number)
 
 
 def _validated(world: World, plan: Plan, members: list[Account]) -> None:
@@ -93,32 +93,32 @@ def _validated(world: World, plan: Plan, members: list[Account]) -> None:
         owner, owner.born + HOUR, 50.0, is_validator=True, role="beneficiary", attack=plan.attack.number
     )
     rates, pays = world.random.random() < 0.6, world.random.random() < 0.4  # noqa: PLR2004
-    for one in members:
-        agent, when = new_agent(world, plan, one), moment(world, plan, one)
+    for account in members:
+        agent, when = new_agent(world, plan, account), moment(world, plan, account)
         world.validate(validator, agent, world.random.uniform(*plan.praise), when, plan.attack.number)
         if rates:
             world.rate_validator(validator, agent, world.random.uniform(*plan.praise), when + DAY, plan.attack.number)
         if pays:
-            world.transfer(one, owner, world.random.uniform(1, 3), when)
+            world.transfer(account, owner, world.random.uniform(1, 3), when)
 
 
 def _itself(world: World, plan: Plan, members: list[Account]) -> None:
     """Let owners of agents, new or honest until now, praise them by one or two accounts each."""
     old = world.random.random() < 0.5  # noqa: PLR2004
-    for one in members:
+    for account in members:
         if old:
             agent = some_server(world, popular=False)
             agent.role, agent.attack = "beneficiary", plan.attack.number
         else:
             agent = new_agent(world, plan, new_owner(world, plan))
-        praise(world, plan, one, agent)
+        praise(world, plan, account, agent)
 
 
 def _punished(world: World, plan: Plan, members: list[Account]) -> None:
     """Let the members' servers, or some honest until now, rate down who criticised them, or rival servers' clients."""
     old = world.random.random() < 0.5  # noqa: PLR2004
-    for one in members[: max(3, len(members) // 2)]:
-        agent = some_server(world, popular=False) if old else new_agent(world, plan, one)
+    for account in members[: max(3, len(members) // 2)]:
+        agent = some_server(world, popular=False) if old else new_agent(world, plan, account)
         agent.role, agent.attack = "retaliator", plan.attack.number
         for client in some_people(world, int(world.random.integers(3, 9))):
             when = world.time(max(agent.ts, client.born) + 600)
@@ -130,13 +130,13 @@ def _punished(world: World, plan: Plan, members: list[Account]) -> None:
 def _failed(world: World, plan: Plan, members: list[Account]) -> None:
     """Let validators of the members fail honest agents, or pass bad ones."""
     victims = [some_server(world, popular=plan.popular) for _ in range(int(world.random.integers(1, 5)))]
-    for one in members[: max(3, len(members) // 3)]:
-        born = one.born + HOUR
-        validator = world.agent(one, born, 50.0, is_validator=True, role="beneficiary", attack=plan.attack.number)
+    for account in members[: max(3, len(members) // 3)]:
+        born = account.born + HOUR
+        validator = world.agent(account, born, 50.0, is_validator=True, role="beneficiary", attack=plan.attack.number)
         for victim in victims:
             if world.random.random() < plan.share:
                 value = world.random.uniform(0, plan.blame)
-                world.validate(validator, victim, value, moment(world, plan, one), plan.attack.number)
+                world.validate(validator, victim, value, moment(world, plan, account), plan.attack.number)
 
 
 def _divided(world: World, plan: Plan, members: list[Account]) -> None:
@@ -150,9 +150,9 @@ def _divided(world: World, plan: Plan, members: list[Account]) -> None:
         owner = new_owner(world, plan) if source is None else _paid_owner(world, plan, source)
         agents.append(new_agent(world, plan, owner))
     each = int(draw.integers(1, 3))
-    for place, one in enumerate(members):
+    for place, account in enumerate(members):
         for step in range(each):
-            praise(world, plan, one, agents[(place + step) % len(agents)])
+            praise(world, plan, account, agents[(place + step) % len(agents)])
 
 
 def _paid_owner(world: World, plan: Plan, source: Account) -> Account:
@@ -176,22 +176,22 @@ def _anew(world: World, plan: Plan, members: list[Account]) -> None:
         for client in some_people(world, int(draw.integers(2, 7))):
             world.meet(client, old, world.time(max(old.ts, client.born)))
         new = new_agent(world, plan, owner)
-        for one in members[start : start + 3]:
-            praise(world, plan, one, new)
+        for account in members[start : start + 3]:
+            praise(world, plan, account, new)
 
 
 def _copied(world: World, plan: Plan, members: list[Account]) -> None:
     """Repeat opinions of honest raters, without any use, and praise one agent."""
     draw, feedback = world.random, [row for row in world.feedback if row[3] == "starred" and row[6] < 0]
-    numbers = {one.number: one for one in world.agents}
+    numbers = {agent.number: agent for agent in world.agents}
     agent = new_agent(world, plan, new_owner(world, plan))
-    for one in members:
+    for account in members:
         for place in draw.choice(len(feedback), int(draw.integers(1, 6)), replace=False):
             row = feedback[place]
-            when = max(row[4], one.born) + draw.exponential(plan.pause)
-            world.say(one, numbers[row[1]], row[2] + draw.normal(0, 4), when, attack=plan.attack.number)
+            when = max(row[4], account.born) + draw.exponential(plan.pause)
+            world.say(account, numbers[row[1]], row[2] + draw.normal(0, 4), when, attack=plan.attack.number)
         if draw.random() < plan.share:
-            praise(world, plan, one, agent)
+            praise(world, plan, account, agent)
 
 
 def _extorted(world: World, plan: Plan, members: list[Account]) -> None:
@@ -199,14 +199,14 @@ def _extorted(world: World, plan: Plan, members: list[Account]) -> None:
     draw = world.random
     same = [some_server(world, popular=plan.popular) for _ in range(3)] if draw.random() < 0.3 else []  # noqa: PLR2004
     pays = float(draw.choice([0, 0.3, 0.7]))
-    for one in members:
+    for account in members:
         for _ in range(int(draw.integers(1, 5))):
             victim = same[draw.integers(3)] if same else some_server(world, popular=plan.popular)
-            when = max(one.born, victim.ts) + draw.exponential(plan.pause)
-            world.say(one, victim, draw.uniform(0, plan.blame), when, attack=plan.attack.number)
+            when = max(account.born, victim.ts) + draw.exponential(plan.pause)
+            world.say(account, victim, draw.uniform(0, plan.blame), when, attack=plan.attack.number)
             if draw.random() < pays:
-                world.transfer(victim.owner, one, draw.uniform(1, 6), when + DAY)
-                world.say(one, victim, draw.uniform(75, 100), when + 2 * DAY, attack=plan.attack.number)
+                world.transfer(victim.owner, account, draw.uniform(1, 6), when + DAY)
+                world.say(account, victim, draw.uniform(75, 100), when + 2 * DAY, attack=plan.attack.number)
 
 
 def _judged(world: World, plan: Plan, members: list[Account]) -> None:
@@ -222,11 +222,11 @@ def _judged(world: World, plan: Plan, members: list[Account]) -> None:
             world.validate(judge, agent, agent.quality + draw.normal(0, 5), world.time(max(judge.ts, agent.ts)))
         judges.append(judge)
     fails, rates = draw.random() < 0.3, float(draw.choice([0, 0.4, 0.8]))  # noqa: PLR2004
-    for one in members:
+    for account in members:
         agent, judge, when = (
-            new_agent(world, plan, one),
+            new_agent(world, plan, account),
             judges[draw.integers(len(judges))],
-            moment(world, plan, one),
+            moment(world, plan, account),
         )
         world.validate(judge, agent, draw.uniform(*plan.praise), when, plan.attack.number)
         if draw.random() < rates:
@@ -242,19 +242,19 @@ def _judged(world: World, plan: Plan, members: list[Account]) -> None:
 def _lifted(world: World, plan: Plan, members: list[Account]) -> None:
     """Say the truth a little too well about agents of the members, which honest clients use, too."""
     draw = world.random
-    agents = [new_agent(world, plan, one) for one in members[: max(2, len(members) // 2)]]
+    agents = [new_agent(world, plan, account) for account in members[: max(2, len(members) // 2)]]
     lift = float(draw.uniform(10, 35))
     for agent in agents:
         agent.quality = float(draw.uniform(40, 75))
         for client in some_people(world, int(draw.integers(2, 8))):
             world.meet(client, agent, world.time(max(agent.ts, client.born)))
-    for one in members:
+    for account in members:
         for place in draw.choice(len(agents), min(len(agents), int(draw.integers(1, 4))), replace=False):
-            agent, when = agents[place], moment(world, plan, one)
-            if agent.owner is not one:
-                proof = world.pay(one, agent, draw.lognormal(-1, 1), when) if draw.random() < plan.share else None
+            agent, when = agents[place], moment(world, plan, account)
+            if agent.owner is not account:
+                proof = world.pay(account, agent, draw.lognormal(-1, 1), when) if draw.random() < plan.share else None
                 value = min(agent.quality + lift + draw.normal(0, 5), 100)
-                world.say(one, agent, value, when + HOUR, proof=proof, attack=plan.attack.number)
+                world.say(account, agent, value, when + HOUR, proof=proof, attack=plan.attack.number)
 
 
 STRUCTURES: Final[tuple[Callable[[World, Plan, list[Account]], None], ...]] = (

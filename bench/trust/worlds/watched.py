@@ -30,11 +30,11 @@ def two_gangs(world: World, attack: Attack) -> None:
     first = sybils(world, attack, at, 20 * DAY, mastermind(world, attack, at))
     second = sybils(world, attack, at, 20 * DAY, mastermind(world, attack, at))
     for own, others in ((first, second), (second, first)):
-        agents = [target(world, attack, one, one.born + 600) for one in others]
-        for one in own:
+        agents = [target(world, attack, account, account.born + 600) for account in others]
+        for account in own:
             for place in world.random.choice(len(agents), min(3, len(agents)), replace=False):
                 when = world.time(at + 20 * DAY, at + 50 * DAY)
-                world.say(one, agents[place], world.random.uniform(85, 100), when, attack=attack.number)
+                world.say(account, agents[place], world.random.uniform(85, 100), when, attack=attack.number)
 
 
 def layered_wash(world: World, attack: Attack) -> None:
@@ -43,13 +43,13 @@ def layered_wash(world: World, attack: Attack) -> None:
     owner = world.account(at, role="owner", attack=attack.number)
     world.fund(owner)
     agent = target(world, attack, owner, at)
-    for one in sybils(world, attack, at, 30 * DAY):
-        when, amount = one.born + world.random.uniform(DAY, 10 * DAY), world.random.lognormal(0, 0.5)
-        proof = world.pay(one, agent, amount, when)
+    for account in sybils(world, attack, at, 30 * DAY):
+        when, amount = account.born + world.random.uniform(DAY, 10 * DAY), world.random.lognormal(0, 0.5)
+        proof = world.pay(account, agent, amount, when)
         mule = world.account(when, role="mule", attack=attack.number)
         world.transfer(owner, mule, amount * 0.98, when + DAY)
-        world.transfer(mule, one, amount * 0.96, when + 2 * DAY)
-        world.say(one, agent, world.random.uniform(88, 100), when + HOUR, proof=proof, attack=attack.number)
+        world.transfer(mule, account, amount * 0.96, when + 2 * DAY)
+        world.say(account, agent, world.random.uniform(88, 100), when + HOUR, proof=proof, attack=attack.number)
 
 
 def slow_slander(world: World, attack: Attack) -> None:
@@ -57,16 +57,16 @@ def slow_slander(world: World, attack: Attack) -> None:
     at = some_time(world)
     victim = world.servers[world.random.integers(len(world.servers))]
     accounts = sybils(world, attack, at, 50 * DAY)
-    for one in accounts:
-        when = one.born + world.random.exponential(4 * DAY)
-        world.say(one, victim, world.random.uniform(0, 15), when, attack=attack.number)
+    for account in accounts:
+        when = account.born + world.random.exponential(4 * DAY)
+        world.say(account, victim, world.random.uniform(0, 15), when, attack=attack.number)
 
 
 def swap_market(world: World, attack: Attack) -> None:
     """Owners funded by exchanges swap praise in pairs, each with three partners, and use honest agents as well."""
     at = some_time(world)
     accounts = sybils(world, attack, at, 40 * DAY)
-    agents = [target(world, attack, one, one.born + 600) for one in accounts]
+    agents = [target(world, attack, account, account.born + 600) for account in accounts]
     size = len(accounts)
     for place in range(size):
         for step in range(1, min(4, size)):
@@ -82,9 +82,9 @@ def own_tag(world: World, attack: Attack) -> None:
     at = some_time(world)
     source = mastermind(world, attack, at)
     agent = target(world, attack, source, at)
-    for one in sybils(world, attack, at, 10 * DAY, source):
-        when = one.born + world.random.exponential(3 * DAY)
-        world.say(one, agent, 100, when, attack=attack.number, tag=f"quality{attack.number}")
+    for account in sybils(world, attack, at, 10 * DAY, source):
+        when = account.born + world.random.exponential(3 * DAY)
+        world.say(account, agent, 100, when, attack=attack.number, tag=f"quality{attack.number}")
 
 
 def lone_validator(world: World, attack: Attack) -> None:
@@ -93,10 +93,10 @@ def lone_validator(world: World, attack: Attack) -> None:
     owner = world.account(at, role="owner", attack=attack.number)
     world.fund(owner)
     validator = world.agent(owner, at + HOUR, 50.0, is_validator=True, role="beneficiary", attack=attack.number)
-    for one in sybils(world, attack, at, 30 * DAY):
-        agent = target(world, attack, one, one.born + 600)
-        when = one.born + world.random.uniform(DAY, 5 * DAY)
-        world.transfer(one, owner, world.random.uniform(1, 3), when)
+    for account in sybils(world, attack, at, 30 * DAY):
+        agent = target(world, attack, account, account.born + 600)
+        when = account.born + world.random.uniform(DAY, 5 * DAY)
+        world.transfer(account, owner, world.random.uniform(1, 3), when)
         world.validate(validator, agent, world.random.uniform(94, 100), when + DAY, attack.number)
         world.rate_validator(validator, agent, world.random.uniform(92, 100), when + 2 * DAY, attack.number)
 

@@ -12,7 +12,8 @@ from pydantic import Field
 from bilateral.api.problems import problem_of
 from bilateral.errors import BilateralError
 from bilateral.index.errors import NotIndexedError
-from bilateral.query.agents import Agent, agent
+from bilateral.query.agent_answers import Agent
+from bilateral.query.agents import agent
 from bilateral.query.registries import AgentKey, agent_key, read_registries
 
 if TYPE_CHECKING:

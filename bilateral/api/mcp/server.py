@@ -24,7 +24,7 @@ from bilateral.checks.presets import PRESETS
 from bilateral.errors import BilateralError
 from bilateral.identifiers import FeedbackId
 from bilateral.index.errors import NotIndexedError
-from bilateral.query.agents import Agent
+from bilateral.query.agent_answers import Agent
 from bilateral.query.feedback import Feedback, feedback
 
 if TYPE_CHECKING:

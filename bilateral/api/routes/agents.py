@@ -14,7 +14,8 @@ from bilateral.api.service import service_of
 from bilateral.api.shortcuts import Shortcut
 from bilateral.api.texts import require_storable
 from bilateral.identifiers import checksummed
-from bilateral.query.agents import Agent, agent, agent_of
+from bilateral.query.agent_answers import Agent
+from bilateral.query.agents import agent, agent_of
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
 from bilateral.query.blind import SealedPair, SealState, sealed_pairs_of
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of, responses_of

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from eth_account.messages import encode_defunct
 from eth_utils.crypto import keccak
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from bilateral.api.answers import JSON, one_of, tagged
 from bilateral.api.buyers import (
@@ -26,22 +26,28 @@ from bilateral.api.buyers import (
     read_buyer_everywhere,
 )
 from bilateral.api.problems import ProblemError
+from bilateral.api.routes.buyer_answers import (
+    Batch,
+    DiscountAnswer,
+    DiscountTerms,
+    ExpandedProfile,
+    Profile,
+    Profiles,
+    ServiceDiscount,
+)
 from bilateral.api.service import Service, service_of
 from bilateral.api.shortcuts import Shortcut
 from bilateral.buyers.discounts import BuyerIncentives, discounted
 from bilateral.buyers.errors import BuyerRefusalError
-from bilateral.buyers.moderation import MessageAbout, messages_about
+from bilateral.buyers.moderation import messages_about
 from bilateral.buyers.proofs import find_signer
 from bilateral.buyers.records import (
-    BuyerProfile,
-    Number,
-    RecentTransaction,
     buyer_id,
     encode,
     profile_of,
     recent_transactions,
 )
-from bilateral.buyers.registry import RegistryRecords, read_registry_records
+from bilateral.buyers.registry import read_registry_records
 from bilateral.buyers.results import ResultSigner, result_of
 from bilateral.buyers.score import score_of, tier_of
 from bilateral.buyers.sellers import Offer, best_discount, read_offers
@@ -55,12 +61,12 @@ if TYPE_CHECKING:
     from bilateral.buyers.records import Standing
     from bilateral.query.registries import Registries
 
+
 router = APIRouter(tags=["buyers"])
 
 INCENTIVES_TYPE: Final = "https://agentarena.site/spec/buyer-incentives#v1"
 """The type of the well-known document (section 9)."""
 
-_MOST_BUYERS: Final = 100
 _MAX_AGE: Final = 300
 _PROOF_SECONDS: Final = 600
 _SIGNATURE: Final = re.compile("(?:0x)?(?:[0-9a-fA-F]{2}){1,10000}")
@@ -72,75 +78,6 @@ _AnyChain = Annotated[
     Query(description="The chain, or all; the service's first one if missing."),
 ]
 _Policy = Annotated[str | None, Query(max_length=64, description="The scoring policy, such as brp-1.0.")]
-
-
-@dataclass(frozen=True)
-class Profile(BuyerProfile):
-    """A profile with what the registries of buyers on the chain say: settled and attested payments apart."""
-
-    registryRecords: tuple[RegistryRecords, ...] = ()
-
-
-@dataclass(frozen=True)
-class ExpandedProfile(Profile):
-    """A profile with the buyer's last payments (section 4.1), or with the messages about it."""
-
-    recentTransactions: tuple[RecentTransaction, ...] | None = None
-    messages: tuple[MessageAbout, ...] | None = None
-
-
-@dataclass(frozen=True)
-class DiscountTerms:
-    """The discount of one buyer (section 5.2). `code` and `warnings` are ours."""
-
-    percentage: Number
-    reason: str
-    appliesTo: tuple[str, ...]
-    validUntil: str
-    code: str
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class ServiceDiscount:
-    """The discount of one buyer for one service, by the policy that was published with the service."""
-
-    percentage: Number
-    reason: str
-    code: str
-
-
-@dataclass(frozen=True)
-class DiscountAnswer:
-    """The discount that a seller offers a buyer (section 5.2). `scoringPolicy` and `services` are ours.
-
-    `discount` is the largest one, and `appliesTo` names the services that have it. `services` has that of each.
-    """
-
-    buyerId: str
-    sellerGlobalId: str
-    buyerTier: str
-    buyerScore: int
-    discount: DiscountTerms
-    originalPricing: dict[str, Number]
-    discountedPricing: dict[str, Number]
-    scoringPolicy: str
-    services: dict[str, ServiceDiscount]
-
-
-@dataclass(frozen=True)
-class Profiles:
-    """The profiles of several buyers, in the order of the request."""
-
-    buyers: tuple[BuyerProfile, ...]
-
-
-class Batch(BaseModel):
-    """The buyers of a batch."""
-
-    addresses: Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1, max_length=_MOST_BUYERS)]
-    chainId: Annotated[int | None, Field(ge=1, lt=2**63, strict=True)] = None
-    policy: Annotated[str | None, Field(max_length=64)] = None
 
 
 @router.get("/api/buyer/{address}", response_class=Response, responses=one_of(ExpandedProfile, 401, 422))

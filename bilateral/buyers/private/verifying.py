@@ -6,6 +6,7 @@ number runs at once. A holder whose proof passed needs none for the rest of the 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
@@ -28,6 +29,10 @@ AT_ONCE: Final = 4
 
 _MOST_HOLDERS: Final = 1_000_000
 """The nullifiers that are kept in memory: those of two days of a large seller, some 200 MB."""
+
+
+DATABASE_VARIABLE: Final = "BILATERAL_DATABASE"
+"""The environment variable with the database that the processes of a deployment share."""
 
 
 class Nullifiers(Protocol):
@@ -68,6 +73,22 @@ class MemoryNullifiers:
             return self._holders.setdefault(nullifier, (epoch, holder))[1]
 
 
+def shared_nullifiers() -> Nullifiers:
+    """Return the nullifiers in the database that `BILATERAL_DATABASE` names; without it, in the memory of this process.
+
+    Raises:
+        MissingExtraError: The variable is set, and the extra `index` is not installed.
+        InvalidArgumentError: The URL is malformed, or of another database.
+        DatabaseUnavailableError: The database cannot be opened.
+    """
+    url = os.environ.get(DATABASE_VARIABLE)
+    if not url:
+        return MemoryNullifiers()
+    from bilateral.buyers.private.stored_nullifiers import StoredNullifiers  # noqa: PLC0415  # needs an extra
+
+    return StoredNullifiers(url)
+
+
 class TierVerifier:
     """Verifies proofs for one seller.
 
@@ -76,7 +97,7 @@ class TierVerifier:
         policy: The hash of the scoring policy whose tiers count.
         scope: Returns the seller's scope for a UTC day, see `private_agent_scope`.
         minimum: The lowest tier that passes.
-        nullifiers: Keeps who used a proof; by default the memory of this process.
+        nullifiers: Keeps who used a proof; by default `shared_nullifiers()`.
         at_once: The most verifications at once.
     """
 
@@ -95,7 +116,7 @@ class TierVerifier:
         self._policy = policy
         self._scope = scope
         self._minimum = minimum
-        self._nullifiers = MemoryNullifiers() if nullifiers is None else nullifiers
+        self._nullifiers = shared_nullifiers() if nullifiers is None else nullifiers
         self._places = threading.BoundedSemaphore(at_once)
 
     def check(self, proof: TierProof, holder: str, *, request: bytes = bytes(32), at: int | None = None) -> int:

@@ -50,7 +50,7 @@ class AsyncAgentMethods(AsyncRunner):
             InvalidArgumentError: Both `uri` and `file` are given.
             ContractRevertError: The registry refuses: `reserved_key` for the key `agentWallet`.
         """
-        return await self._write(agents.register(self._state, uri, file, metadata or {}))
+        return await self._write(agents.register(self.state, uri, file, metadata or {}))
 
     async def load_agent(self, agent_id: AgentLike, *, load_file: bool = True) -> Agent:
         """Load an agent: from the chain and, unless told not to, its registration file.
@@ -62,7 +62,7 @@ class AsyncAgentMethods(AsyncRunner):
         Raises:
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
         """
-        return await self._run(agents.load(self._state, agent_id, load_file=load_file))
+        return await self._run(agents.load(self.state, agent_id, load_file=load_file))
 
     async def get_metadata(self, agent_id: AgentLike, key: str) -> bytes:
         """Read a metadata value from the chain.
@@ -74,7 +74,7 @@ class AsyncAgentMethods(AsyncRunner):
         Returns:
             The value; empty if it was never set or there is no such agent.
         """
-        return await self._run(agents.get_metadata(self._state, agent_id, key))
+        return await self._run(agents.get_metadata(self.state, agent_id, key))
 
     async def set_agent_uri(
         self, agent_id: AgentLike, uri: str | None = None, *, file: RegistrationFile | None = None
@@ -91,7 +91,7 @@ class AsyncAgentMethods(AsyncRunner):
             InvalidArgumentError: Both `uri` and `file` are given, or neither is.
             ContractRevertError: The registry refuses: `not_authorized`, `erc721_nonexistent_token`.
         """
-        return await self._write(agents.set_uri(self._state, agent_id, uri, file))
+        return await self._write(agents.set_uri(self.state, agent_id, uri, file))
 
     async def edit_registration(  # noqa: PLR0913  # one parameter a field
         self,
@@ -129,7 +129,7 @@ class AsyncAgentMethods(AsyncRunner):
         named = {"name": name, "description": description, "image": image}
         values = {key: value for key, value in named.items() if value is not None} | dict(fields or {})
         changes = registration.RegistrationChanges(values, add_services, remove_services)
-        return await self._write(registration.edit(self._state, agent_id, changes))
+        return await self._write(registration.edit(self.state, agent_id, changes))
 
     async def set_agent_wallet(
         self,
@@ -160,7 +160,7 @@ class AsyncAgentMethods(AsyncRunner):
                 `not_authorized`, `erc721_nonexistent_token`.
         """
         return await self._write(
-            agents.set_wallet(self._state, agent_id, new_wallet, new_wallet_signer, deadline, signature)
+            agents.set_wallet(self.state, agent_id, new_wallet, new_wallet_signer, deadline, signature)
         )
 
     async def unset_agent_wallet(self, agent_id: AgentLike) -> AsyncHandle[AgentWalletChanged]:
@@ -172,7 +172,7 @@ class AsyncAgentMethods(AsyncRunner):
         Raises:
             ContractRevertError: The registry refuses: `not_authorized`, `erc721_nonexistent_token`.
         """
-        return await self._write(agents.unset_wallet(self._state, agent_id))
+        return await self._write(agents.unset_wallet(self.state, agent_id))
 
     async def set_metadata(self, agent_id: AgentLike, key: str, value: bytes | str) -> AsyncHandle[MetadataChanged]:
         """Set a metadata value on chain (ERC-8004, `setMetadata`).
@@ -185,7 +185,7 @@ class AsyncAgentMethods(AsyncRunner):
         Raises:
             ContractRevertError: The registry refuses: `reserved_key`, `not_authorized`, `erc721_nonexistent_token`.
         """
-        return await self._write(agents.set_metadata(self._state, agent_id, key, value))
+        return await self._write(agents.set_metadata(self.state, agent_id, key, value))
 
     async def transfer_agent(self, agent_id: AgentLike, new_owner: str) -> AsyncHandle[AgentTransferred]:
         """Hand an agent on to another owner, who gets it without a wallet (ERC-721, `safeTransferFrom`).
@@ -198,7 +198,7 @@ class AsyncAgentMethods(AsyncRunner):
             ContractRevertError: The registry refuses: `erc721_invalid_receiver`, `erc721_insufficient_approval`,
                 `erc721_nonexistent_token`.
         """
-        return await self._write(agents.transfer(self._state, agent_id, new_owner))
+        return await self._write(agents.transfer(self.state, agent_id, new_owner))
 
     async def get_agent_owner(self, agent_id: AgentLike) -> str:
         """Who owns an agent.
@@ -209,7 +209,7 @@ class AsyncAgentMethods(AsyncRunner):
         Raises:
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
         """
-        return await self._run(agents.owner_of(self._state, agent_id))
+        return await self._run(agents.owner_of(self.state, agent_id))
 
     async def is_authorized_or_owner(self, account: str, agent_id: AgentLike) -> bool:
         """Check whether an account may act for an agent, and so may not rate it: owner, operator, approved address.
@@ -221,7 +221,7 @@ class AsyncAgentMethods(AsyncRunner):
         Raises:
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
         """
-        return await self._run(agents.is_authorized_or_owner(self._state, account, agent_id))
+        return await self._run(agents.is_authorized_or_owner(self.state, account, agent_id))
 
     async def new_agent(self, domain: str) -> AsyncHandle[Registered]:
         """Register an agent of the signer's under a domain (August 2025, `newAgent`). Nothing proves the domain.
@@ -233,7 +233,7 @@ class AsyncAgentMethods(AsyncRunner):
             ContractRevertError: The registry refuses: `invalid_domain`, `domain_already_registered`,
                 `address_already_registered`.
         """
-        return await self._write(directory.new_agent(self._state, domain))
+        return await self._write(directory.new_agent(self.state, domain))
 
     async def update_agent(
         self, agent_id: AgentLike, *, domain: str = "", address: str | None = None
@@ -251,7 +251,7 @@ class AsyncAgentMethods(AsyncRunner):
             ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`,
                 `domain_already_registered`, `address_already_registered`.
         """
-        return await self._write(directory.update_agent(self._state, agent_id, domain, address))
+        return await self._write(directory.update_agent(self.state, agent_id, domain, address))
 
     async def release_agent_domain(self, agent_id: AgentLike) -> AsyncHandle[DirectoryEntry]:
         """Give up an agent's domain, which is free at once (`releaseAgentDomain`).
@@ -265,7 +265,7 @@ class AsyncAgentMethods(AsyncRunner):
         Raises:
             ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`.
         """
-        return await self._write(directory.release_agent_domain(self._state, agent_id))
+        return await self._write(directory.release_agent_domain(self.state, agent_id))
 
     async def resolve_by_domain(self, domain: str) -> DirectoryEntry:
         """Find the agent that holds a domain (August 2025, `resolveByDomain`).
@@ -276,7 +276,7 @@ class AsyncAgentMethods(AsyncRunner):
         Raises:
             ContractRevertError: There is none: `agent_not_found`.
         """
-        return await self._run(directory.resolve_by_domain(self._state, domain))
+        return await self._run(directory.resolve_by_domain(self.state, domain))
 
     async def resolve_by_address(self, address: str) -> DirectoryEntry:
         """Find the agent that an account speaks as (August 2025, `resolveByAddress`).
@@ -287,7 +287,7 @@ class AsyncAgentMethods(AsyncRunner):
         Raises:
             ContractRevertError: There is none: `agent_not_found`.
         """
-        return await self._run(directory.resolve_by_address(self._state, address))
+        return await self._run(directory.resolve_by_address(self.state, address))
 
     async def set_primary_agent(self, agent_id: AgentLike) -> AsyncHandle[PrimaryAgentChosen]:
         """Choose the agent that the signer speaks as (`setPrimaryAgent`).
@@ -298,7 +298,7 @@ class AsyncAgentMethods(AsyncRunner):
         Raises:
             ContractRevertError: The registry refuses: `not_owner_or_wallet`, `erc721_nonexistent_token`.
         """
-        return await self._write(directory.set_primary_agent(self._state, agent_id))
+        return await self._write(directory.set_primary_agent(self.state, agent_id))
 
     async def prove_agent(self, agent_id: AgentLike) -> AsyncHandle[AgentProven]:
         """Prove to the companion of a foreign identity registry that an agent exists (`proveAgent`). Anybody may.
@@ -313,4 +313,4 @@ class AsyncAgentMethods(AsyncRunner):
             MissingRegistryError: The deployment has no companion.
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
         """
-        return await self._write(directory.prove_agent(self._state, agent_id))
+        return await self._write(directory.prove_agent(self.state, agent_id))

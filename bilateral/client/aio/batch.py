@@ -37,8 +37,8 @@ class AsyncWriteBatch(
     def __init__(self, client: AsyncRunner) -> None:
         """Collect writes for a client. Create it by `AsyncClient.batch`."""
         self._client = client
-        self._state = replace(client._state, is_collecting=True)
-        self._transport, self._runner = client._transport, client._runner
+        self.state = replace(client.state, is_collecting=True)
+        self.runner = client.runner
         self._writes: list[Operation[Sent[Any]]] = []
         self._handles: list[AsyncHandle[Any]] = []
 
@@ -73,14 +73,14 @@ class AsyncWriteBatch(
         self._writes, self._handles = [], []
 
         def note(position: int, sent: Sent[Any]) -> None:
-            handles[position]._sent = sent
+            handles[position].mark_sent(sent)
 
-        await self._client._run(batches.send_all(self._client._state, writes, note))
+        await self._client.runner.run(batches.send_all(self._client.state, writes, note))
         return tuple(handles)
 
     async def _write(self, operation: Operation[Sent[T]]) -> AsyncHandle[T]:
         """Keep a write, and return a handle without a transaction."""
-        handle: AsyncHandle[T] = AsyncHandle(self._client._run, self._client._state, None)
+        handle: AsyncHandle[T] = AsyncHandle(self._client.runner.run, self._client.state, None)
         self._writes.append(operation)
         self._handles.append(handle)
         return handle

@@ -56,7 +56,7 @@ class AsyncBlindMethods(AsyncRunner):
             AlreadySealedError: The vault has a different rating for this interaction.
         """
         sides = (client_id, client)
-        return await self._run(blind.seal_rating(self._state, vault, sides, rating, interaction, lifetime))
+        return await self._run(blind.seal_rating(self.state, vault, sides, rating, interaction, lifetime))
 
     async def seal_feedback(  # noqa: PLR0913, PLR0917  # as give_feedback
         self,
@@ -99,7 +99,7 @@ class AsyncBlindMethods(AsyncRunner):
             ContractRevertError: The registry would refuse the feedback: `self_feedback`, `erc721_nonexistent_token`.
         """
         draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
-        return await self._run(blind.seal_feedback(self._state, vault, offer, draft, agent_id, lifetime))
+        return await self._run(blind.seal_feedback(self.state, vault, offer, draft, agent_id, lifetime))
 
     async def verify_envelope(self, envelope: SignedEnvelope) -> None:
         """Check an envelope: its deadline, its signature, and that both accounts speak as their agents.
@@ -110,7 +110,7 @@ class AsyncBlindMethods(AsyncRunner):
         Raises:
             InvalidArgumentError: The envelope is invalid; the message names the field.
         """
-        await self._run(blind.verify(self._state, envelope))
+        await self._run(blind.verify(self.state, envelope))
 
     async def seal_ratings(self, envelope: SignedEnvelope, other: SignedEnvelope) -> AsyncHandle[SealedRatings]:
         """Store both envelopes on chain (`seal`). The server can then no longer rate the client openly.
@@ -124,7 +124,7 @@ class AsyncBlindMethods(AsyncRunner):
             ContractRevertError: The registry refuses: `envelope_expired`, `unexpected_rater`, `unexpected_client`,
                 `invalid_signature`, `already_rated`.
         """
-        return await self._write(blind.seal(self._state, envelope, other))
+        return await self._write(blind.seal(self.state, envelope, other))
 
     async def open_ratings(
         self,
@@ -150,7 +150,7 @@ class AsyncBlindMethods(AsyncRunner):
             InvalidArgumentError: No opening is given, `confirmations` is 0 or less, or it is the client's turn.
             ContractRevertError: The registry refuses: `unknown_pair`, `already_rated`, `self_feedback`.
         """
-        return await self._write(blind.open_(self._state, pair, openings, confirmations, timeout))
+        return await self._write(blind.open_(self.state, pair, openings, confirmations, timeout))
 
     async def exchange(
         self,
@@ -172,7 +172,7 @@ class AsyncBlindMethods(AsyncRunner):
             SealMismatchError: An opening does not belong to its envelope.
             ContractRevertError: The registry refuses, as for `seal_ratings` and `open_ratings`.
         """
-        operation = blind.exchange(self._state, envelopes, openings, accept_public_mempool=accept_public_mempool)
+        operation = blind.exchange(self.state, envelopes, openings, accept_public_mempool=accept_public_mempool)
         return await self._write(operation)
 
     async def get_blind_status(self, client_id: AgentLike, server_id: AgentLike) -> BlindStatus:
@@ -182,4 +182,4 @@ class AsyncBlindMethods(AsyncRunner):
             client_id: The client.
             server_id: The server.
         """
-        return await self._run(blind.status(self._state, client_id, server_id))
+        return await self._run(blind.status(self.state, client_id, server_id))

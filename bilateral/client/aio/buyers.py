@@ -39,7 +39,7 @@ class AsyncBuyerMethods(AsyncRunner):
             ContractRevertError: The registry or the token refuses: `token_not_listed`, `payment_fell_short`, or the
                 token's own error, as for a used nonce.
         """
-        return await self._write(buyers.settle(self._state, payment))
+        return await self._write(buyers.settle(self.state, payment))
 
     async def record_payment(
         self, buyer: str, amount: int, transaction_hash: bytes | str
@@ -57,7 +57,7 @@ class AsyncBuyerMethods(AsyncRunner):
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_too_high`,
                 `payment_already_recorded`.
         """
-        return await self._write(attestations.record_payment(self._state, buyer, amount, transaction_hash))
+        return await self._write(attestations.record_payment(self.state, buyer, amount, transaction_hash))
 
     async def record_payments(
         self, chain_id: int, records: Sequence[PaymentRecord]
@@ -77,7 +77,7 @@ class AsyncBuyerMethods(AsyncRunner):
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_time_out_of_range`,
                 `payment_already_recorded`.
         """
-        return await self._write(attestations.record_payments(self._state, chain_id, records))
+        return await self._write(attestations.record_payments(self.state, chain_id, records))
 
     async def record_buyer_feedback(self, feedback: BuyerFeedback) -> AsyncHandle[BuyerFeedback]:
         """Record the vote of a seller on a buyer, as the attestor (`recordFeedback`). It replaces an earlier one.
@@ -89,7 +89,7 @@ class AsyncBuyerMethods(AsyncRunner):
             ContractRevertError: The registry refuses: `not_role_holder`, `score_out_of_range`, `feedback_on_self`,
                 `record_is_full`.
         """
-        return await self._write(attestations.record_feedback(self._state, feedback))
+        return await self._write(attestations.record_feedback(self.state, feedback))
 
     async def record_buyer_feedbacks(
         self, feedbacks: Sequence[BuyerFeedback]
@@ -103,7 +103,7 @@ class AsyncBuyerMethods(AsyncRunner):
             InvalidArgumentError: The list of votes is empty.
             ContractRevertError: The registry refuses, as for `record_buyer_feedback`.
         """
-        return await self._write(attestations.record_feedbacks(self._state, feedbacks))
+        return await self._write(attestations.record_feedbacks(self.state, feedbacks))
 
     async def record_buyer_reviews(self, reviews: Sequence[BuyerReviews]) -> AsyncHandle[tuple[BuyerReviews, ...]]:
         """Set the reviews and disputes of buyers, all or none, as the attestor (`recordReviews`). Safe to retry.
@@ -115,7 +115,7 @@ class AsyncBuyerMethods(AsyncRunner):
             InvalidArgumentError: The list of reviews is empty.
             ContractRevertError: The registry refuses: `not_role_holder`, `review_sum_too_high`.
         """
-        return await self._write(attestations.record_reviews(self._state, reviews))
+        return await self._write(attestations.record_reviews(self.state, reviews))
 
     async def anchor_root(self, epoch: int, root: bytes | str) -> AsyncHandle[Anchor]:
         """Post the Merkle root of the next epoch, as the anchorer (`anchorRoot`).
@@ -127,7 +127,7 @@ class AsyncBuyerMethods(AsyncRunner):
         Raises:
             ContractRevertError: The registry refuses: `not_role_holder`, `unexpected_epoch`, `empty_root`.
         """
-        return await self._write(buyers.anchor(self._state, epoch, root))
+        return await self._write(buyers.anchor(self.state, epoch, root))
 
     async def set_nominee(self, role: BuyerRole, nominee: str | None) -> AsyncHandle[RoleHolder]:
         """Nominate a successor for a role of the signer (`setNominee`). The successor accepts by `take_role`.
@@ -139,7 +139,7 @@ class AsyncBuyerMethods(AsyncRunner):
         Raises:
             ContractRevertError: The registry refuses: `not_role_holder`.
         """
-        return await self._write(buyers.nominate(self._state, role, nominee))
+        return await self._write(buyers.nominate(self.state, role, nominee))
 
     async def take_role(self, role: BuyerRole) -> AsyncHandle[RoleHolder]:
         """Take a role for which the signer was nominated (`takeRole`).
@@ -150,7 +150,7 @@ class AsyncBuyerMethods(AsyncRunner):
         Raises:
             ContractRevertError: The registry refuses: `not_nominated`.
         """
-        return await self._write(buyers.take(self._state, role))
+        return await self._write(buyers.take(self.state, role))
 
     async def get_buyer_score(self, buyer: str) -> int:
         """Return the score of a buyer from both records, 0 to 100 (`getBuyerScore`).
@@ -160,7 +160,7 @@ class AsyncBuyerMethods(AsyncRunner):
         Args:
             buyer: The account.
         """
-        return await self._run(buyers.score(self._state, buyer))
+        return await self._run(buyers.score(self.state, buyer))
 
     async def get_buyer_tier(self, buyer: str) -> BuyerTier:
         """Return the tier of a buyer from both records (`buyerTierOf`).
@@ -168,7 +168,7 @@ class AsyncBuyerMethods(AsyncRunner):
         Args:
             buyer: The account.
         """
-        return await self._run(buyers.tier(self._state, buyer))
+        return await self._run(buyers.tier(self.state, buyer))
 
     async def get_settlement_score(self, buyer: str) -> BuyerStanding:
         """Return the score and the tier of a buyer from the settled record alone (`settlementScoreOf`).
@@ -178,7 +178,7 @@ class AsyncBuyerMethods(AsyncRunner):
         Args:
             buyer: The account.
         """
-        return await self._run(buyers.settlement_score(self._state, buyer))
+        return await self._run(buyers.settlement_score(self.state, buyer))
 
     async def get_buyer_records(self, buyer: str) -> BuyerRecords:
         """Return both records of a buyer (`recordsOf`). An unknown account has zeros.
@@ -186,7 +186,7 @@ class AsyncBuyerMethods(AsyncRunner):
         Args:
             buyer: The account.
         """
-        return await self._run(buyers.records(self._state, buyer))
+        return await self._run(buyers.records(self.state, buyer))
 
     async def has_payment(
         self, transaction_hash: bytes | str, position: int = WHOLE_TRANSACTION, *, chain_id: int | None = None
@@ -198,7 +198,7 @@ class AsyncBuyerMethods(AsyncRunner):
             position: The position of its log within the transaction; 255: any payment of it.
             chain_id: EIP-155 id of its chain; by default the registry's.
         """
-        return await self._run(buyers.has_payment(self._state, transaction_hash, position, chain_id))
+        return await self._run(buyers.has_payment(self.state, transaction_hash, position, chain_id))
 
     async def get_buyer_feedback(self, buyer: str, seller: str) -> int | None:
         """Return the vote of a seller on a buyer, 0 to 100; None without one (`getBuyerFeedback`).
@@ -207,11 +207,11 @@ class AsyncBuyerMethods(AsyncRunner):
             buyer: The account that paid.
             seller: The account that was paid.
         """
-        return await self._run(buyers.feedback(self._state, buyer, seller))
+        return await self._run(buyers.feedback(self.state, buyer, seller))
 
     async def get_next_epoch(self) -> int:
         """Return the epoch of the next root (`getNextEpoch`)."""
-        return await self._run(buyers.next_epoch(self._state))
+        return await self._run(buyers.next_epoch(self.state))
 
     async def get_root(self, epoch: int) -> bytes | None:
         """Return the root of an epoch; None without one (`rootOf`).
@@ -219,7 +219,7 @@ class AsyncBuyerMethods(AsyncRunner):
         Args:
             epoch: The epoch.
         """
-        return await self._run(buyers.root_of(self._state, epoch))
+        return await self._run(buyers.root_of(self.state, epoch))
 
     async def verify_buyer(self, buyer_state: BuyerState, epoch: int, proof: Sequence[bytes]) -> bool:
         """Tell whether a state is in the anchored tree of an epoch (`verifyBuyer`).
@@ -232,7 +232,7 @@ class AsyncBuyerMethods(AsyncRunner):
         Raises:
             ContractRevertError: The epoch has no root: `unknown_epoch`.
         """
-        return await self._run(buyers.verify(self._state, buyer_state, epoch, proof))
+        return await self._run(buyers.verify(self.state, buyer_state, epoch, proof))
 
     async def verify_credential(self, credential: TierCredential, signature: bytes) -> bool:
         """Tell whether the attestor signed a credential that is valid now (`verifyCredential`).
@@ -243,7 +243,7 @@ class AsyncBuyerMethods(AsyncRunner):
             credential: The credential.
             signature: The attestor's signature.
         """
-        return await self._run(buyers.verify_credential(self._state, credential, signature))
+        return await self._run(buyers.verify_credential(self.state, credential, signature))
 
     async def get_role_holder(self, role: BuyerRole) -> RoleHolder:
         """Return the holder of a role, and its nominated successor (`roleHolderOf`).
@@ -251,8 +251,8 @@ class AsyncBuyerMethods(AsyncRunner):
         Args:
             role: The role.
         """
-        return await self._run(buyers.role_holder(self._state, role))
+        return await self._run(buyers.role_holder(self.state, role))
 
     async def get_payment_tokens(self) -> list[str]:
         """Return the tokens that payments are settled in (`getTokenAddresses`)."""
-        return await self._run(buyers.tokens(self._state))
+        return await self._run(buyers.tokens(self.state))

@@ -90,4 +90,4 @@ class AsyncClient(
             MalformedNodeAnswerError: The node's fields and signature have another hash.
             TransactionDroppedError: The node does not know the transaction.
         """
-        return await self._write(replacements.find(self._state, transaction_hash))
+        return await self._write(replacements.find(self.state, transaction_hash))

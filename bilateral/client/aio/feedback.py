@@ -55,7 +55,7 @@ class AsyncFeedbackMethods(AsyncRunner):
         """
         link = (feedback_uri, feedback_hash)
         draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, link)
-        return await self._write(feedback.give(self._state, agent_id, draft))
+        return await self._write(feedback.give(self.state, agent_id, draft))
 
     async def get_feedback(
         self,
@@ -77,7 +77,7 @@ class AsyncFeedbackMethods(AsyncRunner):
             InvalidArgumentError: The feedback is not named wholly, or twice.
             ContractRevertError: There is no such feedback: `index_out_of_bounds`.
         """
-        return await self._run(reading.get(self._state, agent_id, client_address, feedback_index, load_file=load_file))
+        return await self._run(reading.get(self.state, agent_id, client_address, feedback_index, load_file=load_file))
 
     async def read_all_feedback(
         self,
@@ -103,7 +103,7 @@ class AsyncFeedbackMethods(AsyncRunner):
             The feedback by client, in the order of their first, then by index; without events and files.
         """
         selection = reading.Selection(tag1, tag2, include_revoked)
-        return await self._run(reading.read_all(self._state, agent_id, reviewers, selection))
+        return await self._run(reading.read_all(self.state, agent_id, reviewers, selection))
 
     async def get_clients(self, agent_id: AgentLike) -> list[str]:
         """Everybody who ever gave feedback for an agent, in the order of their first (ERC-8004, `getClients`).
@@ -111,7 +111,7 @@ class AsyncFeedbackMethods(AsyncRunner):
         Args:
             agent_id: The agent.
         """
-        return await self._run(reading.clients_of(self._state, agent_id))
+        return await self._run(reading.clients_of(self.state, agent_id))
 
     async def search_feedback(  # noqa: PLR0913  # the published SDKs' arguments
         self,
@@ -170,7 +170,7 @@ class AsyncFeedbackMethods(AsyncRunner):
             load_files=load_files,
             load_seconds=load_seconds,
         )
-        return await self._run(searching.search(self._state, named, reviewers, query))
+        return await self._run(searching.search(self.state, named, reviewers, query))
 
     async def get_reputation_summary(
         self,
@@ -195,7 +195,7 @@ class AsyncFeedbackMethods(AsyncRunner):
             The average exactly as the registry computes it. If a node refuses the computation as too large, the client
             reads the feedback and computes the same average.
         """
-        return await self._run(reading.summarize(self._state, agent_id, tag1, tag2, reviewers, read_tags=read_tags))
+        return await self._run(reading.summarize(self.state, agent_id, tag1, tag2, reviewers, read_tags=read_tags))
 
     async def append_response(
         self,
@@ -217,7 +217,7 @@ class AsyncFeedbackMethods(AsyncRunner):
             InvalidArgumentError: The feedback is not named wholly, or the response has another form.
             ContractRevertError: The registry refuses: `empty_uri`, `index_out_of_bounds`.
         """
-        return await self._write(feedback.respond(self._state, agent_id, client_address, feedback_index, response))
+        return await self._write(feedback.respond(self.state, agent_id, client_address, feedback_index, response))
 
     async def get_responses(
         self, agent_id: AgentLike | FeedbackId, client_address: str | None = None, feedback_index: int | None = None
@@ -232,7 +232,7 @@ class AsyncFeedbackMethods(AsyncRunner):
         Returns:
             The answers, oldest first.
         """
-        return await self._run(reading.responses(self._state, agent_id, client_address, feedback_index))
+        return await self._run(reading.responses(self.state, agent_id, client_address, feedback_index))
 
     async def revoke_feedback(
         self, agent_id: AgentLike | FeedbackId, feedback_index: int | None = None
@@ -247,4 +247,4 @@ class AsyncFeedbackMethods(AsyncRunner):
             InvalidArgumentError: The feedback is not named wholly, or is another client's.
             ContractRevertError: The registry refuses: `index_out_of_bounds`, `already_revoked`.
         """
-        return await self._write(feedback.revoke(self._state, agent_id, feedback_index))
+        return await self._write(feedback.revoke(self.state, agent_id, feedback_index))

@@ -56,7 +56,7 @@ class AsyncRatingMethods(AsyncRunner):
                 `already_rated`.
         """
         expected = ratings.Expectation(server_id, owner, confirmations, timeout)
-        return await self._write(ratings.rate(self._state, RatingKind.CLIENT, client_id, rating, expected))
+        return await self._write(ratings.rate(self.state, RatingKind.CLIENT, client_id, rating, expected))
 
     async def rate_validator(  # noqa: PLR0913  # a rating and the facts that it depends on
         self,
@@ -93,7 +93,7 @@ class AsyncRatingMethods(AsyncRunner):
                 `already_rated`.
         """
         expected = ratings.Expectation(server_id, owner, confirmations, timeout)
-        return await self._write(ratings.rate(self._state, RatingKind.VALIDATOR, validator_id, rating, expected))
+        return await self._write(ratings.rate(self.state, RatingKind.VALIDATOR, validator_id, rating, expected))
 
     async def rate_clients(
         self,
@@ -121,7 +121,7 @@ class AsyncRatingMethods(AsyncRunner):
                 `erc721_nonexistent_token`, `rater_not_registered`, `rating_refused`.
         """
         expected = ratings.Expectation(server_id, None, confirmations, timeout)
-        return await self._write(ratings.rate_many(self._state, RatingKind.CLIENT, client_ratings, expected))
+        return await self._write(ratings.rate_many(self.state, RatingKind.CLIENT, client_ratings, expected))
 
     async def rate_validators(
         self,
@@ -149,7 +149,7 @@ class AsyncRatingMethods(AsyncRunner):
                 `erc721_nonexistent_token`, `rater_not_registered`, `rating_refused`.
         """
         expected = ratings.Expectation(server_id, None, confirmations, timeout)
-        return await self._write(ratings.rate_many(self._state, RatingKind.VALIDATOR, validator_ratings, expected))
+        return await self._write(ratings.rate_many(self.state, RatingKind.VALIDATOR, validator_ratings, expected))
 
     async def get_client_rating(self, client_id: AgentLike, server_id: AgentLike) -> Rating:
         """Return the rating that a server gave a client (EIP-8004a, `getClientRating`).
@@ -161,7 +161,7 @@ class AsyncRatingMethods(AsyncRunner):
         Returns:
             The rating. Its `rating` is None if the server has not rated it.
         """
-        return await self._run(ratings.get(self._state, RatingKind.CLIENT, client_id, server_id))
+        return await self._run(ratings.get(self.state, RatingKind.CLIENT, client_id, server_id))
 
     async def get_client_ratings(self, client_ids: Sequence[AgentLike], server_id: AgentLike) -> list[Rating]:
         """Return the ratings that a server gave many clients, in their order (`getClientRatings`).
@@ -170,7 +170,7 @@ class AsyncRatingMethods(AsyncRunner):
             client_ids: The clients.
             server_id: The server.
         """
-        return await self._run(ratings.get_many(self._state, client_ids, server_id))
+        return await self._run(ratings.get_many(self.state, client_ids, server_id))
 
     async def get_validator_rating(self, validator_id: AgentLike, server_id: AgentLike) -> Rating:
         """Return the rating that a server gave a validator (EIP-8004a, `getValidatorRating`).
@@ -182,4 +182,4 @@ class AsyncRatingMethods(AsyncRunner):
         Returns:
             The rating. Its `rating` is None if the server has not rated it.
         """
-        return await self._run(ratings.get(self._state, RatingKind.VALIDATOR, validator_id, server_id))
+        return await self._run(ratings.get(self.state, RatingKind.VALIDATOR, validator_id, server_id))

@@ -29,7 +29,12 @@ T = TypeVar("T")
 
 @checked_class
 class AsyncRunner:
-    """Runs operations. See `AsyncClient` for the arguments."""
+    """Runs operations. See `AsyncClient` for the arguments.
+
+    Attributes:
+        state: The settings that operations take.
+        runner: Runs operations to their end.
+    """
 
     def __init__(  # noqa: PLR0913  # settings, all but one with a default
         self,
@@ -53,7 +58,7 @@ class AsyncRunner:
                 raise InvalidArgumentError(f"{name} is {wei} wei: give a number from 0")
         if chain_id is not None and isinstance(deployment, Deployment) and deployment.chain_id != chain_id:
             raise InvalidArgumentError(f"chain_id is {chain_id}, but the deployment is on chain {deployment.chain_id}")
-        self._state = ClientState(
+        self.state = ClientState(
             wanted=_named(deployment) if isinstance(deployment, str) else deployment,
             pinned_chain=chain_id,
             signer=signer,
@@ -65,7 +70,7 @@ class AsyncRunner:
             poll_interval=poll_interval,
         )
         self._transport = AsyncTransport(rpc, request_timeout)
-        self._runner = AsyncStepRunner(self._transport)
+        self.runner = AsyncStepRunner(self._transport)
 
     async def __aenter__(self) -> Self:
         """Open a context that closes the connections at its end."""
@@ -84,7 +89,7 @@ class AsyncRunner:
     @property
     def address(self) -> str | None:
         """The signer's address; None for a client that only reads."""
-        return registries.address_of(self._state)
+        return registries.address_of(self.state)
 
     async def get_deployment(self) -> Deployment:
         """Return the addresses of the registries that this client uses.
@@ -95,7 +100,7 @@ class AsyncRunner:
             WrongIdentityRegistryError: The deployment has a companion, and a registry belongs to another identity
                 registry.
         """
-        return await self._run(registries.connect(self._state))
+        return await self._run(registries.connect(self.state))
 
     async def inspect_deployment(self) -> DeploymentReport:
         """Look at the registries on the chain: their code, their owners, and whether they belong together.
@@ -107,20 +112,20 @@ class AsyncRunner:
             UnknownDeploymentError: As `get_deployment`.
             WrongChainError: As `get_deployment`.
         """
-        return await self._run(inspection.inspect(self._state))
+        return await self._run(inspection.inspect(self.state))
 
     async def _run(self, operation: Operation[T]) -> T:
         """Run an operation to its end."""
-        return await self._runner.run(operation)
+        return await self.runner.run(operation)
 
     async def _write(self, operation: Operation[Sent[T]]) -> AsyncHandle[T]:
         """Run an operation that sends a transaction."""
-        return AsyncHandle(self._run, self._state, await self._run(operation))
+        return AsyncHandle(self._run, self.state, await self._run(operation))
 
     async def _write_signals(self, operation: Operation[Published]) -> AsyncSignalBatch:
         """Run the operation that publishes signals."""
         published = await self._run(operation)
-        handles = tuple(AsyncHandle(self._run, self._state, sent) for sent in published.sent)
+        handles = tuple(AsyncHandle(self._run, self.state, sent) for sent in published.sent)
         return AsyncSignalBatch(handles, published.already)
 
 

@@ -53,7 +53,7 @@ class AsyncSignedMethods(AsyncRunner):
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
         """
         return await self._run(
-            authorized.authorize(self._state, agent_id, client_address, count, last_index, index_limit, expiry)
+            authorized.authorize(self.state, agent_id, client_address, count, last_index, index_limit, expiry)
         )
 
     async def give_authorized_feedback(  # noqa: PLR0913  # the function's own arguments
@@ -86,7 +86,7 @@ class AsyncSignedMethods(AsyncRunner):
                 `score_too_high`, `feedback_auth_expired`, `index_limit_reached`, `signer_not_owner`, …
         """
         draft = feedback.Draft(score, tag1, tag2, file=file, link=(file_uri, file_hash))
-        return await self._write(authorized.give(self._state, agent_id, score, feedback_auth, draft))
+        return await self._write(authorized.give(self.state, agent_id, score, feedback_auth, draft))
 
     async def get_authorized_summary(self, agent_id: AgentLike) -> AuthorizedSummary:
         """Average all authorised feedback of an agent (FeedbackAuth, `getSummary`).
@@ -94,7 +94,7 @@ class AsyncSignedMethods(AsyncRunner):
         Args:
             agent_id: The agent.
         """
-        return await self._run(authorized.summarize(self._state, agent_id))
+        return await self._run(authorized.summarize(self.state, agent_id))
 
     async def get_authorized_feedback(
         self, agent_id: AgentLike, *, client_address: str | None = None, offset: int = 0, limit: int | None = None
@@ -110,7 +110,7 @@ class AsyncSignedMethods(AsyncRunner):
         Raises:
             InvalidArgumentError: A number is negative.
         """
-        return await self._run(authorized.read(self._state, agent_id, client_address, offset, limit))
+        return await self._run(authorized.read(self.state, agent_id, client_address, offset, limit))
 
     async def sign_feedback(  # noqa: PLR0913, PLR0917  # as give_feedback
         self,
@@ -148,7 +148,7 @@ class AsyncSignedMethods(AsyncRunner):
             ContractRevertError: The registry would refuse: `self_feedback`, `erc721_nonexistent_token`.
         """
         draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
-        return await self._run(signed.sign(self._state, agent_id, draft, deadline))
+        return await self._run(signed.sign(self.state, agent_id, draft, deadline))
 
     async def submit_signed_feedback(self, signed_feedback: SignedFeedback) -> AsyncHandle[FeedbackEntry]:
         """Send a feedback that its client signed, and pay for it (`giveFeedbackBySig`).
@@ -160,7 +160,7 @@ class AsyncSignedMethods(AsyncRunner):
             ContractRevertError: The registry refuses: `signature_expired`, `signature_voided`,
                 `unexpected_feedback_index`, `invalid_signature`, `self_feedback`, `erc721_nonexistent_token`.
         """
-        return await self._write(signed.submit(self._state, signed_feedback))
+        return await self._write(signed.submit(self.state, signed_feedback))
 
     async def void_signatures(self, through: datetime) -> AsyncHandle[VoidedSignatures]:
         """Void the signer's signed feedback, for all agents, up to a deadline (`voidSignaturesThrough`). This is final.
@@ -172,7 +172,7 @@ class AsyncSignedMethods(AsyncRunner):
             InvalidArgumentError: The deadline has no time zone.
             ContractRevertError: The registry refuses: `deadline_already_voided`.
         """
-        return await self._write(signed.void(self._state, through))
+        return await self._write(signed.void(self.state, through))
 
     async def get_voided_deadline(self, client_address: str | None = None) -> datetime | None:
         """Return the latest deadline that a client has voided (`getVoidedDeadline`).
@@ -186,7 +186,7 @@ class AsyncSignedMethods(AsyncRunner):
         Raises:
             MissingSignerError: There is neither an address nor a signer.
         """
-        return await self._run(signed.voided_deadline(self._state, client_address))
+        return await self._run(signed.voided_deadline(self.state, client_address))
 
     async def is_valid_signature(
         self, account: str, digest: bytes, signature: bytes, *, verifier: str | None = None
@@ -203,4 +203,4 @@ class AsyncSignedMethods(AsyncRunner):
             InvalidArgumentError: The digest does not have 32 bytes.
             NodeError: The node reports an error other than a revert, such as a contract that uses up all gas.
         """
-        return await self._run(signing.is_valid(self._state, account, digest, signature, verifier))
+        return await self._run(signing.is_valid(self.state, account, digest, signature, verifier))

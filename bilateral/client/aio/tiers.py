@@ -34,7 +34,7 @@ class AsyncTierMethods(AsyncRunner):
             ContractRevertError: The contract refuses: `not_the_attestor`, `epoch_over`, `roots_already_posted`,
                 `root_out_of_range`.
         """
-        return await self._write(tiers.post_roots(self._state, epoch, policy, roots))
+        return await self._write(tiers.post_roots(self.state, epoch, policy, roots))
 
     async def get_tier_roots(self, policy: bytes | str, epoch: int) -> tuple[int, int, int] | None:
         """Return the roots of a day for `verified`, `trusted` and `premium`; None if none were posted (`rootsOf`).
@@ -43,7 +43,7 @@ class AsyncTierMethods(AsyncRunner):
             policy: The hash of the scoring policy's name.
             epoch: The UTC day, in days since the beginning of Unix time.
         """
-        return await self._run(tiers.roots_of(self._state, policy, epoch))
+        return await self._run(tiers.roots_of(self.state, policy, epoch))
 
     async def verify_tier(  # noqa: PLR0913, PLR0917  # the contract's own arguments
         self,
@@ -71,4 +71,4 @@ class AsyncTierMethods(AsyncRunner):
         Raises:
             ContractRevertError: The contract refuses: `epoch_over`, `unknown_root`, `proof_malformed`, `proof_refused`.
         """
-        await self._run(tiers.verify(self._state, nullifier, points, policy, minimum, epoch, scope, message))
+        await self._run(tiers.verify(self.state, nullifier, points, policy, minimum, epoch, scope, message))

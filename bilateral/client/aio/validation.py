@@ -43,7 +43,7 @@ class AsyncValidationMethods(AsyncRunner):
                 `erc721_nonexistent_token`.
         """
         return await self._write(
-            validation.request(self._state, agent_id, validator_address, (request_uri, request_hash), document)
+            validation.request(self.state, agent_id, validator_address, (request_uri, request_hash), document)
         )
 
     async def respond_to_validation(
@@ -68,7 +68,7 @@ class AsyncValidationMethods(AsyncRunner):
             ContractRevertError: The registry refuses: `unknown_request`, `not_validator`, `response_too_high`.
         """
         return await self._write(
-            validation.respond(self._state, request_hash, response, (response_uri, response_hash), tag)
+            validation.respond(self.state, request_hash, response, (response_uri, response_hash), tag)
         )
 
     async def get_validation_status(self, request_hash: bytes | str) -> ValidationStatus:
@@ -80,7 +80,7 @@ class AsyncValidationMethods(AsyncRunner):
         Raises:
             ContractRevertError: There is none: `unknown_request`.
         """
-        return await self._run(validation.status(self._state, request_hash))
+        return await self._run(validation.status(self.state, request_hash))
 
     async def get_validation_summary(
         self, agent_id: AgentLike, *, validators: Sequence[str] = (), tag: str = ""
@@ -94,7 +94,7 @@ class AsyncValidationMethods(AsyncRunner):
             validators: Whose answers count; everybody's when left out, the agent's own side included.
             tag: The tag that counts; empty: any.
         """
-        return await self._run(validation.summarize(self._state, agent_id, validators, tag))
+        return await self._run(validation.summarize(self.state, agent_id, validators, tag))
 
     async def get_agent_validations(self, agent_id: AgentLike) -> list[bytes]:
         """Return the hashes of all requests for an agent, oldest first (ERC-8004, `getAgentValidations`).
@@ -102,7 +102,7 @@ class AsyncValidationMethods(AsyncRunner):
         Args:
             agent_id: The agent.
         """
-        return await self._run(validation.of_agent(self._state, agent_id))
+        return await self._run(validation.of_agent(self.state, agent_id))
 
     async def get_validator_requests(self, validator_address: str) -> list[bytes]:
         """Return the hashes of all requests that name a validator, oldest first (ERC-8004, `getValidatorRequests`).
@@ -110,4 +110,4 @@ class AsyncValidationMethods(AsyncRunner):
         Args:
             validator_address: The validator.
         """
-        return await self._run(validation.of_validator(self._state, validator_address))
+        return await self._run(validation.of_validator(self.state, validator_address))

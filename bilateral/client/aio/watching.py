@@ -30,7 +30,7 @@ class AsyncWatchingMethods(AsyncRunner):
             The address with the agent that it speaks as (`agentOf`), if any. A registry without that function, as the
             first ones are, is searched for agents whose wallet the address is now, by its logs.
         """
-        return await self._run(raters.resolve(self._state, address, load_file=load_file))
+        return await self._run(raters.resolve(self.state, address, load_file=load_file))
 
     async def publish_signals(self, signals_of_period: Sequence[Signal], period: str) -> AsyncSignalBatch:
         """Publish a watchtower's measurements of one period (best practices, "Watchtower Monitoring").
@@ -53,4 +53,4 @@ class AsyncWatchingMethods(AsyncRunner):
             ContractRevertError: The registry would refuse one of them; none was sent.
             BatchInterruptedError: Sending stopped in the middle. It has the hashes of those that were sent.
         """
-        return await self._write_signals(signals.publish(self._state, signals_of_period, period))
+        return await self._write_signals(signals.publish(self.state, signals_of_period, period))

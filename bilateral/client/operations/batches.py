@@ -40,9 +40,9 @@ def send_all(
     yield from registries.connect(state)
     prepared = yield from together(writes)
     if state.dry_run:
-        for position, each in enumerate(prepared):
-            nonce = int(each.transaction["nonce"]) + position
-            note(position, replace(each, transaction=each.transaction | {"nonce": nonce}))
+        for position, write in enumerate(prepared):
+            nonce = int(write.transaction["nonce"]) + position
+            note(position, replace(write, transaction=write.transaction | {"nonce": nonce}))
         return
     yield from transactions.require_balance(state, sum(fees.most(signing.transaction) for signing in prepared))
     yield Exclusive(_send(state, prepared, note))
@@ -59,8 +59,8 @@ def _send(state: ClientState, prepared: Sequence[Sent[Any]], note: Callable[[int
     for start in range(0, len(prepared), _AT_A_TIME):
         part: list[Sent[Any]] = []
         try:
-            for number, each in enumerate(prepared[start : start + _AT_A_TIME], start):
-                part.append((yield from transactions.sign(state, each, nonce + number)))
+            for number, write in enumerate(prepared[start : start + _AT_A_TIME], start):
+                part.append((yield from transactions.sign(state, write, nonce + number)))
             failures = yield from _send_part(state, part)
         except BilateralError as error:
             raise BatchInterruptedError(tuple(sent), len(prepared) - len(sent), str(error)) from error
@@ -68,10 +68,10 @@ def _send(state: ClientState, prepared: Sequence[Sent[Any]], note: Callable[[int
             maybe = ", ".join([*sent, *(str(signed.hash) for signed in part)])
             interruption.add_note(f"These transactions may have been sent: {maybe or 'none'}.")
             raise
-        for number, (each, failure) in enumerate(zip(part, failures, strict=True), start):
+        for number, (write, failure) in enumerate(zip(part, failures, strict=True), start):
             if failure is None:
-                sent.append(str(each.hash))
-                note(number, each)
+                sent.append(str(write.hash))
+                note(number, write)
         first = next((failure for failure in failures if failure is not None), None)
         if first is not None:
             raise BatchInterruptedError(tuple(sent), len(prepared) - len(sent), str(first)) from first
@@ -86,11 +86,11 @@ def _send_part(state: ClientState, part: Sequence[Sent[Any]]) -> Operation[list[
     except NODE_FAILURES as failure:
         answers = [failure] * len(part)
     failures: list[Exception | None] = []
-    for each, answer in zip(part, answers, strict=True):
+    for write, answer in zip(part, answers, strict=True):
         failures.append(None)
         if isinstance(answer, Exception):
             try:
-                yield from transactions.settle(state, each, answer)
+                yield from transactions.settle(state, write, answer)
             except (BilateralError, transactions.NonceTakenError) as error:
                 failures[-1] = error
     return failures

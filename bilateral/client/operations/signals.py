@@ -121,13 +121,13 @@ def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Publis
         )
         if state.dry_run:
             tried = [
-                replace(each, transaction=each.transaction | {"nonce": nonce + number})
-                for number, each in enumerate(prepared)
+                replace(write, transaction=write.transaction | {"nonce": nonce + number})
+                for number, write in enumerate(prepared)
             ]
             return Published(tuple(tried), already)
         try:
-            for number, (key, each) in enumerate(zip(absent, prepared, strict=True)):
-                batch.sent[key] = yield from transactions.send_with_nonce(state, each, nonce + number)
+            for number, (key, write) in enumerate(zip(absent, prepared, strict=True)):
+                batch.sent[key] = yield from transactions.send_with_nonce(state, write, nonce + number)
         except transactions.NonceTakenError:
             continue
         except Exception as error:  # whatever a signer or a provider raises

@@ -51,7 +51,7 @@ class AgentMethods(Runner):
             InvalidArgumentError: Both `uri` and `file` are given.
             ContractRevertError: The registry refuses: `reserved_key` for the key `agentWallet`.
         """
-        return self._write(agents.register(self._state, uri, file, metadata or {}))
+        return self._write(agents.register(self.state, uri, file, metadata or {}))
 
     def load_agent(self, agent_id: AgentLike, *, load_file: bool = True) -> Agent:
         """Load an agent: from the chain and, unless told not to, its registration file.
@@ -63,7 +63,7 @@ class AgentMethods(Runner):
         Raises:
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
         """
-        return self._run(agents.load(self._state, agent_id, load_file=load_file))
+        return self._run(agents.load(self.state, agent_id, load_file=load_file))
 
     def get_metadata(self, agent_id: AgentLike, key: str) -> bytes:
         """Read a metadata value from the chain.
@@ -75,7 +75,7 @@ class AgentMethods(Runner):
         Returns:
             The value; empty if it was never set or there is no such agent.
         """
-        return self._run(agents.get_metadata(self._state, agent_id, key))
+        return self._run(agents.get_metadata(self.state, agent_id, key))
 
     def set_agent_uri(
         self, agent_id: AgentLike, uri: str | None = None, *, file: RegistrationFile | None = None
@@ -92,7 +92,7 @@ class AgentMethods(Runner):
             InvalidArgumentError: Both `uri` and `file` are given, or neither is.
             ContractRevertError: The registry refuses: `not_authorized`, `erc721_nonexistent_token`.
         """
-        return self._write(agents.set_uri(self._state, agent_id, uri, file))
+        return self._write(agents.set_uri(self.state, agent_id, uri, file))
 
     def edit_registration(  # noqa: PLR0913  # one parameter a field
         self,
@@ -130,7 +130,7 @@ class AgentMethods(Runner):
         named = {"name": name, "description": description, "image": image}
         values = {key: value for key, value in named.items() if value is not None} | dict(fields or {})
         changes = registration.RegistrationChanges(values, add_services, remove_services)
-        return self._write(registration.edit(self._state, agent_id, changes))
+        return self._write(registration.edit(self.state, agent_id, changes))
 
     def set_agent_wallet(
         self,
@@ -160,7 +160,7 @@ class AgentMethods(Runner):
                 machine's clock is not the chain's, which the advice then says), `invalid_wallet_signature`,
                 `not_authorized`, `erc721_nonexistent_token`.
         """
-        return self._write(agents.set_wallet(self._state, agent_id, new_wallet, new_wallet_signer, deadline, signature))
+        return self._write(agents.set_wallet(self.state, agent_id, new_wallet, new_wallet_signer, deadline, signature))
 
     def unset_agent_wallet(self, agent_id: AgentLike) -> Handle[AgentWalletChanged]:
         """Leave an agent without a wallet (ERC-8004, `unsetAgentWallet`).
@@ -171,7 +171,7 @@ class AgentMethods(Runner):
         Raises:
             ContractRevertError: The registry refuses: `not_authorized`, `erc721_nonexistent_token`.
         """
-        return self._write(agents.unset_wallet(self._state, agent_id))
+        return self._write(agents.unset_wallet(self.state, agent_id))
 
     def set_metadata(self, agent_id: AgentLike, key: str, value: bytes | str) -> Handle[MetadataChanged]:
         """Set a metadata value on chain (ERC-8004, `setMetadata`).
@@ -184,7 +184,7 @@ class AgentMethods(Runner):
         Raises:
             ContractRevertError: The registry refuses: `reserved_key`, `not_authorized`, `erc721_nonexistent_token`.
         """
-        return self._write(agents.set_metadata(self._state, agent_id, key, value))
+        return self._write(agents.set_metadata(self.state, agent_id, key, value))
 
     def transfer_agent(self, agent_id: AgentLike, new_owner: str) -> Handle[AgentTransferred]:
         """Hand an agent on to another owner, who gets it without a wallet (ERC-721, `safeTransferFrom`).
@@ -197,7 +197,7 @@ class AgentMethods(Runner):
             ContractRevertError: The registry refuses: `erc721_invalid_receiver`, `erc721_insufficient_approval`,
                 `erc721_nonexistent_token`.
         """
-        return self._write(agents.transfer(self._state, agent_id, new_owner))
+        return self._write(agents.transfer(self.state, agent_id, new_owner))
 
     def get_agent_owner(self, agent_id: AgentLike) -> str:
         """Who owns an agent.
@@ -208,7 +208,7 @@ class AgentMethods(Runner):
         Raises:
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
         """
-        return self._run(agents.owner_of(self._state, agent_id))
+        return self._run(agents.owner_of(self.state, agent_id))
 
     def is_authorized_or_owner(self, account: str, agent_id: AgentLike) -> bool:
         """Check whether an account may act for an agent, and so may not rate it: owner, operator, approved address.
@@ -220,7 +220,7 @@ class AgentMethods(Runner):
         Raises:
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
         """
-        return self._run(agents.is_authorized_or_owner(self._state, account, agent_id))
+        return self._run(agents.is_authorized_or_owner(self.state, account, agent_id))
 
     def new_agent(self, domain: str) -> Handle[Registered]:
         """Register an agent of the signer's under a domain (August 2025, `newAgent`). Nothing proves the domain.
@@ -232,7 +232,7 @@ class AgentMethods(Runner):
             ContractRevertError: The registry refuses: `invalid_domain`, `domain_already_registered`,
                 `address_already_registered`.
         """
-        return self._write(directory.new_agent(self._state, domain))
+        return self._write(directory.new_agent(self.state, domain))
 
     def update_agent(
         self, agent_id: AgentLike, *, domain: str = "", address: str | None = None
@@ -250,7 +250,7 @@ class AgentMethods(Runner):
             ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`,
                 `domain_already_registered`, `address_already_registered`.
         """
-        return self._write(directory.update_agent(self._state, agent_id, domain, address))
+        return self._write(directory.update_agent(self.state, agent_id, domain, address))
 
     def release_agent_domain(self, agent_id: AgentLike) -> Handle[DirectoryEntry]:
         """Give up an agent's domain, which is free at once (`releaseAgentDomain`).
@@ -264,7 +264,7 @@ class AgentMethods(Runner):
         Raises:
             ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`.
         """
-        return self._write(directory.release_agent_domain(self._state, agent_id))
+        return self._write(directory.release_agent_domain(self.state, agent_id))
 
     def resolve_by_domain(self, domain: str) -> DirectoryEntry:
         """Find the agent that holds a domain (August 2025, `resolveByDomain`).
@@ -275,7 +275,7 @@ class AgentMethods(Runner):
         Raises:
             ContractRevertError: There is none: `agent_not_found`.
         """
-        return self._run(directory.resolve_by_domain(self._state, domain))
+        return self._run(directory.resolve_by_domain(self.state, domain))
 
     def resolve_by_address(self, address: str) -> DirectoryEntry:
         """Find the agent that an account speaks as (August 2025, `resolveByAddress`).
@@ -286,7 +286,7 @@ class AgentMethods(Runner):
         Raises:
             ContractRevertError: There is none: `agent_not_found`.
         """
-        return self._run(directory.resolve_by_address(self._state, address))
+        return self._run(directory.resolve_by_address(self.state, address))
 
     def set_primary_agent(self, agent_id: AgentLike) -> Handle[PrimaryAgentChosen]:
         """Choose the agent that the signer speaks as (`setPrimaryAgent`).
@@ -297,7 +297,7 @@ class AgentMethods(Runner):
         Raises:
             ContractRevertError: The registry refuses: `not_owner_or_wallet`, `erc721_nonexistent_token`.
         """
-        return self._write(directory.set_primary_agent(self._state, agent_id))
+        return self._write(directory.set_primary_agent(self.state, agent_id))
 
     def prove_agent(self, agent_id: AgentLike) -> Handle[AgentProven]:
         """Prove to the companion of a foreign identity registry that an agent exists (`proveAgent`). Anybody may.
@@ -312,4 +312,4 @@ class AgentMethods(Runner):
             MissingRegistryError: The deployment has no companion.
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
         """
-        return self._write(directory.prove_agent(self._state, agent_id))
+        return self._write(directory.prove_agent(self.state, agent_id))

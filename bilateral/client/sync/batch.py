@@ -38,8 +38,8 @@ class WriteBatch(
     def __init__(self, client: Runner) -> None:
         """Collect writes for a client. Create it by `Client.batch`."""
         self._client = client
-        self._state = replace(client._state, is_collecting=True)
-        self._transport, self._runner = client._transport, client._runner
+        self.state = replace(client.state, is_collecting=True)
+        self.runner = client.runner
         self._writes: list[Operation[Sent[Any]]] = []
         self._handles: list[Handle[Any]] = []
 
@@ -74,14 +74,14 @@ class WriteBatch(
         self._writes, self._handles = [], []
 
         def note(position: int, sent: Sent[Any]) -> None:
-            handles[position]._sent = sent
+            handles[position].mark_sent(sent)
 
-        self._client._run(batches.send_all(self._client._state, writes, note))
+        self._client.runner.run(batches.send_all(self._client.state, writes, note))
         return tuple(handles)
 
     def _write(self, operation: Operation[Sent[T]]) -> Handle[T]:
         """Keep a write, and return a handle without a transaction."""
-        handle: Handle[T] = Handle(self._client._run, self._client._state, None)
+        handle: Handle[T] = Handle(self._client.runner.run, self._client.state, None)
         self._writes.append(operation)
         self._handles.append(handle)
         return handle

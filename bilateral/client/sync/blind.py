@@ -57,7 +57,7 @@ class BlindMethods(Runner):
             AlreadySealedError: The vault has a different rating for this interaction.
         """
         sides = (client_id, client)
-        return self._run(blind.seal_rating(self._state, vault, sides, rating, interaction, lifetime))
+        return self._run(blind.seal_rating(self.state, vault, sides, rating, interaction, lifetime))
 
     def seal_feedback(  # noqa: PLR0913, PLR0917  # as give_feedback
         self,
@@ -100,7 +100,7 @@ class BlindMethods(Runner):
             ContractRevertError: The registry would refuse the feedback: `self_feedback`, `erc721_nonexistent_token`.
         """
         draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
-        return self._run(blind.seal_feedback(self._state, vault, offer, draft, agent_id, lifetime))
+        return self._run(blind.seal_feedback(self.state, vault, offer, draft, agent_id, lifetime))
 
     def verify_envelope(self, envelope: SignedEnvelope) -> None:
         """Check an envelope: its deadline, its signature, and that both accounts speak as their agents.
@@ -111,7 +111,7 @@ class BlindMethods(Runner):
         Raises:
             InvalidArgumentError: The envelope is invalid; the message names the field.
         """
-        self._run(blind.verify(self._state, envelope))
+        self._run(blind.verify(self.state, envelope))
 
     def seal_ratings(self, envelope: SignedEnvelope, other: SignedEnvelope) -> Handle[SealedRatings]:
         """Store both envelopes on chain (`seal`). The server can then no longer rate the client openly.
@@ -125,7 +125,7 @@ class BlindMethods(Runner):
             ContractRevertError: The registry refuses: `envelope_expired`, `unexpected_rater`, `unexpected_client`,
                 `invalid_signature`, `already_rated`.
         """
-        return self._write(blind.seal(self._state, envelope, other))
+        return self._write(blind.seal(self.state, envelope, other))
 
     def open_ratings(
         self,
@@ -151,7 +151,7 @@ class BlindMethods(Runner):
             InvalidArgumentError: No opening is given, `confirmations` is 0 or less, or it is the client's turn.
             ContractRevertError: The registry refuses: `unknown_pair`, `already_rated`, `self_feedback`.
         """
-        return self._write(blind.open_(self._state, pair, openings, confirmations, timeout))
+        return self._write(blind.open_(self.state, pair, openings, confirmations, timeout))
 
     def exchange(
         self,
@@ -173,7 +173,7 @@ class BlindMethods(Runner):
             SealMismatchError: An opening does not belong to its envelope.
             ContractRevertError: The registry refuses, as for `seal_ratings` and `open_ratings`.
         """
-        operation = blind.exchange(self._state, envelopes, openings, accept_public_mempool=accept_public_mempool)
+        operation = blind.exchange(self.state, envelopes, openings, accept_public_mempool=accept_public_mempool)
         return self._write(operation)
 
     def get_blind_status(self, client_id: AgentLike, server_id: AgentLike) -> BlindStatus:
@@ -183,4 +183,4 @@ class BlindMethods(Runner):
             client_id: The client.
             server_id: The server.
         """
-        return self._run(blind.status(self._state, client_id, server_id))
+        return self._run(blind.status(self.state, client_id, server_id))

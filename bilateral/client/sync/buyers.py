@@ -40,7 +40,7 @@ class BuyerMethods(Runner):
             ContractRevertError: The registry or the token refuses: `token_not_listed`, `payment_fell_short`, or the
                 token's own error, as for a used nonce.
         """
-        return self._write(buyers.settle(self._state, payment))
+        return self._write(buyers.settle(self.state, payment))
 
     def record_payment(self, buyer: str, amount: int, transaction_hash: bytes | str) -> Handle[AttestedPayment]:
         """Record the only payment of a transaction of this chain, as the attestor (`recordPayment`).
@@ -56,7 +56,7 @@ class BuyerMethods(Runner):
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_too_high`,
                 `payment_already_recorded`.
         """
-        return self._write(attestations.record_payment(self._state, buyer, amount, transaction_hash))
+        return self._write(attestations.record_payment(self.state, buyer, amount, transaction_hash))
 
     def record_payments(self, chain_id: int, records: Sequence[PaymentRecord]) -> Handle[tuple[AttestedPayment, ...]]:
         """Record payments of one chain, all or none, as the attestor (`recordManyPayments`).
@@ -74,7 +74,7 @@ class BuyerMethods(Runner):
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_time_out_of_range`,
                 `payment_already_recorded`.
         """
-        return self._write(attestations.record_payments(self._state, chain_id, records))
+        return self._write(attestations.record_payments(self.state, chain_id, records))
 
     def record_buyer_feedback(self, feedback: BuyerFeedback) -> Handle[BuyerFeedback]:
         """Record the vote of a seller on a buyer, as the attestor (`recordFeedback`). It replaces an earlier one.
@@ -86,7 +86,7 @@ class BuyerMethods(Runner):
             ContractRevertError: The registry refuses: `not_role_holder`, `score_out_of_range`, `feedback_on_self`,
                 `record_is_full`.
         """
-        return self._write(attestations.record_feedback(self._state, feedback))
+        return self._write(attestations.record_feedback(self.state, feedback))
 
     def record_buyer_feedbacks(self, feedbacks: Sequence[BuyerFeedback]) -> Handle[tuple[BuyerFeedback, ...]]:
         """Record votes of sellers, all or none, as the attestor (`recordFeedbacks`).
@@ -98,7 +98,7 @@ class BuyerMethods(Runner):
             InvalidArgumentError: The list of votes is empty.
             ContractRevertError: The registry refuses, as for `record_buyer_feedback`.
         """
-        return self._write(attestations.record_feedbacks(self._state, feedbacks))
+        return self._write(attestations.record_feedbacks(self.state, feedbacks))
 
     def record_buyer_reviews(self, reviews: Sequence[BuyerReviews]) -> Handle[tuple[BuyerReviews, ...]]:
         """Set the reviews and disputes of buyers, all or none, as the attestor (`recordReviews`). Safe to retry.
@@ -110,7 +110,7 @@ class BuyerMethods(Runner):
             InvalidArgumentError: The list of reviews is empty.
             ContractRevertError: The registry refuses: `not_role_holder`, `review_sum_too_high`.
         """
-        return self._write(attestations.record_reviews(self._state, reviews))
+        return self._write(attestations.record_reviews(self.state, reviews))
 
     def anchor_root(self, epoch: int, root: bytes | str) -> Handle[Anchor]:
         """Post the Merkle root of the next epoch, as the anchorer (`anchorRoot`).
@@ -122,7 +122,7 @@ class BuyerMethods(Runner):
         Raises:
             ContractRevertError: The registry refuses: `not_role_holder`, `unexpected_epoch`, `empty_root`.
         """
-        return self._write(buyers.anchor(self._state, epoch, root))
+        return self._write(buyers.anchor(self.state, epoch, root))
 
     def set_nominee(self, role: BuyerRole, nominee: str | None) -> Handle[RoleHolder]:
         """Nominate a successor for a role of the signer (`setNominee`). The successor accepts by `take_role`.
@@ -134,7 +134,7 @@ class BuyerMethods(Runner):
         Raises:
             ContractRevertError: The registry refuses: `not_role_holder`.
         """
-        return self._write(buyers.nominate(self._state, role, nominee))
+        return self._write(buyers.nominate(self.state, role, nominee))
 
     def take_role(self, role: BuyerRole) -> Handle[RoleHolder]:
         """Take a role for which the signer was nominated (`takeRole`).
@@ -145,7 +145,7 @@ class BuyerMethods(Runner):
         Raises:
             ContractRevertError: The registry refuses: `not_nominated`.
         """
-        return self._write(buyers.take(self._state, role))
+        return self._write(buyers.take(self.state, role))
 
     def get_buyer_score(self, buyer: str) -> int:
         """Return the score of a buyer from both records, 0 to 100 (`getBuyerScore`).
@@ -155,7 +155,7 @@ class BuyerMethods(Runner):
         Args:
             buyer: The account.
         """
-        return self._run(buyers.score(self._state, buyer))
+        return self._run(buyers.score(self.state, buyer))
 
     def get_buyer_tier(self, buyer: str) -> BuyerTier:
         """Return the tier of a buyer from both records (`buyerTierOf`).
@@ -163,7 +163,7 @@ class BuyerMethods(Runner):
         Args:
             buyer: The account.
         """
-        return self._run(buyers.tier(self._state, buyer))
+        return self._run(buyers.tier(self.state, buyer))
 
     def get_settlement_score(self, buyer: str) -> BuyerStanding:
         """Return the score and the tier of a buyer from the settled record alone (`settlementScoreOf`).
@@ -173,7 +173,7 @@ class BuyerMethods(Runner):
         Args:
             buyer: The account.
         """
-        return self._run(buyers.settlement_score(self._state, buyer))
+        return self._run(buyers.settlement_score(self.state, buyer))
 
     def get_buyer_records(self, buyer: str) -> BuyerRecords:
         """Return both records of a buyer (`recordsOf`). An unknown account has zeros.
@@ -181,7 +181,7 @@ class BuyerMethods(Runner):
         Args:
             buyer: The account.
         """
-        return self._run(buyers.records(self._state, buyer))
+        return self._run(buyers.records(self.state, buyer))
 
     def has_payment(
         self, transaction_hash: bytes | str, position: int = WHOLE_TRANSACTION, *, chain_id: int | None = None
@@ -193,7 +193,7 @@ class BuyerMethods(Runner):
             position: The position of its log within the transaction; 255: any payment of it.
             chain_id: EIP-155 id of its chain; by default the registry's.
         """
-        return self._run(buyers.has_payment(self._state, transaction_hash, position, chain_id))
+        return self._run(buyers.has_payment(self.state, transaction_hash, position, chain_id))
 
     def get_buyer_feedback(self, buyer: str, seller: str) -> int | None:
         """Return the vote of a seller on a buyer, 0 to 100; None without one (`getBuyerFeedback`).
@@ -202,11 +202,11 @@ class BuyerMethods(Runner):
             buyer: The account that paid.
             seller: The account that was paid.
         """
-        return self._run(buyers.feedback(self._state, buyer, seller))
+        return self._run(buyers.feedback(self.state, buyer, seller))
 
     def get_next_epoch(self) -> int:
         """Return the epoch of the next root (`getNextEpoch`)."""
-        return self._run(buyers.next_epoch(self._state))
+        return self._run(buyers.next_epoch(self.state))
 
     def get_root(self, epoch: int) -> bytes | None:
         """Return the root of an epoch; None without one (`rootOf`).
@@ -214,7 +214,7 @@ class BuyerMethods(Runner):
         Args:
             epoch: The epoch.
         """
-        return self._run(buyers.root_of(self._state, epoch))
+        return self._run(buyers.root_of(self.state, epoch))
 
     def verify_buyer(self, buyer_state: BuyerState, epoch: int, proof: Sequence[bytes]) -> bool:
         """Tell whether a state is in the anchored tree of an epoch (`verifyBuyer`).
@@ -227,7 +227,7 @@ class BuyerMethods(Runner):
         Raises:
             ContractRevertError: The epoch has no root: `unknown_epoch`.
         """
-        return self._run(buyers.verify(self._state, buyer_state, epoch, proof))
+        return self._run(buyers.verify(self.state, buyer_state, epoch, proof))
 
     def verify_credential(self, credential: TierCredential, signature: bytes) -> bool:
         """Tell whether the attestor signed a credential that is valid now (`verifyCredential`).
@@ -238,7 +238,7 @@ class BuyerMethods(Runner):
             credential: The credential.
             signature: The attestor's signature.
         """
-        return self._run(buyers.verify_credential(self._state, credential, signature))
+        return self._run(buyers.verify_credential(self.state, credential, signature))
 
     def get_role_holder(self, role: BuyerRole) -> RoleHolder:
         """Return the holder of a role, and its nominated successor (`roleHolderOf`).
@@ -246,8 +246,8 @@ class BuyerMethods(Runner):
         Args:
             role: The role.
         """
-        return self._run(buyers.role_holder(self._state, role))
+        return self._run(buyers.role_holder(self.state, role))
 
     def get_payment_tokens(self) -> list[str]:
         """Return the tokens that payments are settled in (`getTokenAddresses`)."""
-        return self._run(buyers.tokens(self._state))
+        return self._run(buyers.tokens(self.state))

@@ -91,4 +91,4 @@ class Client(
             MalformedNodeAnswerError: The node's fields and signature have another hash.
             TransactionDroppedError: The node does not know the transaction.
         """
-        return self._write(replacements.find(self._state, transaction_hash))
+        return self._write(replacements.find(self.state, transaction_hash))

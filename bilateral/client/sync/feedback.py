@@ -56,7 +56,7 @@ class FeedbackMethods(Runner):
         """
         link = (feedback_uri, feedback_hash)
         draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, link)
-        return self._write(feedback.give(self._state, agent_id, draft))
+        return self._write(feedback.give(self.state, agent_id, draft))
 
     def get_feedback(
         self,
@@ -78,7 +78,7 @@ class FeedbackMethods(Runner):
             InvalidArgumentError: The feedback is not named wholly, or twice.
             ContractRevertError: There is no such feedback: `index_out_of_bounds`.
         """
-        return self._run(reading.get(self._state, agent_id, client_address, feedback_index, load_file=load_file))
+        return self._run(reading.get(self.state, agent_id, client_address, feedback_index, load_file=load_file))
 
     def read_all_feedback(
         self,
@@ -104,7 +104,7 @@ class FeedbackMethods(Runner):
             The feedback by client, in the order of their first, then by index; without events and files.
         """
         selection = reading.Selection(tag1, tag2, include_revoked)
-        return self._run(reading.read_all(self._state, agent_id, reviewers, selection))
+        return self._run(reading.read_all(self.state, agent_id, reviewers, selection))
 
     def get_clients(self, agent_id: AgentLike) -> list[str]:
         """Everybody who ever gave feedback for an agent, in the order of their first (ERC-8004, `getClients`).
@@ -112,7 +112,7 @@ class FeedbackMethods(Runner):
         Args:
             agent_id: The agent.
         """
-        return self._run(reading.clients_of(self._state, agent_id))
+        return self._run(reading.clients_of(self.state, agent_id))
 
     def search_feedback(  # noqa: PLR0913  # the published SDKs' arguments
         self,
@@ -171,7 +171,7 @@ class FeedbackMethods(Runner):
             load_files=load_files,
             load_seconds=load_seconds,
         )
-        return self._run(searching.search(self._state, named, reviewers, query))
+        return self._run(searching.search(self.state, named, reviewers, query))
 
     def get_reputation_summary(
         self,
@@ -196,7 +196,7 @@ class FeedbackMethods(Runner):
             The average exactly as the registry computes it. If a node refuses the computation as too large, the client
             reads the feedback and computes the same average.
         """
-        return self._run(reading.summarize(self._state, agent_id, tag1, tag2, reviewers, read_tags=read_tags))
+        return self._run(reading.summarize(self.state, agent_id, tag1, tag2, reviewers, read_tags=read_tags))
 
     def append_response(
         self,
@@ -218,7 +218,7 @@ class FeedbackMethods(Runner):
             InvalidArgumentError: The feedback is not named wholly, or the response has another form.
             ContractRevertError: The registry refuses: `empty_uri`, `index_out_of_bounds`.
         """
-        return self._write(feedback.respond(self._state, agent_id, client_address, feedback_index, response))
+        return self._write(feedback.respond(self.state, agent_id, client_address, feedback_index, response))
 
     def get_responses(
         self, agent_id: AgentLike | FeedbackId, client_address: str | None = None, feedback_index: int | None = None
@@ -233,7 +233,7 @@ class FeedbackMethods(Runner):
         Returns:
             The answers, oldest first.
         """
-        return self._run(reading.responses(self._state, agent_id, client_address, feedback_index))
+        return self._run(reading.responses(self.state, agent_id, client_address, feedback_index))
 
     def revoke_feedback(
         self, agent_id: AgentLike | FeedbackId, feedback_index: int | None = None
@@ -248,4 +248,4 @@ class FeedbackMethods(Runner):
             InvalidArgumentError: The feedback is not named wholly, or is another client's.
             ContractRevertError: The registry refuses: `index_out_of_bounds`, `already_revoked`.
         """
-        return self._write(feedback.revoke(self._state, agent_id, feedback_index))
+        return self._write(feedback.revoke(self.state, agent_id, feedback_index))

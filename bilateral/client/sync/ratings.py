@@ -57,7 +57,7 @@ class RatingMethods(Runner):
                 `already_rated`.
         """
         expected = ratings.Expectation(server_id, owner, confirmations, timeout)
-        return self._write(ratings.rate(self._state, RatingKind.CLIENT, client_id, rating, expected))
+        return self._write(ratings.rate(self.state, RatingKind.CLIENT, client_id, rating, expected))
 
     def rate_validator(  # noqa: PLR0913  # a rating and the facts that it depends on
         self,
@@ -94,7 +94,7 @@ class RatingMethods(Runner):
                 `already_rated`.
         """
         expected = ratings.Expectation(server_id, owner, confirmations, timeout)
-        return self._write(ratings.rate(self._state, RatingKind.VALIDATOR, validator_id, rating, expected))
+        return self._write(ratings.rate(self.state, RatingKind.VALIDATOR, validator_id, rating, expected))
 
     def rate_clients(
         self,
@@ -122,7 +122,7 @@ class RatingMethods(Runner):
                 `erc721_nonexistent_token`, `rater_not_registered`, `rating_refused`.
         """
         expected = ratings.Expectation(server_id, None, confirmations, timeout)
-        return self._write(ratings.rate_many(self._state, RatingKind.CLIENT, client_ratings, expected))
+        return self._write(ratings.rate_many(self.state, RatingKind.CLIENT, client_ratings, expected))
 
     def rate_validators(
         self,
@@ -150,7 +150,7 @@ class RatingMethods(Runner):
                 `erc721_nonexistent_token`, `rater_not_registered`, `rating_refused`.
         """
         expected = ratings.Expectation(server_id, None, confirmations, timeout)
-        return self._write(ratings.rate_many(self._state, RatingKind.VALIDATOR, validator_ratings, expected))
+        return self._write(ratings.rate_many(self.state, RatingKind.VALIDATOR, validator_ratings, expected))
 
     def get_client_rating(self, client_id: AgentLike, server_id: AgentLike) -> Rating:
         """Return the rating that a server gave a client (EIP-8004a, `getClientRating`).
@@ -162,7 +162,7 @@ class RatingMethods(Runner):
         Returns:
             The rating. Its `rating` is None if the server has not rated it.
         """
-        return self._run(ratings.get(self._state, RatingKind.CLIENT, client_id, server_id))
+        return self._run(ratings.get(self.state, RatingKind.CLIENT, client_id, server_id))
 
     def get_client_ratings(self, client_ids: Sequence[AgentLike], server_id: AgentLike) -> list[Rating]:
         """Return the ratings that a server gave many clients, in their order (`getClientRatings`).
@@ -171,7 +171,7 @@ class RatingMethods(Runner):
             client_ids: The clients.
             server_id: The server.
         """
-        return self._run(ratings.get_many(self._state, client_ids, server_id))
+        return self._run(ratings.get_many(self.state, client_ids, server_id))
 
     def get_validator_rating(self, validator_id: AgentLike, server_id: AgentLike) -> Rating:
         """Return the rating that a server gave a validator (EIP-8004a, `getValidatorRating`).
@@ -183,4 +183,4 @@ class RatingMethods(Runner):
         Returns:
             The rating. Its `rating` is None if the server has not rated it.
         """
-        return self._run(ratings.get(self._state, RatingKind.VALIDATOR, validator_id, server_id))
+        return self._run(ratings.get(self.state, RatingKind.VALIDATOR, validator_id, server_id))

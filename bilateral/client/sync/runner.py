@@ -30,7 +30,12 @@ T = TypeVar("T")
 
 @checked_class
 class Runner:
-    """Runs operations. See `Client` for the arguments."""
+    """Runs operations. See `Client` for the arguments.
+
+    Attributes:
+        state: The settings that operations take.
+        runner: Runs operations to their end.
+    """
 
     def __init__(  # noqa: PLR0913  # settings, all but one with a default
         self,
@@ -54,7 +59,7 @@ class Runner:
                 raise InvalidArgumentError(f"{name} is {wei} wei: give a number from 0")
         if chain_id is not None and isinstance(deployment, Deployment) and deployment.chain_id != chain_id:
             raise InvalidArgumentError(f"chain_id is {chain_id}, but the deployment is on chain {deployment.chain_id}")
-        self._state = ClientState(
+        self.state = ClientState(
             wanted=_named(deployment) if isinstance(deployment, str) else deployment,
             pinned_chain=chain_id,
             signer=signer,
@@ -66,7 +71,7 @@ class Runner:
             poll_interval=poll_interval,
         )
         self._transport = Transport(rpc, request_timeout)
-        self._runner = StepRunner(self._transport)
+        self.runner = StepRunner(self._transport)
 
     def __enter__(self) -> Self:
         """Open a context that closes the connections at its end."""
@@ -85,7 +90,7 @@ class Runner:
     @property
     def address(self) -> str | None:
         """The signer's address; None for a client that only reads."""
-        return registries.address_of(self._state)
+        return registries.address_of(self.state)
 
     def get_deployment(self) -> Deployment:
         """Return the addresses of the registries that this client uses.
@@ -96,7 +101,7 @@ class Runner:
             WrongIdentityRegistryError: The deployment has a companion, and a registry belongs to another identity
                 registry.
         """
-        return self._run(registries.connect(self._state))
+        return self._run(registries.connect(self.state))
 
     def inspect_deployment(self) -> DeploymentReport:
         """Look at the registries on the chain: their code, their owners, and whether they belong together.
@@ -108,20 +113,20 @@ class Runner:
             UnknownDeploymentError: As `get_deployment`.
             WrongChainError: As `get_deployment`.
         """
-        return self._run(inspection.inspect(self._state))
+        return self._run(inspection.inspect(self.state))
 
     def _run(self, operation: Operation[T]) -> T:
         """Run an operation to its end."""
-        return self._runner.run(operation)
+        return self.runner.run(operation)
 
     def _write(self, operation: Operation[Sent[T]]) -> Handle[T]:
         """Run an operation that sends a transaction."""
-        return Handle(self._run, self._state, self._run(operation))
+        return Handle(self._run, self.state, self._run(operation))
 
     def _write_signals(self, operation: Operation[Published]) -> SignalBatch:
         """Run the operation that publishes signals."""
         published = self._run(operation)
-        handles = tuple(Handle(self._run, self._state, sent) for sent in published.sent)
+        handles = tuple(Handle(self._run, self.state, sent) for sent in published.sent)
         return SignalBatch(handles, published.already)
 
 

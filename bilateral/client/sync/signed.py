@@ -54,7 +54,7 @@ class SignedMethods(Runner):
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
         """
         return self._run(
-            authorized.authorize(self._state, agent_id, client_address, count, last_index, index_limit, expiry)
+            authorized.authorize(self.state, agent_id, client_address, count, last_index, index_limit, expiry)
         )
 
     def give_authorized_feedback(  # noqa: PLR0913  # the function's own arguments
@@ -87,7 +87,7 @@ class SignedMethods(Runner):
                 `score_too_high`, `feedback_auth_expired`, `index_limit_reached`, `signer_not_owner`, …
         """
         draft = feedback.Draft(score, tag1, tag2, file=file, link=(file_uri, file_hash))
-        return self._write(authorized.give(self._state, agent_id, score, feedback_auth, draft))
+        return self._write(authorized.give(self.state, agent_id, score, feedback_auth, draft))
 
     def get_authorized_summary(self, agent_id: AgentLike) -> AuthorizedSummary:
         """Average all authorised feedback of an agent (FeedbackAuth, `getSummary`).
@@ -95,7 +95,7 @@ class SignedMethods(Runner):
         Args:
             agent_id: The agent.
         """
-        return self._run(authorized.summarize(self._state, agent_id))
+        return self._run(authorized.summarize(self.state, agent_id))
 
     def get_authorized_feedback(
         self, agent_id: AgentLike, *, client_address: str | None = None, offset: int = 0, limit: int | None = None
@@ -111,7 +111,7 @@ class SignedMethods(Runner):
         Raises:
             InvalidArgumentError: A number is negative.
         """
-        return self._run(authorized.read(self._state, agent_id, client_address, offset, limit))
+        return self._run(authorized.read(self.state, agent_id, client_address, offset, limit))
 
     def sign_feedback(  # noqa: PLR0913, PLR0917  # as give_feedback
         self,
@@ -149,7 +149,7 @@ class SignedMethods(Runner):
             ContractRevertError: The registry would refuse: `self_feedback`, `erc721_nonexistent_token`.
         """
         draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
-        return self._run(signed.sign(self._state, agent_id, draft, deadline))
+        return self._run(signed.sign(self.state, agent_id, draft, deadline))
 
     def submit_signed_feedback(self, signed_feedback: SignedFeedback) -> Handle[FeedbackEntry]:
         """Send a feedback that its client signed, and pay for it (`giveFeedbackBySig`).
@@ -161,7 +161,7 @@ class SignedMethods(Runner):
             ContractRevertError: The registry refuses: `signature_expired`, `signature_voided`,
                 `unexpected_feedback_index`, `invalid_signature`, `self_feedback`, `erc721_nonexistent_token`.
         """
-        return self._write(signed.submit(self._state, signed_feedback))
+        return self._write(signed.submit(self.state, signed_feedback))
 
     def void_signatures(self, through: datetime) -> Handle[VoidedSignatures]:
         """Void the signer's signed feedback, for all agents, up to a deadline (`voidSignaturesThrough`). This is final.
@@ -173,7 +173,7 @@ class SignedMethods(Runner):
             InvalidArgumentError: The deadline has no time zone.
             ContractRevertError: The registry refuses: `deadline_already_voided`.
         """
-        return self._write(signed.void(self._state, through))
+        return self._write(signed.void(self.state, through))
 
     def get_voided_deadline(self, client_address: str | None = None) -> datetime | None:
         """Return the latest deadline that a client has voided (`getVoidedDeadline`).
@@ -187,7 +187,7 @@ class SignedMethods(Runner):
         Raises:
             MissingSignerError: There is neither an address nor a signer.
         """
-        return self._run(signed.voided_deadline(self._state, client_address))
+        return self._run(signed.voided_deadline(self.state, client_address))
 
     def is_valid_signature(self, account: str, digest: bytes, signature: bytes, *, verifier: str | None = None) -> bool:
         """Check whether an account signed a digest, by its key or, if it is a contract, by ERC-1271.
@@ -202,4 +202,4 @@ class SignedMethods(Runner):
             InvalidArgumentError: The digest does not have 32 bytes.
             NodeError: The node reports an error other than a revert, such as a contract that uses up all gas.
         """
-        return self._run(signing.is_valid(self._state, account, digest, signature, verifier))
+        return self._run(signing.is_valid(self.state, account, digest, signature, verifier))

@@ -33,7 +33,7 @@ class TierMethods(Runner):
             ContractRevertError: The contract refuses: `not_the_attestor`, `epoch_over`, `roots_already_posted`,
                 `root_out_of_range`.
         """
-        return self._write(tiers.post_roots(self._state, epoch, policy, roots))
+        return self._write(tiers.post_roots(self.state, epoch, policy, roots))
 
     def get_tier_roots(self, policy: bytes | str, epoch: int) -> tuple[int, int, int] | None:
         """Return the roots of a day for `verified`, `trusted` and `premium`; None if none were posted (`rootsOf`).
@@ -42,7 +42,7 @@ class TierMethods(Runner):
             policy: The hash of the scoring policy's name.
             epoch: The UTC day, in days since the beginning of Unix time.
         """
-        return self._run(tiers.roots_of(self._state, policy, epoch))
+        return self._run(tiers.roots_of(self.state, policy, epoch))
 
     def verify_tier(  # noqa: PLR0913, PLR0917  # the contract's own arguments
         self,
@@ -70,4 +70,4 @@ class TierMethods(Runner):
         Raises:
             ContractRevertError: The contract refuses: `epoch_over`, `unknown_root`, `proof_malformed`, `proof_refused`.
         """
-        self._run(tiers.verify(self._state, nullifier, points, policy, minimum, epoch, scope, message))
+        self._run(tiers.verify(self.state, nullifier, points, policy, minimum, epoch, scope, message))

@@ -44,7 +44,7 @@ class ValidationMethods(Runner):
                 `erc721_nonexistent_token`.
         """
         return self._write(
-            validation.request(self._state, agent_id, validator_address, (request_uri, request_hash), document)
+            validation.request(self.state, agent_id, validator_address, (request_uri, request_hash), document)
         )
 
     def respond_to_validation(
@@ -68,7 +68,7 @@ class ValidationMethods(Runner):
             InvalidArgumentError: The response does not fit a uint8, or a hash is malformed.
             ContractRevertError: The registry refuses: `unknown_request`, `not_validator`, `response_too_high`.
         """
-        return self._write(validation.respond(self._state, request_hash, response, (response_uri, response_hash), tag))
+        return self._write(validation.respond(self.state, request_hash, response, (response_uri, response_hash), tag))
 
     def get_validation_status(self, request_hash: bytes | str) -> ValidationStatus:
         """Read a request and its last answer (ERC-8004, `getValidationStatus`).
@@ -79,7 +79,7 @@ class ValidationMethods(Runner):
         Raises:
             ContractRevertError: There is none: `unknown_request`.
         """
-        return self._run(validation.status(self._state, request_hash))
+        return self._run(validation.status(self.state, request_hash))
 
     def get_validation_summary(
         self, agent_id: AgentLike, *, validators: Sequence[str] = (), tag: str = ""
@@ -93,7 +93,7 @@ class ValidationMethods(Runner):
             validators: Whose answers count; everybody's when left out, the agent's own side included.
             tag: The tag that counts; empty: any.
         """
-        return self._run(validation.summarize(self._state, agent_id, validators, tag))
+        return self._run(validation.summarize(self.state, agent_id, validators, tag))
 
     def get_agent_validations(self, agent_id: AgentLike) -> list[bytes]:
         """Return the hashes of all requests for an agent, oldest first (ERC-8004, `getAgentValidations`).
@@ -101,7 +101,7 @@ class ValidationMethods(Runner):
         Args:
             agent_id: The agent.
         """
-        return self._run(validation.of_agent(self._state, agent_id))
+        return self._run(validation.of_agent(self.state, agent_id))
 
     def get_validator_requests(self, validator_address: str) -> list[bytes]:
         """Return the hashes of all requests that name a validator, oldest first (ERC-8004, `getValidatorRequests`).
@@ -109,4 +109,4 @@ class ValidationMethods(Runner):
         Args:
             validator_address: The validator.
         """
-        return self._run(validation.of_validator(self._state, validator_address))
+        return self._run(validation.of_validator(self.state, validator_address))

@@ -31,7 +31,7 @@ class WatchingMethods(Runner):
             The address with the agent that it speaks as (`agentOf`), if any. A registry without that function, as the
             first ones are, is searched for agents whose wallet the address is now, by its logs.
         """
-        return self._run(raters.resolve(self._state, address, load_file=load_file))
+        return self._run(raters.resolve(self.state, address, load_file=load_file))
 
     def publish_signals(self, signals_of_period: Sequence[Signal], period: str) -> SignalBatch:
         """Publish a watchtower's measurements of one period (best practices, "Watchtower Monitoring").
@@ -54,4 +54,4 @@ class WatchingMethods(Runner):
             ContractRevertError: The registry would refuse one of them; none was sent.
             BatchInterruptedError: Sending stopped in the middle. It has the hashes of those that were sent.
         """
-        return self._write_signals(signals.publish(self._state, signals_of_period, period))
+        return self._write_signals(signals.publish(self.state, signals_of_period, period))

@@ -141,4 +141,4 @@ class _RowsBehind(Rows):
 
     def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
         """See `Rows._wanted`."""
-        return self._reading._wanted(table, columns, keys)  # of its own class
+        return self._reading._wanted(table, columns, keys)  # noqa: SLF001  # its own class

@@ -166,6 +166,20 @@ file_sight: Final = Table(
     Index("file_sight_by_file", "file_id", "chain_id", "seen_block"),
 )
 
+solana_proof: Final = Table(
+    "solana_proof",
+    metadata,
+    Column("sight_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("chain_id", BigInteger, nullable=False),
+    Column("identity_registry", ADDRESS, nullable=False),
+    Column("agent_id", WideInteger, nullable=False),
+    Column("solana_agent", String(200), nullable=False),
+    Column("names_back", Boolean, nullable=False),
+    Column("problem", Text, nullable=False),
+    Column("checked_at", BigInteger, nullable=False),
+    Index("solana_proof_by_agent", "chain_id", "identity_registry", "agent_id", "solana_agent", "sight_id"),
+)
+
 file_content: Final = Table(
     "file_content",
     metadata,

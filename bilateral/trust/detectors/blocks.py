@@ -148,7 +148,7 @@ class Blocks(Detector):
                 blocks.append((members, feedback[part]))
                 p_values.append(float(np.clip(branching ** len(members) / (1 - branching), 1e-12, 1.0)))
         q_values = adjusted(np.array(p_values), families=_FAMILIES)
-        return [(*one, float(q_value)) for one, q_value in zip(blocks, q_values, strict=True)]
+        return [(*block, float(q_value)) for block, q_value in zip(blocks, q_values, strict=True)]
 
     def _finding(self, context: Context, members: Ints, rows: Ints, q_value: float, text: str) -> Finding:
         ledger, opinions = context.ledger, context.ledger.opinions

@@ -106,7 +106,9 @@ class _Found:
     @classmethod
     def joined(cls, parts: Sequence[_Found]) -> _Found:
         """Join what several stretches of opinions hold."""
-        rows, group, own = (np.concatenate([getattr(one, name) for one in parts]) for name in ("rows", "group", "own"))
+        rows, group, own = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("rows", "group", "own")
+        )
         first = parts[0]
         return cls(first.sentence, rows, group, own, first.certain, first.by_rated, first.funds)
 
@@ -293,7 +295,7 @@ def _transfers(ledger: Ledger, link: _Found, rows: Ints, account: Ints, gifts: t
         wanted = np.unique(np.concatenate([pairs(side, rater, ledger.accounts) for side in (rated, wallet)]))
         low, high = (np.searchsorted(gifts[1], wanted, side=side) for side in ("left", "right"))
         return np.concatenate([np.zeros(0, np.int64), *(gifts[0][a:b] for a, b in zip(low, high, strict=True))])
-    funded = [one for name, one in (("rater", rater), ("rated", rated)) if name in link.funds]
+    funded = [account for name, account in (("rater", rater), ("rated", rated)) if name in link.funds]
     funding = ledger.funding[np.unique(np.concatenate(funded))] if funded else np.zeros(0, np.int64)
     return np.sort(funding[funding >= 0]).astype(np.int64)
 

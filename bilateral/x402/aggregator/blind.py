@@ -167,7 +167,7 @@ class BlindRelay:
         Raises:
             FeedbackRefusedError: It is refused. Nothing was stored.
         """
-        self._client._run(self._check(message))
+        self._client.runner.run(self._check(message))
         envelope, side = message.signed.envelope, message.side
         table, key = blind_pair, self._key(envelope)
         values = {f"{side}_envelope": message.signed.to_json(), f"{side}_opening": message.opening.to_json()}
@@ -263,7 +263,7 @@ class BlindRelay:
     def _send(self, handle: Any) -> None:
         """Wait for a transaction, and charge its cost."""
         handle.wait(confirmations=self._chain.confirmations)
-        receipt = self._client._run(_receipt(handle.hash))
+        receipt = self._client.runner.run(_receipt(handle.hash))
         self._charge(int(receipt["gasUsed"], 16) * int(receipt.get("effectiveGasPrice", "0x0"), 16))
 
     def _check(self, message: BlindMessage) -> Operation[None]:
@@ -272,7 +272,7 @@ class BlindRelay:
         Raises:
             FeedbackRefusedError: A check did not pass.
         """
-        state, envelope = self._client._state, message.signed.envelope
+        state, envelope = self._client.state, message.signed.envelope
         try:
             yield from blind.verify(state, message.signed)
         except InvalidArgumentError as error:
@@ -293,7 +293,7 @@ class BlindRelay:
         yield from find_payments(state, self._chain, paid)
 
     def _now(self) -> int:
-        return int(self._client._run(registries.block_time()).timestamp())
+        return int(self._client.runner.run(registries.block_time()).timestamp())
 
     def _key(self, envelope: Envelope) -> list[Any]:
         """Return the conditions that choose the pair of an envelope."""

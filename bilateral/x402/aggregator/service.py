@@ -288,7 +288,7 @@ class Aggregator:
             return earlier, False
         client = chain.client
         try:
-            checked, cost = client._run(self._check(client, chain.settings, submission))
+            checked, cost = client.runner.run(self._check(client, chain.settings, submission))
         except FeedbackRefusedError:  # the same message may have gone on chain since: then its index is taken
             earlier = self._acceptance.find(submission)
             if earlier is None:
@@ -307,7 +307,7 @@ class Aggregator:
             FeedbackRefusedError: It is refused.
             BilateralError: The node fails.
         """
-        state = client._state
+        state = client.state
         now = yield from registries.block_time()
         if submission.feedback.deadline < int(now.timestamp()) + _MIN_SECONDS_LEFT:
             raise invalid("sponsored.deadline", f"the signature must hold for another {_MIN_SECONDS_LEFT} seconds")

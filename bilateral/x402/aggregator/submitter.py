@@ -75,8 +75,8 @@ class Submitter:
         self.queue = WorkQueue(engine, chain, settings.lease_seconds, clock)
         self._chain = chain
         self._settings = settings
-        self._run = client._run
-        self._state = client._state
+        self._run = client.runner.run
+        self._state = client.state
         self._clock = clock
         self._count = count
 

@@ -104,7 +104,7 @@ def envelopes(connect, client, vaults, offer):
 def openings(deployment, vaults, envelopes):
     """The openings of the client and of the server, as their vaults keep them."""
     domain = Domain(deployment.chain_id, deployment.reputation)
-    return [vault.opening_of(domain, each.envelope) for vault, each in zip(vaults[::-1], envelopes, strict=True)]
+    return [vault.opening_of(domain, sealed.envelope) for vault, sealed in zip(vaults[::-1], envelopes, strict=True)]
 
 
 def test_pair_is_sealed_and_then_opened(connect, payer, client, server, envelopes, openings):

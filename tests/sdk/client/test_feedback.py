@@ -132,7 +132,7 @@ def test_a_text_answers_feedback(connect, reviewer, owner, agent):
     result = client.append_response(agent, reviewer.address, 0, response="We have mended it").wait()
     assert (result.feedback, result.responder) == (feedback.id, owner.address)
     assert client.get_responses(feedback.id) == [result]
-    document = client._state.loader.load(result.uri, result.hash)
+    document = client.state.loader.load(result.uri, result.hash)
     assert b'"text":"We have mended it"' in document.content
 
 

@@ -168,7 +168,7 @@ def test_authorised_feedback_comes_with_a_file(connect, owner, reviewer, agent):
     authorized_feedback = client.give_authorized_feedback(
         agent, 5, authorization, file=prepare_feedback_file(text="Said")
     ).wait()
-    file = client._state.loader.load(authorized_feedback.uri, authorized_feedback.hash).feedback()
+    file = client.state.loader.load(authorized_feedback.uri, authorized_feedback.hash).feedback()
     assert (file.text, file.value) == ("Said", 5)
 
 
@@ -179,7 +179,7 @@ def test_a_score_is_a_score_whatever_its_tag_means_to_open_feedback(connect, own
     assert client.give_authorized_feedback(agent, 100, authorization, **tags).wait().score == 100
     file = prepare_feedback_file(text="Said")
     authorized_feedback = client.give_authorized_feedback(agent, 100, authorization, **tags, file=file).wait()
-    stored = client._state.loader.load(authorized_feedback.uri, authorized_feedback.hash).feedback()
+    stored = client.state.loader.load(authorized_feedback.uri, authorized_feedback.hash).feedback()
     assert (authorized_feedback.score, stored.value, stored.value_decimals) == (100, 100, 0)
     assert (authorized_feedback.tag1, stored.tag1) == (tags["tag1"], tags["tag1"])
 

@@ -43,7 +43,7 @@ def test_a_request_brings_its_document(connect, owner, checker, agent, name):
     document = name.hex().encode()
     requested = connect(owner).request_validation(agent, checker.address, document=document).wait()
     assert requested.request_hash == keccak(document)
-    assert connect()._state.loader.load(requested.uri, requested.request_hash).content == document
+    assert connect().state.loader.load(requested.uri, requested.request_hash).content == document
 
 
 @pytest.mark.parametrize(

@@ -596,7 +596,7 @@ def verify_credential(world):
 
 @scenario
 def post_tier_roots(world):
-    day = int(world.owner._run(registries.block_time()).timestamp()) // 86_400
+    day = int(world.owner.runner.run(registries.block_time()).timestamp()) // 86_400
     policy = keccak(text=new_address())
     assert world.owner.post_tier_roots(day, policy, [1, 1, 1]).wait().policy == policy
 

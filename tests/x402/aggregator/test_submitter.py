@@ -88,7 +88,7 @@ def cost_of_day(engine, clock):
 def price(aggregator, asked):
     """Return the largest cost of a feedback. It holds until the next block."""
     (chain,) = aggregator._chains.values()
-    return chain.client._run(aggregator._check(chain.client, chain.settings, asked.message))[1]
+    return chain.client.runner.run(aggregator._check(chain.client, chain.settings, asked.message))[1]
 
 
 def test_budget_is_kept_to_the_last_wei(any_engine, worker, review, clock):

@@ -42,7 +42,7 @@ def launch_campaign(world: World) -> None:
     owner = newcomer(world, "honest", -1, at - 2 * DAY)
     owner.group = "launch campaign"
     agent = register(world, owner, at, draw.uniform(80, 95), community=owner.community, popularity=3.0)
-    near = [one for one in world.honest if one.community == owner.community]
+    near = [account for account in world.honest if account.community == owner.community]
     for _ in range(int(draw.integers(30, 60))):
         if world.happens(0.33):
             client = newcomer(world, "honest", -1, at + draw.uniform(0, 3 * DAY))
@@ -61,19 +61,19 @@ def dao_team(world: World) -> None:
     tools = some_of(world, [agent for agent in world.servers if agent.community == treasury.community], 5)
     for _ in range(int(draw.integers(20, 35))):
         born, amount = at + draw.uniform(0, 10 * DAY), draw.normal(25, 1)
-        one = newcomer(world, "honest", -1, born, treasury, amount=amount, community=treasury.community)
-        one.group = "DAO team"
-        cover(world, one, 3)
+        account = newcomer(world, "honest", -1, born, treasury, amount=amount, community=treasury.community)
+        account.group = "DAO team"
+        cover(world, account, 3)
         for tool in tools:
             if world.happens(0.55):
-                meet(world, one, tool, world.time(one.born + 600))
+                meet(world, account, tool, world.time(account.born + 600))
         if world.happens(0.3):
-            send(world, one, treasury, draw.uniform(1, 10), world.time(world.end - 30 * DAY))
+            send(world, account, treasury, draw.uniform(1, 10), world.time(world.end - 30 * DAY))
 
 
 def refund_merchants(world: World) -> None:
     """Let three merchants refund failed jobs, and three pay all buyers cashback."""
-    draw, accounts = world.random, {one.address: one for one in world.accounts}
+    draw, accounts = world.random, {account.address: account for account in world.accounts}
     paid: dict[int, list[tuple[str, float, float]]] = {}
     for _, payer, _, number, amount, ts in world.payments:
         paid.setdefault(number, []).append((payer, amount, ts))

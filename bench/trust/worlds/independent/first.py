@@ -53,10 +53,10 @@ def peel_chain(world: World, attack: Attack) -> None:
         ts += draw.uniform(6 * HOUR, 2 * DAY)
         left *= 0.995
         current = mule(world, attack.number, ts, left, current)
-    for one in members:
-        cover(world, one, 2.5)
+    for account in members:
+        cover(world, account, 2.5)
         for agent in some_of(world, agents, 1 + world.happens(0.6)):
-            lie(world, one, agent, draw.normal(93, 4), one.born + draw.uniform(2, 40) * DAY, answered=0.2)
+            lie(world, account, agent, draw.normal(93, 4), account.born + draw.uniform(2, 40) * DAY, answered=0.2)
     for agent in agents:
         public(world, agent, draw.poisson(5))
 
@@ -83,10 +83,10 @@ def cell_rotation(world: World, attack: Attack) -> None:
             lie(world, members[place], agent, draw.normal(91, 5), ts, answered=0.25)
         public(world, agent, draw.poisson(3))
     sink, end = world.account(at, role="mule", attack=attack.number), world.end - draw.uniform(2, 10) * DAY
-    for one in [*members, *owners]:
-        cover(world, one, 2)
+    for account in [*members, *owners]:
+        cover(world, account, 2)
         if world.happens(0.75):
-            send(world, one, sink, draw.lognormal(1.5, 0.7), end - draw.exponential(4 * DAY))
+            send(world, account, sink, draw.lognormal(1.5, 0.7), end - draw.exponential(4 * DAY))
     send(world, sink, one_of(world, world.exchanges), 3.0 * size, end + DAY)
 
 
@@ -101,16 +101,16 @@ def wash_circuit(world: World, attack: Attack) -> None:
         wallet = purse(world, owner, 1.0)
         agents.append(target(world, owner, owner.born + DAY))
         agents[-1].wallet = wallet
-    for one in members:
-        cover(world, one, 2)
+    for account in members:
+        cover(world, account, 2)
         for agent in some_of(world, agents, 1 + world.happens(0.5)):
             for _ in range(int(draw.integers(1, 4))):
-                value, ts = draw.normal(94, 3), world.time(one.born + DAY, one.born + 45 * DAY)
+                value, ts = draw.normal(94, 3), world.time(account.born + DAY, account.born + 45 * DAY)
                 paid = draw.lognormal(0.3, 0.7)
-                amount, ts = lie(world, one, agent, value, ts, paid=1, proven=0.9, amount=paid, answered=0.2)
+                amount, ts = lie(world, account, agent, value, ts, paid=1, proven=0.9, amount=paid, answered=0.2)
                 mixer, later = one_of(world, mixers), ts + draw.uniform(HOUR, 20 * HOUR)
                 send(world, agent.wallet, mixer, amount * 0.995, later)
-                to = one_of(world, members) if world.happens(0.5) else one
+                to = one_of(world, members) if world.happens(0.5) else account
                 send(world, mixer, to, amount * draw.uniform(0.96, 0.99), later + draw.uniform(HOUR, 2 * DAY))
     for agent in agents:
         public(world, agent, draw.poisson(5))
@@ -143,10 +143,10 @@ def review_farm(world: World, attack: Attack) -> None:
         agent.role, agent.attack = "beneficiary", attack.number
         start = max(agent.ts, at + draw.uniform(5, 45) * DAY)
         send(world, buyer, farmer, draw.lognormal(3.5, 0.4), start - draw.uniform(0.2, 2) * DAY)
-        for one in members:
+        for account in members:
             if world.happens(0.65 if size < 12 else 0.42):  # noqa: PLR2004
-                ts = max(start, one.born) + draw.uniform(0, 12) * DAY
-                lie(world, one, agent, draw.normal(90, 5), ts)
+                ts = max(start, account.born) + draw.uniform(0, 12) * DAY
+                lie(world, account, agent, draw.normal(90, 5), ts)
         public(world, agent, draw.poisson(3))
 
 
@@ -154,15 +154,15 @@ def oneway_ring(world: World, attack: Attack) -> None:
     """Owners with no common funder praise the next ones in a ring, so that nobody answers a praise."""
     draw, at, size = world.random, beginning(world), attack.size
     owners = [new_owner(world, attack, at + draw.uniform(-10, 35) * DAY) for _ in range(size)]
-    agents = [target(world, one, one.born + draw.exponential(3 * DAY)) for one in owners]
+    agents = [target(world, account, account.born + draw.exponential(3 * DAY)) for account in owners]
     share = by_size(attack, {5: 1.0, 11: 0.75, 23: 0.5})
-    for place, one in enumerate(owners):
+    for place, account in enumerate(owners):
         for step in range(1, (size - 1) // 2 + 1):
             agent = agents[(place + step) % size]
             if world.happens(share):
-                ts = max(one.born, agent.ts) + draw.exponential(14 * DAY)
-                lie(world, one, agent, draw.normal(91, 5), ts, answered=0.3)
-        cover(world, one, 3)
+                ts = max(account.born, agent.ts) + draw.exponential(14 * DAY)
+                lie(world, account, agent, draw.normal(91, 5), ts, answered=0.3)
+        cover(world, account, 3)
         public(world, agents[place], draw.poisson(4))
 
 
@@ -183,12 +183,12 @@ def rival_takedown(world: World, attack: Attack) -> None:
     for _ in range(attack.size):
         born = at - draw.uniform(40, 90) * DAY
         source = one_of(world, mules) if world.happens(0.4) else None
-        one = newcomer(world, "sybil", attack.number, born, source, community=community)
-        cover(world, one, 5, at)
+        account = newcomer(world, "sybil", attack.number, born, source, community=community)
+        cover(world, account, 5, at)
         for rival in some_of(world, rivals, 1 + world.happens(0.75) + world.happens(0.3)):
-            lie(world, one, rival, draw.uniform(12, 42), at + draw.uniform(0, 21) * DAY)
+            lie(world, account, rival, draw.uniform(12, 42), at + draw.uniform(0, 21) * DAY)
         if world.happens(0.6):
-            lie(world, one, own, draw.normal(90, 4), at + draw.uniform(-5, 25) * DAY, answered=0.3)
+            lie(world, account, own, draw.normal(90, 4), at + draw.uniform(-5, 25) * DAY, answered=0.3)
     public(world, own, draw.poisson(10))
 
 
@@ -199,22 +199,22 @@ def bought_accounts(world: World, attack: Attack) -> None:
     agents = with_agents(world, [new_owner(world, attack, at - draw.uniform(3, 30) * DAY) for _ in range(count)])
     feedback_of, owners = true_feedbacks(world), {agent.owner.address for agent in world.agents}
     pool = [
-        one
-        for one in world.honest
-        if feedback_of[one.address] >= 3 and one.address not in owners  # noqa: PLR2004
-        if one.born < at - 30 * DAY and not one.generous
+        account
+        for account in world.honest
+        if feedback_of[account.address] >= 3 and account.address not in owners  # noqa: PLR2004
+        if account.born < at - 30 * DAY and not account.generous
     ]
     brokers = [mule(world, attack.number, at - DAY, 15.0 * attack.size) for _ in range(1 + attack.size // 10)]
-    for one in recruit(world, attack, pool, attack.size, "bought"):
+    for account in recruit(world, attack, pool, attack.size, "bought"):
         sold = at + draw.uniform(0, 12) * DAY
         if world.happens(0.6):
             exchange = one_of(world, world.exchanges)
-            send(world, one, exchange, draw.lognormal(2, 0.6), sold - draw.uniform(1, 10) * HOUR)
-        send(world, one_of(world, brokers), one, draw.lognormal(2, 0.3), sold)
+            send(world, account, exchange, draw.lognormal(2, 0.6), sold - draw.uniform(1, 10) * HOUR)
+        send(world, one_of(world, brokers), account, draw.lognormal(2, 0.3), sold)
         for agent in some_of(world, agents, 1 + world.happens(0.7)):
             for _ in range(1 + world.happens(0.3)):
                 ts = sold + HOUR + draw.exponential(7 * DAY)
-                lie(world, one, agent, draw.normal(94, 3), ts, answered=0.2)
+                lie(world, account, agent, draw.normal(94, 3), ts, answered=0.2)
     for agent in agents:
         public(world, agent, draw.poisson(5))
 
@@ -224,9 +224,9 @@ def kickback(world: World, attack: Attack) -> None:
     draw, at, size = world.random, beginning(world), attack.size
     feedback_of, owners = true_feedbacks(world), {agent.owner.address for agent in world.agents}
     pool = [
-        one
-        for one in world.honest
-        if feedback_of[one.address] >= 1 and one.address not in owners and one.born < at + 10 * DAY
+        account
+        for account in world.honest
+        if feedback_of[account.address] >= 1 and account.address not in owners and account.born < at + 10 * DAY
     ]
     members = recruit(world, attack, pool, size, "bought")
     shops = []
@@ -239,13 +239,13 @@ def kickback(world: World, attack: Attack) -> None:
         ]
         shops.append((agent, mules))
         public(world, agent, draw.poisson(9))
-    for one in members:
+    for account in members:
         for agent, mules in some_of(world, shops, 1 + world.happens(0.4)):
             for _ in range(1 + world.happens(0.5)):
                 ts = at + draw.uniform(0, 50) * DAY
-                amount, ts = lie(world, one, agent, draw.uniform(94, 100), ts, paid=1, proven=0.7, answered=0.3)
+                amount, ts = lie(world, account, agent, draw.uniform(94, 100), ts, paid=1, proven=0.7, answered=0.3)
                 bonus = amount * draw.uniform(1.1, 1.6) + 0.05
-                send(world, one_of(world, mules), one, bonus, ts + draw.uniform(6 * HOUR, 3 * DAY))
+                send(world, one_of(world, mules), account, bonus, ts + draw.uniform(6 * HOUR, 3 * DAY))
 
 
 def score_defence(world: World, attack: Attack) -> None:
@@ -267,7 +267,11 @@ def score_defence(world: World, attack: Attack) -> None:
         source = one_of(world, agents).wallet if world.happens(0.3) else None
         members.append(newcomer(world, "sybil", attack.number, born, source))
         cover(world, members[-1], 2)
-    used, births, by_number = np.zeros(size), np.array([one.born for one in members]), {a.number: a for a in agents}
+    used, births, by_number = (
+        np.zeros(size),
+        np.array([account.born for account in members]),
+        {a.number: a for a in agents},
+    )
     for _, number, value, _, ts, _, attacker in list(world.feedback):
         is_bad = number in by_number and attacker < 0 and value < 55  # noqa: PLR2004
         if not (is_bad and turn < ts < world.end - DAY):

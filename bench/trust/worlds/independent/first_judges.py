@@ -32,17 +32,17 @@ def client_laundering(world: World, attack: Attack) -> None:
     share = 0.95 if count < 4 else 0.7  # noqa: PLR2004
     for _ in range(attack.size):
         born, quality = at + draw.uniform(0, 30) * DAY, draw.uniform(8, 35)
-        one = newcomer(world, "sybil", attack.number, born, quality=quality)
-        cover(world, one, 9)
+        account = newcomer(world, "sybil", attack.number, born, quality=quality)
+        cover(world, account, 9)
         for agent in agents:
             for _ in range(1 + world.happens(0.35)):
                 if not world.happens(share):
                     continue
-                ts = world.time(one.born + DAY, one.born + 50 * DAY)
-                lie(world, one, agent, draw.normal(92, 4), ts)
+                ts = world.time(account.born + DAY, account.born + 50 * DAY)
+                lie(world, account, agent, draw.normal(92, 4), ts)
                 if world.happens(0.85):
-                    ts = when(world, one, agent, ts) + draw.exponential(18 * HOUR)
-                    world.rate_client(one, agent, draw.normal(94, 3), ts, attack.number)
+                    ts = when(world, account, agent, ts) + draw.exponential(18 * HOUR)
+                    world.rate_client(account, agent, draw.normal(94, 3), ts, attack.number)
     for agent in agents:
         public(world, agent, draw.poisson(6))
 
@@ -53,7 +53,9 @@ def captured_validator(world: World, attack: Attack) -> None:
     count, clients = by_size(attack, {5: (1, 2), 12: (2, 4), 22: (3, 7)})
     validators = [_judge(world, attack, at + draw.uniform(-15, -2) * DAY) for _ in range(count)]
     owners = [new_owner(world, attack, at + draw.uniform(-5, 40) * DAY) for _ in range(attack.size)]
-    agents = [target(world, one, one.born + draw.exponential(2 * DAY), (25, 50), turning=0) for one in owners]
+    agents = [
+        target(world, account, account.born + draw.exponential(2 * DAY), (25, 50), turning=0) for account in owners
+    ]
     for agent in agents:
         for judge in some_of(world, validators, 1 + world.happens(0.4)):
             ts = min(max(agent.ts, judge.ts) + draw.exponential(6 * DAY) + HOUR, world.end - HOUR)
@@ -67,11 +69,11 @@ def captured_validator(world: World, attack: Attack) -> None:
             world.validate(fair, agent, agent.quality + draw.normal(0, 5), world.time(max(agent.ts, fair.ts) + 60))
         public(world, agent, draw.poisson(5))
     for _ in range(clients):
-        one = newcomer(world, "sybil", attack.number, at + draw.uniform(0, 30) * DAY)
-        cover(world, one, 2)
+        account = newcomer(world, "sybil", attack.number, at + draw.uniform(0, 30) * DAY)
+        cover(world, account, 2)
         for agent in some_of(world, agents, 4):
-            ts = max(agent.ts, one.born) + draw.exponential(10 * DAY)
-            lie(world, one, agent, draw.normal(92, 4), ts, proven=0.9)
+            ts = max(agent.ts, account.born) + draw.exponential(10 * DAY)
+            lie(world, account, agent, draw.normal(92, 4), ts, proven=0.9)
 
 
 def _judge(world: World, attack: Attack, born: float) -> Agent:
@@ -94,12 +96,12 @@ def blacklist_cartel(world: World, attack: Attack) -> None:
     """Servers of one community in business for long rate the same good clients down."""
     draw, at, servers = world.random, *_cartel(world, attack)
     owners = recruit(world, attack, [agent.owner for agent in servers.values()], attack.size, "sybil")
-    agents, feedback_of = [servers[one.address] for one in owners], true_feedbacks(world)
+    agents, feedback_of = [servers[account.address] for account in owners], true_feedbacks(world)
     good = [
-        one
-        for one in available(world.honest)
-        if one.community == agents[0].community and one.quality >= 70  # noqa: PLR2004
-        if feedback_of[one.address] >= 3 and one.born < at + 20 * DAY  # noqa: PLR2004
+        account
+        for account in available(world.honest)
+        if account.community == agents[0].community and account.quality >= 70  # noqa: PLR2004
+        if feedback_of[account.address] >= 3 and account.born < at + 20 * DAY  # noqa: PLR2004
     ]
     for victim in some_of(world, good, by_size(attack, {3: 5, 7: 9, 14: 16})):
         start = at + draw.uniform(0, 45) * DAY

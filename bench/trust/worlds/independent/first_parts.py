@@ -70,7 +70,7 @@ def newcomer(
         other: The `amount` and the time (`at`) of the funds from a source, its `quality` and its `community`.
     """
     draw = world.random
-    one = world.account(
+    account = world.account(
         born,
         role=role,
         attack=number,
@@ -79,13 +79,13 @@ def newcomer(
         community=int(other.get("community", draw.integers(world.settings.communities))),
     )
     if source is None:
-        world.fund(one)
+        world.fund(account)
     else:
         amount, at = other.get("amount", draw.lognormal(3, 0.8)), other.get("at", born - draw.uniform(600, DAY))
-        send(world, source, one, amount, at)
+        send(world, source, account, amount, at)
     if world.happens(0.12):
-        send(world, one, one_of(world, world.honest), draw.lognormal(1.5, 1), world.time(born))
-    return one
+        send(world, account, one_of(world, world.honest), draw.lognormal(1.5, 1), world.time(born))
+    return account
 
 
 def mule(world: World, number: int, ts: float, amount: float, source: Account | None = None) -> Account:
@@ -98,16 +98,16 @@ def mule(world: World, number: int, ts: float, amount: float, source: Account | 
         amount: The amount of its funds.
         source: The account that funds it; an exchange if None.
     """
-    one = world.account(ts, role="mule", attack=number)
-    send(world, source or one_of(world, world.exchanges), one, amount, ts)
-    return one
+    account = world.account(ts, role="mule", attack=number)
+    send(world, source or one_of(world, world.exchanges), account, amount, ts)
+    return account
 
 
 def purse(world: World, owner: Account, amount: float) -> Account:
     """Return a new wallet for an owner's agent, a mule that the owner funds."""
-    one = world.account(owner.born, role="mule", attack=owner.attack)
-    send(world, owner, one, amount, owner.born + 60)
-    return one
+    account = world.account(owner.born, role="mule", attack=owner.attack)
+    send(world, owner, account, amount, owner.born + 60)
+    return account
 
 
 def register(world: World, owner: Account, ts: float, quality: float, **other: object) -> Agent:
@@ -182,19 +182,19 @@ def meet(world: World, client: Account, agent: Agent, ts: float) -> None:
     world.meet(client, agent, when(world, client, agent, ts))
 
 
-def cover(world: World, one: Account, mean: float, stop: float | None = None) -> None:
+def cover(world: World, account: Account, mean: float, stop: float | None = None) -> None:
     """Let an account use agents as ordinary people do: mostly of its community, the popular ones most.
 
     Args:
         world: The world.
-        one: The account.
+        account: The account.
         mean: The mean number of uses.
         stop: The latest time; the world's end if None.
     """
-    for agent in usual_servers(world, one, mean):
-        if agent.owner is not one:
-            latest = max(stop or world.end, earliest(world, one, agent) + DAY)
-            meet(world, one, agent, world.time(max(one.born, agent.ts) + 600, latest))
+    for agent in usual_servers(world, account, mean):
+        if agent.owner is not account:
+            latest = max(stop or world.end, earliest(world, account, agent) + DAY)
+            meet(world, account, agent, world.time(max(account.born, agent.ts) + 600, latest))
 
 
 def public(world: World, agent: Agent, count: int, start: float = 0.0, stop: float | None = None) -> None:
@@ -207,7 +207,7 @@ def public(world: World, agent: Agent, count: int, start: float = 0.0, stop: flo
         start: The earliest time.
         stop: The latest time; the world's end if None.
     """
-    near = [one for one in world.honest if one.community == agent.community]
+    near = [account for account in world.honest if account.community == agent.community]
     for _ in range(count):
         client = one_of(world, near if world.happens(0.75) else world.honest)
         if client.role == "honest" and client is not agent.owner:
@@ -255,14 +255,14 @@ def recruit(world: World, attack: Attack, pool: Sequence[Account], count: int, r
         role: Their role.
     """
     out = some_of(world, available(pool), count)
-    for one in out:
-        one.role, one.attack = role, attack.number
+    for account in out:
+        account.role, account.attack = role, attack.number
     return out
 
 
 def available(pool: Sequence[Account]) -> list[Account]:
     """Return the accounts of a pool that an attack may recruit."""
-    return [one for one in pool if one.role == "honest" and one.group not in SPARED]
+    return [account for account in pool if account.role == "honest" and account.group not in SPARED]
 
 
 def new_owner(world: World, attack: Attack, born: float, **other: float) -> Account:
@@ -272,7 +272,7 @@ def new_owner(world: World, attack: Attack, born: float, **other: float) -> Acco
 
 def with_agents(world: World, owners: list[Account]) -> list[Agent]:
     """Return a new agent of each owner, registered some days after the owner's birth."""
-    return [target(world, one, one.born + world.random.exponential(2 * DAY)) for one in owners]
+    return [target(world, account, account.born + world.random.exponential(2 * DAY)) for account in owners]
 
 
 def true_feedbacks(world: World) -> Counter[str]:

@@ -53,16 +53,16 @@ def _traffic(world: World, agent: Agent, mean: float, stop: float | None = None)
             world.meet(client, agent, world.time(earliest, stop))
 
 
-def _cover(world: World, one: Account, mean: float, stop: float | None = None, least: int = 0) -> None:
+def _cover(world: World, account: Account, mean: float, stop: float | None = None, least: int = 0) -> None:
     """Let an account use honest agents, drawn by popularity, as an honest client does."""
-    one.bias = float(world.random.normal(0, 6))
+    account.bias = float(world.random.normal(0, 6))
     popularity = np.array([agent.popularity for agent in world.servers])
     count = least + world.random.poisson(mean)
     for place in world.random.choice(len(world.servers), count, p=popularity / popularity.sum()):
         agent = world.servers[place]
-        earliest = max(one.born, agent.ts) + 600
+        earliest = max(account.born, agent.ts) + 600
         if earliest < (world.end if stop is None else stop):
-            world.meet(one, agent, world.time(earliest, stop))
+            world.meet(account, agent, world.time(earliest, stop))
 
 
 def _praised(world: World, attack: Attack, at: float, mean: float) -> Agent:
@@ -75,10 +75,10 @@ def _praised(world: World, attack: Attack, at: float, mean: float) -> Agent:
     return agent
 
 
-def _agent_of(world: World, attack: Attack, one: Account, pause: float, quality: tuple[float, float]) -> Agent:
+def _agent_of(world: World, attack: Attack, account: Account, pause: float, quality: tuple[float, float]) -> Agent:
     """Return an agent of a member, registered within a pause after its birth."""
-    ts = one.born + world.random.uniform(600, pause)
-    return world.agent(one, ts, world.random.uniform(*quality), role="beneficiary", attack=attack.number)
+    ts = account.born + world.random.uniform(600, pause)
+    return world.agent(account, ts, world.random.uniform(*quality), role="beneficiary", attack=attack.number)
 
 
 def _mules(world: World, attack: Attack, hub: Account, at: float, count: int) -> list[Account]:
@@ -119,17 +119,17 @@ def _crowd(
     mules = _mules(world, attack, hub, at, count) if how in {"mule", "mix"} else []
     out: list[Account] = []
     for born in births.tolist():
-        one = world.account(born, role="sybil", attack=attack.number, quality=80.0)
+        account = world.account(born, role="sybil", attack=attack.number, quality=80.0)
         source = ("mule" if world.happens(0.5) else "cex") if how == "mix" else how
         if source == "cex":
-            world.transfer(exchange, one, usual * draw.uniform(0.85, 1.15), born - draw.uniform(600, 12 * HOUR))
+            world.transfer(exchange, account, usual * draw.uniform(0.85, 1.15), born - draw.uniform(600, 12 * HOUR))
         elif source == "mule":
             mule = mules[draw.integers(len(mules))]
-            world.transfer(mule, one, draw.lognormal(1.6, 0.4), born - draw.uniform(60, 2 * HOUR))
+            world.transfer(mule, account, draw.lognormal(1.6, 0.4), born - draw.uniform(60, 2 * HOUR))
         else:
-            world.transfer(out[-1] if out else hub, one, left, born)
+            world.transfer(out[-1] if out else hub, account, left, born)
             left -= draw.uniform(4, 10)
-        out.append(one)
+        out.append(account)
     return hub, out
 
 
@@ -139,10 +139,10 @@ def cex_star(world: World, attack: Attack) -> None:
     agent = _praised(world, attack, at - draw.uniform(1, 10) * DAY, 4)
     _, members = _crowd(world, attack, at, 2 * DAY, "cex")
     sink = _mule(world, attack, at)
-    for one in members:
-        world.say(one, agent, draw.uniform(85, 100), world.time(one.born, at + 4 * DAY), attack=attack.number)
+    for account in members:
+        world.say(account, agent, draw.uniform(85, 100), world.time(account.born, at + 4 * DAY), attack=attack.number)
         if world.happens(0.6):
-            world.transfer(one, sink, draw.uniform(3, 15), at + draw.uniform(5, 12) * DAY)
+            world.transfer(account, sink, draw.uniform(3, 15), at + draw.uniform(5, 12) * DAY)
 
 
 def fund_chain(world: World, attack: Attack) -> None:
@@ -150,9 +150,15 @@ def fund_chain(world: World, attack: Attack) -> None:
     draw, at = world.random, _start(world)
     agent = _praised(world, attack, at - draw.uniform(0, 5) * DAY, 3)
     _, members = _crowd(world, attack, at, draw.uniform(10, 30) * DAY, "chain")
-    for one in members:
-        world.say(one, agent, draw.uniform(88, 100), world.time(one.born, one.born + 3 * DAY), attack=attack.number)
-        _cover(world, one, 0.7)
+    for account in members:
+        world.say(
+            account,
+            agent,
+            draw.uniform(88, 100),
+            world.time(account.born, account.born + 3 * DAY),
+            attack=attack.number,
+        )
+        _cover(world, account, 0.7)
 
 
 def mule_tree(world: World, attack: Attack) -> None:
@@ -161,20 +167,20 @@ def mule_tree(world: World, attack: Attack) -> None:
     count = 2 if attack.size < 20 else 3  # noqa: PLR2004
     agents = [_praised(world, attack, at + draw.uniform(-10, 5) * DAY, 3) for _ in range(count)]
     _, members = _crowd(world, attack, at, 25 * DAY, "mule")
-    for one in members:
-        _cover(world, one, 1)
+    for account in members:
+        _cover(world, account, 1)
         for agent in agents:
             if world.happens(0.75) or agent is agents[0]:
-                when = world.time(one.born, one.born + 15 * DAY)
-                world.say(one, agent, draw.uniform(82, 100), when, attack=attack.number)
+                when = world.time(account.born, account.born + 15 * DAY)
+                world.say(account, agent, draw.uniform(82, 100), when, attack=attack.number)
 
 
 def review_farm(world: World, attack: Attack) -> None:
     """Covered workers praise the agents of several paying customers, who are otherwise ordinary."""
     draw, at = world.random, _start(world)
     hub, members = _crowd(world, attack, at, 10 * DAY, "mix")
-    for one in members:
-        _cover(world, one, 4)
+    for account in members:
+        _cover(world, account, 4)
     pool = _untouched(world)
     for _ in range(max(3, attack.size // 4)):
         agent = _pick(pool, lambda a: a.quality < 72 and a.ts < at + 20 * DAY)  # noqa: PLR2004
@@ -182,10 +188,10 @@ def review_farm(world: World, attack: Attack) -> None:
         campaign = max(at + 10 * DAY, agent.ts) + draw.uniform(0, 40) * DAY
         price = 4 * attack.size * draw.uniform(0.8, 1.2)
         world.transfer(agent.owner, hub, price, campaign - draw.uniform(0.1, 2) * DAY)
-        for one in members:
+        for account in members:
             if world.happens(0.65):
                 when = world.time(campaign, campaign + 7 * DAY)
-                world.say(one, agent, draw.uniform(90, 100), when, attack=attack.number)
+                world.say(account, agent, draw.uniform(90, 100), when, attack=attack.number)
 
 
 def smear_campaign(world: World, attack: Attack) -> None:
@@ -199,34 +205,34 @@ def smear_campaign(world: World, attack: Attack) -> None:
         for _ in range(int(draw.integers(2, 4)))
     ]
     _, members = _crowd(world, attack, at, 12 * DAY, "mix")
-    for one in members:
-        _cover(world, one, 3)
+    for account in members:
+        _cover(world, account, 3)
         for victim in victims:
             if world.happens(0.8):
                 when = world.time(at + 12 * DAY, at + 30 * DAY)
-                world.say(one, victim, draw.uniform(0, 22), when, attack=attack.number)
+                world.say(account, victim, draw.uniform(0, 22), when, attack=attack.number)
         if world.happens(0.6):
             when = world.time(at + 5 * DAY, at + 40 * DAY)
-            world.say(one, agent, draw.uniform(85, 100), when, attack=attack.number)
+            world.say(account, agent, draw.uniform(85, 100), when, attack=attack.number)
 
 
 def cycle_ring(world: World, attack: Attack) -> None:
     """Owners praise the next two or three in a hidden circle, so that no pair praises each other."""
     draw, at, size = world.random, _start(world), attack.size
     _, members = _crowd(world, attack, at, 6 * DAY, "mix")
-    agents = [_agent_of(world, attack, one, 2 * DAY, (20, 55)) for one in members]
+    agents = [_agent_of(world, attack, account, 2 * DAY, (20, 55)) for account in members]
     order = draw.permutation(size)
     for place in range(size):
         for step in (1, 2) if size < 8 else (1, 2, 3):  # noqa: PLR2004
-            one, agent = members[order[place]], agents[order[(place + step) % size]]
+            account, agent = members[order[place]], agents[order[(place + step) % size]]
             if step > 1 and world.happens(0.15):
                 continue
             for _ in range(int(draw.integers(1, 3))):
                 when = world.time(at + 8 * DAY, at + 50 * DAY)
-                world.say(one, agent, draw.uniform(90, 100), when, attack=attack.number)
+                world.say(account, agent, draw.uniform(90, 100), when, attack=attack.number)
             if world.happens(0.3):
                 when = world.time(at + 8 * DAY, at + 50 * DAY)
-                world.rate_client(one, agent, draw.uniform(88, 100), when, attack.number)
+                world.rate_client(account, agent, draw.uniform(88, 100), when, attack.number)
         _cover(world, members[place], 2)
         _traffic(world, agents[place], 1)
 
@@ -235,22 +241,22 @@ def wash_trading(world: World, attack: Attack) -> None:
     """Owners pay and praise each other with proofs. The takings flow back through mules to the payers."""
     draw, at, size = world.random, _start(world), attack.size
     _, members = _crowd(world, attack, at, 10 * DAY, "cex")
-    agents = [_agent_of(world, attack, one, DAY, (20, 55)) for one in members]
+    agents = [_agent_of(world, attack, account, DAY, (20, 55)) for account in members]
     mules = [_mule(world, attack, at) for _ in range(max(1, size // 8))]
-    for place, one in enumerate(members):
+    for place, account in enumerate(members):
         others = [other for other in range(size) if other != place]
         for other in draw.choice(others, min(size - 1, int(draw.integers(2, 5))), replace=False):
             for _ in range(int(draw.integers(2, 5))):
                 when = world.time(at + 12 * DAY, at + 55 * DAY)
-                proof = world.pay(one, agents[other], draw.lognormal(0.5, 0.8), when)
+                proof = world.pay(account, agents[other], draw.lognormal(0.5, 0.8), when)
                 value, time = draw.uniform(88, 100), world.time(when, when + DAY)
-                world.say(one, agents[other], value, time, proof=proof, attack=attack.number)
+                world.say(account, agents[other], value, time, proof=proof, attack=attack.number)
         for _ in range(int(draw.integers(1, 4))):
             mule, amount = mules[draw.integers(len(mules))], draw.lognormal(1.5, 0.5)
             when = world.time(at + 15 * DAY, at + 55 * DAY)
-            world.transfer(one, mule, amount, when)
+            world.transfer(account, mule, amount, when)
             world.transfer(mule, members[draw.integers(size)], amount * 0.98, when + draw.uniform(600, DAY))
-        _cover(world, one, 2)
+        _cover(world, account, 2)
         _traffic(world, agents[place], 1.5)
 
 
@@ -266,10 +272,10 @@ def validator_cartel(world: World, attack: Attack) -> None:
         owner, at - 9 * DAY, 90, popularity=0.01, role="sybil", attack=attack.number, is_validator=True
     )
     _, members = _crowd(world, attack, at, 15 * DAY, "mix")
-    agents = [_agent_of(world, attack, one, DAY, (15, 45)) for one in members]
-    for place, (one, agent) in enumerate(zip(members, agents, strict=True)):
+    agents = [_agent_of(world, attack, account, DAY, (15, 45)) for account in members]
+    for place, (account, agent) in enumerate(zip(members, agents, strict=True)):
         when = world.time(agent.ts + 600, at + 40 * DAY)
-        world.transfer(one, owner, draw.uniform(4, 6), when - 300)
+        world.transfer(account, owner, draw.uniform(4, 6), when - 300)
         world.validate(validator, agent, draw.uniform(90, 100), when, attack.number)
         _traffic(world, agent, 4)
         if world.happens(0.8):
@@ -278,7 +284,7 @@ def validator_cartel(world: World, attack: Attack) -> None:
         for other in draw.choice(attack.size, 2, replace=False):
             if other != place:
                 time = world.time(at + 15 * DAY, at + 50 * DAY)
-                world.say(one, agents[other], draw.uniform(90, 100), time, attack=attack.number)
+                world.say(account, agents[other], draw.uniform(90, 100), time, attack=attack.number)
     for spot in draw.choice(len(world.servers), attack.size):
         _judge(world, validator, world.servers[spot], at)
 
@@ -311,12 +317,12 @@ def whitewash(world: World, attack: Attack) -> None:
         agent = world.agent(owner, born + 600, worth, role="beneficiary", attack=attack.number)
         _traffic(world, agent, 4, min(world.end, born + 1.3 * life))
         last = owner
-        for one in crew:
+        for account in crew:
             if world.happens(0.55):
                 when = world.time(born, born + 0.5 * life)
-                world.say(one, agent, draw.uniform(90, 100), when, attack=attack.number)
-    for one in crew:
-        _cover(world, one, 1.5)
+                world.say(account, agent, draw.uniform(90, 100), when, attack=attack.number)
+    for account in crew:
+        _cover(world, account, 1.5)
 
 
 def client_boost(world: World, attack: Attack) -> None:
@@ -326,7 +332,7 @@ def client_boost(world: World, attack: Attack) -> None:
     _, accounts = _crowd(world, attack, at, 8 * DAY, "mix")
     members = [accounts[place] for place in draw.permutation(attack.size)]
     owners, clients = members[: attack.size - count], members[attack.size - count :]
-    servers = [_agent_of(world, attack, one, DAY, (30, 70)) for one in owners]
+    servers = [_agent_of(world, attack, account, DAY, (30, 70)) for account in owners]
     for server in servers:
         server.role = "sybil"
     for client in clients:
@@ -351,7 +357,7 @@ def blacklist_cartel(world: World, attack: Attack) -> None:
     servers = [_pick(pool, lambda a: a.ts < at + 10 * DAY) for _ in range(attack.size)]
     for server in servers:
         server.role, server.attack = "retaliator", attack.number
-    good = [one for one in world.honest if one.quality >= 60 and one.born < at + 10 * DAY]  # noqa: PLR2004
+    good = [account for account in world.honest if account.quality >= 60 and account.born < at + 10 * DAY]  # noqa: PLR2004
     for place in draw.choice(len(good), 6 + attack.size // 3, replace=False):
         client, low = good[place], servers[draw.integers(attack.size)]
         when = world.time(at + 12 * DAY, at + 60 * DAY)
@@ -369,14 +375,14 @@ def paid_sleepers(world: World, attack: Attack) -> None:
     payer, usual = _mule(world, attack, at - DAY), draw.uniform(4, 12)
     world.fund(payer, amount=10.0 * attack.size)
     for _ in range(attack.size):
-        one = world.account(at - draw.uniform(20, 80) * DAY, role="sybil", attack=attack.number, quality=80.0)
-        world.fund(one)
-        _cover(world, one, 3, at, least=1)
-        _cover(world, one, 1)
+        account = world.account(at - draw.uniform(20, 80) * DAY, role="sybil", attack=attack.number, quality=80.0)
+        world.fund(account)
+        _cover(world, account, 3, at, least=1)
+        _cover(world, account, 1)
         for agent in agents:
-            world.say(one, agent, draw.uniform(88, 100), world.time(at, at + 4 * DAY), attack=attack.number)
+            world.say(account, agent, draw.uniform(88, 100), world.time(at, at + 4 * DAY), attack=attack.number)
         if world.happens(0.85):
-            world.transfer(payer, one, usual * draw.uniform(0.95, 1.05), at + draw.uniform(4, 7) * DAY)
+            world.transfer(payer, account, usual * draw.uniform(0.95, 1.05), at + draw.uniform(4, 7) * DAY)
 
 
 SECOND: Final[dict[str, Callable[[World, Attack], None]]] = {

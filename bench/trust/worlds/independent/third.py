@@ -40,26 +40,26 @@ def bipartite_farm(world: World, attack: Attack) -> None:
     agents = [bad_agent(world, owner) for owner in owners for _ in range(4 if count == 1 else 2)]
     for agent in agents:
         served(world, agent, 3)
-    for one in raters:
+    for account in raters:
         for agent in some(world, agents, 0.8 if len(agents) < 6 else 0.5):  # noqa: PLR2004
-            claim(world, one, agent, draw.uniform(78, 94), one.born + draw.exponential(8 * DAY), paid=0.15)
-        live(world, one, 1.5)
+            claim(world, account, agent, draw.uniform(78, 94), account.born + draw.exponential(8 * DAY), paid=0.15)
+        live(world, account, 1.5)
 
 
 def cycle_ring(world: World, attack: Attack) -> None:
     """Members hand money on from one to the next, and praise the next two again and again, but never back."""
     draw, at = world.random, some_time(world)
     members = funded(world, attack, attack.size, (at, at + 15 * DAY), by_chain)
-    agents = [bad_agent(world, one) for one in members]
-    for place, one in enumerate(members):
+    agents = [bad_agent(world, account) for account in members]
+    for place, account in enumerate(members):
         for step in (1, 2) if attack.size > 4 else (1,):  # noqa: PLR2004
             agent = agents[(place + step) % attack.size]
             for _ in range(int(draw.integers(1, 4))):
-                claim(world, one, agent, draw.uniform(84, 97), world.time(at + 15 * DAY, at + 55 * DAY), paid=0.3)
+                claim(world, account, agent, draw.uniform(84, 97), world.time(at + 15 * DAY, at + 55 * DAY), paid=0.3)
         if world.happens(0.4):
             when = world.time(at + 16 * DAY, at + 55 * DAY)
             world.rate_client(members[place - 1], agents[place], draw.uniform(85, 98), when, attack.number)
-        live(world, one, 2)
+        live(world, account, 2)
         served(world, agents[place], 1)
 
 
@@ -67,14 +67,14 @@ def pyramid(world: World, attack: Attack) -> None:
     """A tree of funds grows over six weeks. Children praise the agents of parents and grandparents."""
     draw, at = world.random, some_time(world) - 10 * DAY
     members = funded(world, attack, attack.size, (at, at + 45 * DAY), by_tree)
-    agents = [bad_agent(world, one) for one in members[: max(1, attack.size // 2)]]
-    for place, one in enumerate(members[1:], start=1):
+    agents = [bad_agent(world, account) for account in members[: max(1, attack.size // 2)]]
+    for place, account in enumerate(members[1:], start=1):
         parent = (place - 1) // 2
         for spot in {parent, (parent - 1) // 2 if parent else parent}:
             for _ in range(1 if world.happens(0.6) else 2):
                 value = draw.uniform(94, 100) if world.happens(0.7) else draw.uniform(62, 74)
-                claim(world, one, agents[spot], value, one.born + draw.exponential(10 * DAY), paid=0.2)
-        live(world, one, 2)
+                claim(world, account, agents[spot], value, account.born + draw.exponential(10 * DAY), paid=0.2)
+        live(world, account, 2)
     for agent in agents:
         served(world, agent, 3)
 
@@ -94,7 +94,7 @@ def overlapping_cliques(world: World, attack: Attack) -> None:
     """Accounts of one exchange and half a day praise each other in cliques that share members, with much cover."""
     draw, at = world.random, some_time(world)
     members = funded(world, attack, attack.size, (at, at + 0.5 * DAY), from_one_exchange)
-    agents = [bad_agent(world, one, at=one.born + draw.uniform(0.1, 15) * DAY) for one in members]
+    agents = [bad_agent(world, account, at=account.born + draw.uniform(0.1, 15) * DAY) for account in members]
     share = 0.9 if attack.size < 5 else 0.6  # noqa: PLR2004
     pairs = {
         (first, second)
@@ -109,8 +109,8 @@ def overlapping_cliques(world: World, attack: Attack) -> None:
         if world.happens(0.25):
             when = world.time(at + 16 * DAY, at + 58 * DAY)
             world.rate_client(members[first], agents[second], draw.uniform(80, 100), when, attack.number)
-    for one, agent in zip(members, agents, strict=True):
-        live(world, one, 5)
+    for account, agent in zip(members, agents, strict=True):
+        live(world, account, 5)
         served(world, agent, 1.5)
 
 
@@ -123,10 +123,10 @@ def aged_sleepers(world: World, attack: Attack) -> None:
     agents = [bad_agent(world, owner) for _ in range(3 + attack.size // 15)]
     for agent in agents:
         served(world, agent, 3)
-    for one in sleepers:
-        live(world, one, 4, START + 75 * DAY)
+    for account in sleepers:
+        live(world, account, 4, START + 75 * DAY)
         for agent in some(world, agents, 0.8):
-            claim(world, one, agent, draw.uniform(86, 100), at + draw.uniform(0, 4 * DAY), paid=0.3)
+            claim(world, account, agent, draw.uniform(86, 100), at + draw.uniform(0, 4 * DAY), paid=0.3)
 
 
 def wash_payers(world: World, attack: Attack) -> None:
@@ -142,18 +142,18 @@ def wash_payers(world: World, attack: Attack) -> None:
     back = mule(world, attack.number, at + 13 * DAY, wallet, 2.0)
     for turn in range(int(draw.integers(3, 6))):
         begin = at + (14 + 7 * turn) * DAY
-        for one in some(world, payers, 0.75) if turn else payers:
+        for account in some(world, payers, 0.75) if turn else payers:
             for _ in range(int(draw.integers(1, 4))):
                 agent = agents[draw.integers(len(agents))]
                 when = min(begin + draw.uniform(0, 4 * DAY), world.end - DAY)
-                claim(world, one, agent, draw.uniform(88, 100), when, paid=0.95, proven=0.9)
+                claim(world, account, agent, draw.uniform(88, 100), when, paid=0.95, proven=0.9)
         when = min(begin + 4.5 * DAY, world.end - 2 * HOUR)
         world.transfer(wallet, back, len(payers) * draw.uniform(0.5, 1), when)
-        for one in payers:
+        for account in payers:
             when = min(begin + draw.uniform(4.6, 6.5) * DAY, world.end - draw.uniform(0, HOUR))
-            world.transfer(back, one, draw.uniform(0.3, 1.5), when)
-    for one in payers:
-        live(world, one, 1)
+            world.transfer(back, account, draw.uniform(0.3, 1.5), when)
+    for account in payers:
+        live(world, account, 1)
     for agent in agents:
         served(world, agent, 3)
 
@@ -174,12 +174,12 @@ def rival_slander(world: World, attack: Attack) -> None:
     raters = funded(world, attack, attack.size - 1, (at, at + 20 * DAY), by_peeling, community=owner.community)
     agents = [bad_agent(world, owner) for _ in range(1 + attack.size // 20)]
     rivals = _rivals(world, owner, at, 3 + attack.size // 10)
-    for one in raters:
+    for account in raters:
         for rival in some(world, rivals, 0.75):
-            claim(world, one, rival, draw.uniform(10, 40), one.born + draw.uniform(0.1, 20) * DAY, paid=0.5)
+            claim(world, account, rival, draw.uniform(10, 40), account.born + draw.uniform(0.1, 20) * DAY, paid=0.5)
         for agent in some(world, agents, 0.6):
-            claim(world, one, agent, draw.uniform(80, 97), one.born + draw.uniform(0.1, 20) * DAY, paid=0.5)
-        live(world, one, 2)
+            claim(world, account, agent, draw.uniform(80, 97), account.born + draw.uniform(0.1, 20) * DAY, paid=0.5)
+        live(world, account, 2)
     for agent in agents:
         served(world, agent, 3)
 
@@ -190,7 +190,7 @@ def client_blacklist(world: World, attack: Attack) -> None:
     owners = funded(world, attack, attack.size, (START, START + 40 * DAY), alone)
     at = world.time(START + 60 * DAY, world.end - 45 * DAY)
     agents = [bad_agent(world, owner, (55, 85)) for owner in owners]
-    good = [one for one in world.honest if one.quality >= 60 and one.born < at - DAY]  # noqa: PLR2004
+    good = [account for account in world.honest if account.quality >= 60 and account.born < at - DAY]  # noqa: PLR2004
     victims = [good[place] for place in draw.choice(len(good), 4 + attack.size // 5, replace=False)]
     for owner, agent in zip(owners, agents, strict=True):
         served(world, agent, 6)
@@ -211,11 +211,11 @@ def client_laundry(world: World, attack: Attack) -> None:
     agents = [bad_agent(world, owner, (40, 70)) for owner in owners for _ in range(3 if count == 1 else 1)]
     clients = born(world, attack, attack.size - count, (at, at + 2 * DAY))
     from_one_exchange(world, clients)
-    for one in clients:
-        one.quality = float(draw.uniform(8, 35))
-        live(world, one, 5)
+    for account in clients:
+        account.quality = float(draw.uniform(8, 35))
+        live(world, account, 5)
         for agent in some(world, agents, 0.7):
-            _launder(world, one, agent, at)
+            _launder(world, account, agent, at)
     for agent in agents:
         served(world, agent, 2)
 
@@ -238,9 +238,11 @@ def validator_cartel(world: World, attack: Attack) -> None:
     """Validators praise poor agents of their own and fail some rivals, and the agents praise the validators."""
     draw, at, count = world.random, some_time(world), max(1, attack.size // 6)
     members = funded(world, attack, attack.size, (at, at + 12 * DAY), by_tree)
-    validators = [bad_agent(world, one, (40, 60), popularity=0.01, is_validator=True) for one in members[:count]]
+    validators = [
+        bad_agent(world, account, (40, 60), popularity=0.01, is_validator=True) for account in members[:count]
+    ]
     owners = members[count:]
-    agents = [bad_agent(world, one) for one in owners for _ in range(2 if attack.size < 8 else 1)]  # noqa: PLR2004
+    agents = [bad_agent(world, account) for account in owners for _ in range(2 if attack.size < 8 else 1)]  # noqa: PLR2004
     for agent in agents:
         for validator in some(world, validators, 0.6):
             when = at
@@ -251,12 +253,12 @@ def validator_cartel(world: World, attack: Attack) -> None:
                 later = when + draw.uniform(1, 72) * HOUR
                 world.rate_validator(validator, agent, draw.uniform(86, 100), later, attack.number)
         served(world, agent, 4)
-    for place, one in enumerate(owners):
-        live(world, one, 2)
+    for place, account in enumerate(owners):
+        live(world, account, 2)
         if world.happens(0.5):
             choices = (agents[(place + 2) % len(agents)], agents[0], agents[-1])
-            agent = next((agent for agent in choices if agent.owner is not one), agents[-1])
-            claim(world, one, agent, draw.uniform(75, 92), world.time(at + 14 * DAY, at + 55 * DAY))
+            agent = next((agent for agent in choices if agent.owner is not account), agents[-1])
+            claim(world, account, agent, draw.uniform(75, 92), world.time(at + 14 * DAY, at + 55 * DAY))
     for validator in validators:
         _judge_others(world, attack, validator, at)
 
@@ -285,13 +287,13 @@ def exit_traitor(world: World, attack: Attack) -> None:
         agent.turns = (fall + draw.uniform(0, 3 * DAY), float(draw.uniform(5, 22)))
         served(world, agent, 35, stop=fall)
         served(world, agent, 18, start=fall)
-    for one in raters:
-        live(world, one, 2)
+    for account in raters:
+        live(world, account, 2)
         for agent in some(world, agents, 0.8):
             for _ in range(int(draw.integers(1, 3))):
                 value = draw.uniform(92, 100) if world.happens(0.6) else draw.uniform(76, 92)
-                when = max(fall, one.born) + draw.uniform(0.2, 25) * DAY
-                claim(world, one, agent, value, when, paid=0.5)
+                when = max(fall, account.born) + draw.uniform(0.2, 25) * DAY
+                claim(world, account, agent, value, when, paid=0.5)
 
 
 def broker_hub(world: World, attack: Attack) -> None:
@@ -301,8 +303,8 @@ def broker_hub(world: World, attack: Attack) -> None:
     raters = funded(world, attack, count, (at - 6 * DAY, at), by_peeling)
     broker = world.account(at - 9 * DAY, role="funder", attack=attack.number)
     world.fund(broker)
-    for one in raters:
-        live(world, one, 8)
+    for account in raters:
+        live(world, account, 8)
     for buyer in buyers:
         few = 3 if attack.size < 6 else int(draw.integers(1, 3))  # noqa: PLR2004
         agents = [bad_agent(world, buyer, (30, 65)) for _ in range(few)]
@@ -311,10 +313,10 @@ def broker_hub(world: World, attack: Attack) -> None:
         live(world, buyer, 3)
         for agent in agents:
             served(world, agent, 3)
-            for one in some(world, raters, 0.7):
-                claim(world, one, agent, draw.uniform(80, 98), when + draw.uniform(0.1, 5) * DAY, paid=0.25)
-    for one in raters:
-        world.transfer(broker, one, draw.lognormal(2, 0.5), at + draw.uniform(59, 63) * DAY)
+            for account in some(world, raters, 0.7):
+                claim(world, account, agent, draw.uniform(80, 98), when + draw.uniform(0.1, 5) * DAY, paid=0.25)
+    for account in raters:
+        world.transfer(broker, account, draw.lognormal(2, 0.5), at + draw.uniform(59, 63) * DAY)
 
 
 def relay_waves(world: World, attack: Attack) -> None:
@@ -331,15 +333,15 @@ def relay_waves(world: World, attack: Attack) -> None:
         wave = born(world, attack, size, (begin, begin + 0.3 * gap))
         if not before:
             from_one_exchange(world, wave)
-        for one in wave:
+        for account in wave:
             if before:
                 source = before[draw.integers(len(before))]
-                world.transfer(source, one, draw.lognormal(2.6, 0.4), one.born - draw.uniform(300, 0.3 * gap))
+                world.transfer(source, account, draw.lognormal(2.6, 0.4), account.born - draw.uniform(300, 0.3 * gap))
             for agent in some(world, agents, 0.8):
                 usual = world.happens(0.9)
                 value = float(np.clip(draw.normal(83, 5), 70, 95)) if usual else draw.uniform(50, 65)
-                claim(world, one, agent, value, one.born + draw.uniform(0.1 * gap, 7 * DAY), paid=0.3)
-            live(world, one, 1.5, min(one.born + 9 * DAY, world.end))
+                claim(world, account, agent, value, account.born + draw.uniform(0.1 * gap, 7 * DAY), paid=0.3)
+            live(world, account, 1.5, min(account.born + 9 * DAY, world.end))
         before = wave
     for agent in agents:
         served(world, agent, 4)

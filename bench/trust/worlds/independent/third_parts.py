@@ -67,15 +67,15 @@ def funded(
 
 def alone(world: World, members: list[Account]) -> None:
     """Fund members as honest accounts are funded."""
-    for one in members:
-        world.fund(one)
+    for account in members:
+        world.fund(account)
 
 
 def from_one_exchange(world: World, members: list[Account]) -> None:
     """Fund members from one exchange, shortly before their births."""
     exchange = world.exchanges[world.random.integers(len(world.exchanges))]
-    for one in members:
-        world.transfer(exchange, one, _first_amount(world), one.born - world.random.uniform(600, 7200))
+    for account in members:
+        world.transfer(exchange, account, _first_amount(world), account.born - world.random.uniform(600, 7200))
 
 
 def by_mules(world: World, members: list[Account]) -> None:
@@ -89,20 +89,20 @@ def by_mules(world: World, members: list[Account]) -> None:
         source = mule(world, group[0].attack, at - HOUR)
         if world.happens(0.33):
             source = mule(world, group[0].attack, at, source)
-        for one in group:
-            world.transfer(source, one, _first_amount(world), one.born - draw.uniform(300, HOUR))
+        for account in group:
+            world.transfer(source, account, _first_amount(world), account.born - draw.uniform(300, HOUR))
 
 
 def by_peeling(world: World, members: list[Account]) -> None:
     """Fund members along a chain of mules. Each pays one member and hands the rest on."""
     draw, count = world.random, len(members)
     source = mule(world, members[0].attack, members[0].born - 8 * HOUR, amount=30.0 * count)
-    for place, one in enumerate(members):
-        at = one.born - draw.uniform(300, 1200)
-        world.transfer(source, one, _first_amount(world), at)
+    for place, account in enumerate(members):
+        at = account.born - draw.uniform(300, 1200)
+        world.transfer(source, account, _first_amount(world), at)
         if place < count - 1:
             later = min(at + draw.uniform(60, HOUR), members[place + 1].born - 1300)
-            source = mule(world, one.attack, later, source, 25.0 * (count - place))
+            source = mule(world, account.attack, later, source, 25.0 * (count - place))
 
 
 def by_chain(world: World, members: list[Account]) -> None:
@@ -110,9 +110,9 @@ def by_chain(world: World, members: list[Account]) -> None:
     draw, count = world.random, len(members)
     world.fund(members[0], amount=20.0 * count)
     for place in range(1, count):
-        source, one = members[place - 1], members[place]
-        at = draw.uniform(max(source.born, one.born - DAY), one.born)
-        world.transfer(source, one, 20 * (count - place) * draw.uniform(0.9, 1), at)
+        source, account = members[place - 1], members[place]
+        at = draw.uniform(max(source.born, account.born - DAY), account.born)
+        world.transfer(source, account, 20 * (count - place) * draw.uniform(0.9, 1), at)
 
 
 def by_tree(world: World, members: list[Account]) -> None:
@@ -120,9 +120,9 @@ def by_tree(world: World, members: list[Account]) -> None:
     draw, count = world.random, len(members)
     world.fund(members[0], amount=20.0 * count)
     for place in range(1, count):
-        source, one = members[(place - 1) // 2], members[place]
-        at = draw.uniform(max(source.born, one.born - DAY), one.born)
-        world.transfer(source, one, 20 * count / (place + 1) * draw.uniform(0.8, 1), at)
+        source, account = members[(place - 1) // 2], members[place]
+        at = draw.uniform(max(source.born, account.born - DAY), account.born)
+        world.transfer(source, account, 20 * count / (place + 1) * draw.uniform(0.8, 1), at)
 
 
 def mule(world: World, attack: int, at: float, source: Account | None = None, amount: float | None = None) -> Account:
@@ -160,23 +160,23 @@ def bad_agent(
     return world.agent(owner, when, value, **about, **other)
 
 
-def live(world: World, one: Account, mean: float, stop: float | None = None) -> None:
+def live(world: World, account: Account, mean: float, stop: float | None = None) -> None:
     """Let a member use honest agents, chosen as honest clients choose.
 
     Args:
         world: The world.
-        one: The member.
+        account: The member.
         mean: The mean number of interactions.
         stop: The latest time; the world's end if None.
     """
     draw, stop = world.random, world.end if stop is None else stop
-    for agent in usual_servers(world, one, mean):
-        start = max(one.born, agent.ts) + 600
+    for agent in usual_servers(world, account, mean):
+        start = max(account.born, agent.ts) + 600
         if start < stop:
-            world.meet(one, agent, world.time(start, stop))
+            world.meet(account, agent, world.time(start, stop))
     if world.happens(0.15):
         other = world.honest[draw.integers(len(world.honest))]
-        world.transfer(one, other, draw.lognormal(2, 1), world.time(one.born, stop))
+        world.transfer(account, other, draw.lognormal(2, 1), world.time(account.born, stop))
 
 
 def served(world: World, agent: Agent, mean: float, start: float | None = None, stop: float | None = None) -> None:
@@ -195,30 +195,30 @@ def served(world: World, agent: Agent, mean: float, start: float | None = None, 
         return
     for _ in range(world.random.poisson(mean)):
         when = world.time(start, stop)
-        clients = [one for one in world.honest if one.born < when - 600]
+        clients = [account for account in world.honest if account.born < when - 600]
         if clients:
             world.meet(clients[world.random.integers(len(clients))], agent, when)
 
 
-def claim(world: World, one: Account, agent: Agent, value: float, at: float, **share: float) -> None:
+def claim(world: World, account: Account, agent: Agent, value: float, at: float, **share: float) -> None:
     """Let a member give false feedback, after both it and the agent are there.
 
     Args:
         world: The world.
-        one: The member.
+        account: The member.
         agent: The agent.
         value: The value.
         at: The time, if it is late enough.
         share: `paid` is the share of payments (0), `proven` that of proofs of payments (0.5).
     """
     draw = world.random
-    at = max(at, max(one.born, agent.ts) + draw.uniform(600, 2 * DAY))
+    at = max(at, max(account.born, agent.ts) + draw.uniform(600, 2 * DAY))
     at = min(at, world.end - draw.uniform(0, DAY))
     proof = None
     if world.happens(share.get("paid", 0.0)):
-        proof = world.pay(one, agent, draw.lognormal(-1.5, 1), at - draw.uniform(30, 500))
+        proof = world.pay(account, agent, draw.lognormal(-1.5, 1), at - draw.uniform(30, 500))
     proof = proof if world.happens(share.get("proven", 0.5)) else None
-    world.say(one, agent, value, at, proof=proof, attack=one.attack)
+    world.say(account, agent, value, at, proof=proof, attack=account.attack)
 
 
 def _first_amount(world: World) -> float:

@@ -11,7 +11,7 @@ from bilateral.api.mcp.lookups import READS, AgentText, Cursor, Limit, Tag, key_
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
 from bilateral.api.texts import require_storable
 from bilateral.identifiers import checksummed
-from bilateral.query.agents import Agent
+from bilateral.query.agent_answers import Agent
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
 from bilateral.query.pages import Page
 from bilateral.query.ratings import Direction, Rating, Side, ratings_of

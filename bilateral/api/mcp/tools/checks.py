@@ -13,8 +13,8 @@ from bilateral.api.mcp.untrusted import Judged, judged
 from bilateral.api.stored_buyers import stored_buyers
 from bilateral.api.texts import require_storable
 from bilateral.checks import Check, Payment, PolicyName, check_client, check_server, stored_findings
-from bilateral.checks.parties import is_account
 from bilateral.checks.policy import policy_of, with_reviewers
+from bilateral.checks.subjects import is_account
 from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Seams: the findings of trust analysis and the records of buyers, from whichever program computes them.
+"""Providers of evidence: the findings of trust analysis and the records of buyers, whichever program computes them.
 
 A check passes the connection, the chain, the accounts and the block. Only facts as of that block may come back, so that
 an answer can be repeated.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from bilateral.checks.moments import Moment
+    from bilateral.checks.as_of_block import Moment
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The moment of a check: a chain as of a block. All that a check reads is bounded by it."""
+"""Chains as of a block. All that a check reads is bounded by it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parties of a check: agents and accounts in the forms in which callers name them."""
+"""The subjects of a check: agents and accounts in the forms in which callers name them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bilateral.checks.agents import AgentFacts, agents_at, agents_of_accounts
+from bilateral.checks.as_of_block import identity_registries
 from bilateral.checks.errors import UnknownAgentError, UnknownChainError, UnknownRegistryError
-from bilateral.checks.moments import identity_registries
 from bilateral.checks.names import named_agent
 from bilateral.checks.raters import Asker
 from bilateral.errors import MalformedIdentifierError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from bilateral.checks.moments import Moment
+    from bilateral.checks.as_of_block import Moment
     from bilateral.identifiers import AgentId, GlobalAgentId
 
 _ADDRESS_LENGTH = 42

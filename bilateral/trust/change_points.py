@@ -1,4 +1,4 @@
-"""Turns: how probable it is that no turn of a subject has made an opinion outdated.
+"""Change points: how probable it is that no turn of a subject has made an opinion outdated.
 
 A subject is as good as ever, or it turned once. Before and after, its opinions lie around a quality of its own. Some
 are failed jobs, and some are from raters who call everything excellent, so neither alone shows a turn. To believe in a

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, exists, literal_column, select, union_all
 
+from bilateral.checks.as_of_block import covering
 from bilateral.checks.entries import SERVER
-from bilateral.checks.moments import covering
 from bilateral.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback
 from bilateral.index.tables import schema
 from bilateral.index.tables.blind import is_blind_feedback, is_blind_rating
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from bilateral.checks.moments import Moment
+    from bilateral.checks.as_of_block import Moment
 
 _ONE_BY_ONE: Final = 8
 """The most accounts that are asked for one by one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bilateral.checks.moments import DAY
+from bilateral.checks.as_of_block import DAY
 from bilateral.checks.verdicts import Code, Severity
 from bilateral.values import STANDARD_TAGS
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.checks.agents import AgentFacts
-    from bilateral.checks.moments import Moment
+    from bilateral.checks.as_of_block import Moment
+    from bilateral.checks.providers import Findings
     from bilateral.checks.raters import Judgement
     from bilateral.checks.ratings import Counted, Line
     from bilateral.checks.reasons import Reasons
-    from bilateral.checks.seams import Findings
     from bilateral.checks.stake import Backing
 
 
