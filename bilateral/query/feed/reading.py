@@ -1,7 +1,7 @@
 """Reads the change feed from a cursor on.
 
-The changes of a step are always the same: its events are in their tables, or a rollback kept them. So two readers of one index get
-the same changes with the same ids, whenever they read.
+The changes of a step are always the same: its events are in their tables, or a rollback kept them. So two readers of
+one index get the same changes with the same ids, whenever they read.
 """
 
 from __future__ import annotations
