@@ -19,7 +19,7 @@ import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from mutants import ROOT, Mutant, sample
-from project_copy import ProjectCopy, tests_of
+from project_copy import NoVerdictError, ProjectCopy, tests_of
 
 HOME = ROOT / ".mutants"  # not in .cache, where Ape sees no contracts
 RESULTS = HOME / "results.jsonl"
@@ -44,7 +44,7 @@ class Trial:
 
     Attributes:
         wanted: The number of valid mutants to try.
-        verdicts: `killed` or `survived`, by the mutants tried or known.
+        verdicts: `killed`, `survived` or `undecided`, by the mutants tried or known.
     """
 
     def __init__(self, wanted: int, projects: list[ProjectCopy]) -> None:
@@ -107,18 +107,22 @@ class Trial:
         return "-".join(self._versions[folder] for folder in tests_of(mutant.path))
 
     def _try(self, mutant: Mutant) -> tuple[Mutant, str]:
-        """Try a mutant in a free copy of the project."""
+        """Try a mutant in a free copy of the project. One without a verdict does not end the run."""
         project = self._projects.get()
         try:
             return mutant, project.judge(mutant, sum(self._patience[folder] for folder in tests_of(mutant.path)))
+        except NoVerdictError as error:
+            print(f"mutate: no verdict: {error}", flush=True)
+            return mutant, "undecided"
         finally:
             self._projects.put(project)
 
     def _record(self, mutant: Mutant, verdict: str) -> None:
-        """Store and print the verdict on a mutant."""
+        """Store and print the verdict on a mutant. The next run tries an undecided one again."""
         record = {"id": mutant.identifier, "version": self._version(mutant), "verdict": verdict, "mutant": str(mutant)}
-        with RESULTS.open("a") as results:
-            results.write(json.dumps(record) + "\n")
+        if verdict != "undecided":
+            with RESULTS.open("a") as results:
+                results.write(json.dumps(record) + "\n")
         self._count(mutant, verdict)
         if verdict == "invalid":
             return
@@ -157,8 +161,8 @@ def main() -> int:
     trial.run(mutants)
 
     for mutant, verdict in trial.verdicts.items():
-        if verdict == "survived":
-            print(f"survived: {mutant}")
+        if verdict != "killed":
+            print(f"{verdict}: {mutant}")
     killed = list(trial.verdicts.values()).count("killed")
     share = killed / max(len(trial.verdicts), 1)
     print(f"mutate: {killed} of {len(trial.verdicts)} mutants killed ({share:.1%}), seed {options.seed}.")

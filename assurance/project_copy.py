@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -56,6 +55,9 @@ UNTOUCHED = "tests/buyers/service"
 ATTEMPTS = 3
 """Attempts if the tests do not run, or if a test fails once and passes alone."""
 
+LONGEST_REASON = 500
+"""Characters of a reason that are shown: the end of a test run names its fault."""
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -101,7 +103,8 @@ class ProjectCopy:
         self._codes: dict[str, dict[str, tuple[str, str]] | None] = {}
         self._manifest = path / ".build/__local__.json"
         self.build = json.loads(self._manifest.read_text())
-        self._environment = {**os.environ, "APE_DATA_FOLDER": str(path / ".cache/ape")}
+        # Pytest cuts the reason of a failure to the width of the terminal, and `failure` reads it.
+        self._environment = {**os.environ, "APE_DATA_FOLDER": str(path / ".cache/ape"), "COLUMNS": "1000"}
 
     def reached(self, path: str) -> list[str]:
         """Return the sources that import a source, except registries that its tests do not deploy."""
@@ -226,14 +229,18 @@ class ProjectCopy:
         if codes in (None, self._codes[mutant.path]):
             return "invalid"
         self.install(codes)
+        reasons = []
         for _ in range(ATTEMPTS):
-            with contextlib.suppress(NoVerdictError):
+            try:
                 failed = self.failure(tests_of(mutant.path), patience)
                 if failed is None:
                     return "survived"
                 if failed.is_sure or self.failure([failed.test], patience):
                     return "killed"
-        raise NoVerdictError(str(mutant))
+                reasons.append(f"{failed.test} fails now and then")
+            except NoVerdictError as error:
+                reasons.append(f"no test ran: {str(error)[-LONGEST_REASON:]}")
+        raise NoVerdictError("\n".join([str(mutant), *reasons]))
 
 
 def tests_of(path: str) -> list[str]:

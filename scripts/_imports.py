@@ -24,6 +24,7 @@ LEVELS = (
     {"checks", "buyers"},
     {"x402"},
     {"api", "explorer"},
+    {"dev"},
     {"cli"},
 )
 """The rooms by level. A room imports rooms of lower levels, and never another room of its own level."""

@@ -10,7 +10,8 @@ import click
 
 from bilateral.contracts import Registry
 from bilateral.contracts.records import BOOK
-from scripts._build import ROOT
+from bilateral.dev.contracts import CODE, CONTRACTS
+from scripts._build import ROOT, build_all
 from scripts._deployment.live_chain import LOCAL_CHAIN_IDS
 from scripts._deployment.records import Records
 from scripts._files import write_atomically
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 FOLDER = ROOT / "bilateral" / "abi"
 RECORDS = ROOT / "deployments"
+CODE_OF_DEV = ROOT / "bilateral" / "dev" / CODE
 PACKAGED_RECORDS = ROOT / "bilateral" / "deployments"
 
 
@@ -43,6 +45,13 @@ def abi_file(registry: Registry) -> str:
     return "[\n" + ",\n".join(entries) + "\n]\n"
 
 
+def code_file() -> str:
+    """Return the package's file with the creation code for `bilateral dev`: one contract a line."""
+    builds = build_all(sorted(CONTRACTS))
+    entries = (f'"{name}": "0x{builds[name].creation_code.hex()}"' for name in sorted(CONTRACTS))
+    return "{\n" + ",\n".join(entries) + "\n}\n"
+
+
 def public_records(folder: Path) -> dict[str, str]:
     """Return the records of deployments to public chains, and the address book of canonical registries if it is there.
 
@@ -63,6 +72,7 @@ def cli() -> None:
     """Copy the compiler's ABIs and the deployment records into the package."""
     for registry in Registry:
         write_atomically(FOLDER / f"{registry}.json", abi_file(registry))
+    write_atomically(CODE_OF_DEV, code_file())
     records = public_records(RECORDS)
     for former in set(public_records(PACKAGED_RECORDS)) - set(records):
         (PACKAGED_RECORDS / former).unlink()

@@ -9,7 +9,7 @@ import click
 from ape.logging import get_rich_console, logger
 from rich.console import Console
 
-from scripts._anvil import Interrupted
+from bilateral.dev.anvil import Interrupted
 
 SIGNAL_EXIT = 128
 """The exit code of a process that a signal ended, minus the signal's number."""

@@ -29,7 +29,7 @@ pytest_plugins = [
     "tests.packaging.fixtures",
 ]
 
-# A machine may tell Python to keep nothing that it compiled. Each process of a test would compile all modules anew.
+# A machine may tell Python to discard compiled modules. Each process of a test would compile all modules anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 

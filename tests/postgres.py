@@ -17,7 +17,7 @@ import pytest
 from pgserver import postgres_server
 from sqlalchemy import NullPool, create_engine, make_url, text
 
-from scripts._anvil import ended_after_us
+from bilateral.dev.anvil import ended_after_us
 
 VARIABLE = "BILATERAL_TEST_POSTGRESQL"
 """The variable that names a server, such as `postgresql://postgres@localhost/postgres`."""

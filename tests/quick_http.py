@@ -22,11 +22,13 @@ def share_certificates():
 
 
 def _shared(create):
-    usual = cache(create)
+    @cache
+    def usual(*_):
+        return create()
 
     def create_ssl_context(verify=True, cert=None, trust_env=True):
-        if verify is True and cert is None and not any(name in os.environ for name in _NAMED):
-            return usual()
+        if verify is True and cert is None and trust_env:
+            return usual(*map(os.environ.get, _NAMED))
         return create(verify=verify, cert=cert, trust_env=trust_env)
 
     return create_ssl_context

@@ -24,9 +24,9 @@ from x402.mechanisms.evm.signers import EthAccountSigner
 from x402.schemas import SettleResponse, SupportedKind, SupportedResponse, VerifyResponse
 
 from bilateral.contracts import Deployment
+from bilateral.dev.servers import serving
 from bilateral.x402 import Reputation8004ResourceServerExtension, Secp256k1Key, declare_8004_reputation
 from bilateral.x402.asgi import ReputationMiddleware
-from scripts._x402 import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable

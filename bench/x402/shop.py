@@ -21,10 +21,10 @@ from x402.mechanisms.evm.signers import EthAccountSigner
 from bench.x402.overhead import KEY, NETWORK, Market
 from bilateral.client import Client
 from bilateral.contracts import Deployment
+from bilateral.dev.servers import facilitator_app, serving
 from bilateral.documents import RegistrationFile
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
 from bilateral.x402.asgi import ReputationMiddleware
-from scripts._x402 import facilitator_app, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

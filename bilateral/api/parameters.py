@@ -86,13 +86,13 @@ async def refuse_wrong_parameters(request: Request) -> None:
     route = request.scope["route"]
     if not request.query_params or not isinstance(route, APIRoute):
         return
-    fields, is_model = _fields(route)
+    fields, is_refused = _fields(route)
     names = Counter(name for name, _ in request.query_params.multi_items())
     if route.path.startswith(_SINGLE):
         for name, count in names.items():
             if count > 1 and name in fields and not _is_list(fields[name]):
                 raise InvalidArgumentError(f"the parameter {quoted(name)} is given {count} times: give it once")
-    if is_model or not route.path.startswith(_STRICT):
+    if is_refused or not route.path.startswith(_STRICT):
         return  # a model refuses them, with its own words
     for name in names:
         if name not in fields:
@@ -101,17 +101,17 @@ async def refuse_wrong_parameters(request: Request) -> None:
 
 
 def _fields(route: APIRoute) -> tuple[dict[str, FieldInfo], bool]:
-    """Return the parameters of a route by name, and True if a model has some of them."""
+    """Return the parameters of a route by name, and True if a model refuses further ones."""
     fields: dict[str, FieldInfo] = {}
-    is_model = False
+    is_refused = False
     for parameter in route.dependant.query_params:
         kind = parameter.field_info.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            is_model = True
+            is_refused |= kind.model_config.get("extra") == "forbid"
             fields |= {field.alias or name: field for name, field in kind.model_fields.items()}
         else:
             fields[parameter.alias] = parameter.field_info
-    return fields, is_model
+    return fields, is_refused
 
 
 def _is_list(field: FieldInfo) -> bool:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         UnknownRegistryError,
     )
     from bilateral.checks.live import LiveCheck, OtherRegistration, check_solana_server
+    from bilateral.checks.live_evm import check_live_server
     from bilateral.checks.policy import Newcomers, Policy, Trust, read_policy
     from bilateral.checks.presets import PolicyName
     from bilateral.checks.providers import BuyerRecord, BuyerRecords, Finding, Findings, FoundFindings, ProvenTier
@@ -67,6 +68,7 @@ __all__ = [
     "UnknownRegistryError",
     "Verdict",
     "check_client",
+    "check_live_server",
     "check_server",
     "check_solana_server",
     "read_policy",
@@ -106,6 +108,7 @@ _MODULES: Final = {
     "UnknownRegistryError": "bilateral.checks.errors",
     "Verdict": "bilateral.checks.verdicts",
     "check_client": "bilateral.checks.client",
+    "check_live_server": "bilateral.checks.live_evm",
     "check_server": "bilateral.checks.server",
     "check_solana_server": "bilateral.checks.live",
     "read_policy": "bilateral.checks.policy",

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from bilateral.checks.policy import Policy
-from bilateral.checks.verdicts import Code, Reason, Verdict, sorted_reasons, verdict_of
+from bilateral.checks.reasons import Reasons
+from bilateral.checks.verdicts import Code
 from bilateral.documents import Loader
 from bilateral.errors import (
     BilateralError,
@@ -27,6 +28,7 @@ from bilateral.solana.registries import agent_registries
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bilateral.checks.verdicts import Reason, Verdict
     from bilateral.client import Client
     from bilateral.documents import RegistrationFile
     from bilateral.solana.registries import SolanaAgent
@@ -87,18 +89,6 @@ class LiveCheck:
     untrusted: dict[str, Any]
 
 
-class _Judgement:
-    """The reasons of one check, under a policy."""
-
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
-        self.reasons: list[Reason] = []
-
-    def add(self, code: Code, sentence: str) -> None:
-        """Add a reason, with the severity that the policy gives it."""
-        self.reasons.append(Reason(code, self._policy.severity_of(code), sentence))
-
-
 def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to compare
     agent_id: str,
     provider: str,
@@ -127,7 +117,7 @@ def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to co
         BilateralError: The node cannot be reached, or returns an error.
     """
     agent = named_on_solana(agent_id)
-    judgement, chain = _Judgement(policy or Policy()), agent.registry.chain
+    judgement, chain = Reasons(policy or Policy()), agent.registry.chain
     registries = agent_registries(chain)
     if agent.registry.address not in registries:
         raise MalformedIdentifierError("an agent on Solana", agent_id, "its registry is not in the address book")
@@ -144,7 +134,7 @@ def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to co
     finally:
         transport.close()
     _judge_wallet(judgement, solana_agent, pay_to)
-    file = _judge_file(judgement, agent, solana_agent.uri, loader or Loader(), is_paid=pay_to is not None)
+    file = judge_file(judgement, agent, solana_agent.uri, loader or Loader(), is_paid=pay_to is not None)
     judgement.add(Code.NO_RATINGS, "No rating counts: ratings on Solana are not read.")
     also = () if file is None else other_registrations(file, agent, clients or {})
     for other in also:
@@ -208,7 +198,7 @@ def _proven(other: GlobalAgentId, agent: GlobalAgentId, clients: Mapping[str, Cl
     return OtherRegistration(str(other), "both_ways")
 
 
-def _judge_wallet(judgement: _Judgement, agent: SolanaAgent, pay_to: str | None) -> None:
+def _judge_wallet(judgement: Reasons, agent: SolanaAgent, pay_to: str | None) -> None:
     """Add the reasons about the account that a payment goes to."""
     if not agent.wallet:
         judgement.add(Code.NO_WALLET, "The agent has no wallet on this chain, so no payment can be for it.")
@@ -218,10 +208,18 @@ def _judge_wallet(judgement: _Judgement, agent: SolanaAgent, pay_to: str | None)
         judgement.add(Code.WALLET_UNPROVEN, "The holder names the wallet, and nobody proved that its key agreed.")
 
 
-def _judge_file(
-    judgement: _Judgement, agent: GlobalAgentId, uri: str, loader: Loader, *, is_paid: bool
+def judge_file(
+    judgement: Reasons, agent: GlobalAgentId, uri: str, loader: Loader, *, is_paid: bool
 ) -> RegistrationFile | None:
-    """Add the reasons about the registration file, and return it if it is the agent's."""
+    """Add the reasons about the registration file, and return it if it is the agent's.
+
+    Args:
+        judgement: The reasons.
+        agent: The agent.
+        uri: The URI of the file; may be empty.
+        loader: Loads it.
+        is_paid: True if a payment is asked for.
+    """
     if not uri:
         judgement.add(Code.NO_FILE, "The agent names no registration file.")
         return None
@@ -255,7 +253,7 @@ def _judge_file(
 
 
 def _answer(
-    judgement: _Judgement,
+    judgement: Reasons,
     agent: GlobalAgentId,
     known: SolanaAgent | None,
     file: RegistrationFile | None,
@@ -265,13 +263,13 @@ def _answer(
     figures = {} if known is None else {"holder": known.holder, "wallet_source": known.wallet_source}
     untrusted = {} if file is None else {"name": file.name, "description": file.description}
     return LiveCheck(
-        verdict=verdict_of(judgement.reasons),
+        verdict=judgement.verdict,
         side="server",
         chain=str(agent.registry.chain),
         agent=str(agent),
         account=(known and known.wallet) or None,
         block=None if known is None else known.slot,
-        reasons=sorted_reasons(judgement.reasons),
+        reasons=judgement.sorted,
         figures=figures,
         also=also,
         unknown=UNKNOWN,

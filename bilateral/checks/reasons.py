@@ -12,7 +12,7 @@ from bilateral.checks.verdicts import Check, FileEvidence, Reason, Severity, sor
 if TYPE_CHECKING:
     from bilateral.checks.as_of_block import Moment
     from bilateral.checks.policy import Policy
-    from bilateral.checks.verdicts import Code, EventEvidence
+    from bilateral.checks.verdicts import Code, EventEvidence, Verdict
 
 MAX_SHOWN_URI: Final = 300
 """The characters of a URI in an answer. URIs on web servers and gateways have 200 at most."""
@@ -58,6 +58,16 @@ class Reasons:
         )
         self._found.append(Reason(code, severity or self.policy.severity_of(code), sentence, known))
 
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict that the gravest reason makes."""
+        return verdict_of(self._found)
+
+    @property
+    def sorted(self) -> tuple[Reason, ...]:
+        """The reasons, the gravest first."""
+        return sorted_reasons(self._found)
+
     def check(  # noqa: PLR0913  # the parts of an answer
         self,
         side: str,
@@ -73,7 +83,7 @@ class Reasons:
     ) -> Check:
         """Return the answer that the reasons make."""
         return Check(
-            verdict=verdict_of(self._found),
+            verdict=self.verdict,
             side=side,
             chain_id=moment.chain_id,
             agent=agent,
@@ -84,7 +94,7 @@ class Reasons:
             files=files,
             payments=payments,
             analysis=analysis,
-            reasons=sorted_reasons(self._found),
+            reasons=self.sorted,
             figures=figures,
             untrusted=untrusted if not self._files else {**untrusted, "files": self._shown_files()},
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.main import get_command as make_command
 
-from bilateral.cli import search, service
+from bilateral.cli import dev, search, service
 from bilateral.cli.errors import ExitCode, InterruptionError, Stopped, TerminationError, UsageProblemError
 from bilateral.cli.groups import GROUPS
 from bilateral.cli.help import ExampleGroup, example_text
@@ -123,6 +123,7 @@ def info(invocation: Invocation) -> None:
 
 search.add_commands(app)
 service.add_commands(app)
+dev.add_command(app)
 
 
 def _is_text(argument: str) -> bool:

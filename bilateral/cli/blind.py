@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from bilateral.documents import FeedbackFile
     from bilateral.signatures.blind_messages import Opening, SignedEnvelope
     from bilateral.values import FeedbackValue
+    from bilateral.x402.aggregator.blind_messages import RelayedPair
 
 app = make_group("blind")
 
@@ -170,10 +172,45 @@ def exchange(  # noqa: PLR0913, PLR0917  # as many as the user has options
 def opening(invocation: Invocation, envelope: EnvelopeFile, vault: Vault = None) -> None:
     """Write the opening of your envelope as JSON. Hand it over only after you trust the receiver, or after the seal."""
     (signed,) = _read(invocation, [envelope])
+    invocation.output.raw(_own(signed, vault).to_json())
+
+
+@command(app, "relay", "bilateral blind relay mine.json --relay https://feedback.example/v1/aggregator/blind-ratings")
+def relay(
+    invocation: Invocation,
+    envelope: EnvelopeFile,
+    url: Annotated[
+        str, typer.Option("--relay", metavar="URL", help="The relay. It learns the rating: choose one that you trust.")
+    ],
+    vault: Vault = None,
+) -> None:
+    """Hand your envelope and its opening to a relay, which pays the gas. Run it again to see the state of the pair."""
+    import httpx  # noqa: PLC0415  # slow to import
+
+    from bilateral.identifiers import ChainId  # noqa: PLC0415
+    from bilateral.x402.aggregator.blind_client import relay_blind_rating  # noqa: PLC0415  # an extra
+
+    (signed,) = _read(invocation, [envelope])
+    opening = _own(signed, vault)
+    with invocation.reading("Asking the relay") as client:
+        network = str(ChainId.evm(client.get_deployment().chain_id))
+    # To this machine itself, nobody else reads along.
+    http = httpx.Client(timeout=invocation.settings.timeout) if httpx.URL(url).host in _THIS_MACHINE else None
+    pair = relay_blind_rating(signed, opening, network, relay=url, http=http)
+    columns = ("id", "client_id", "server_id", "state", "missing", "problem")
+    invocation.output.results([pair], {name: _attribute(name) for name in columns})
+
+
+def _own(signed: SignedEnvelope, vault: Path | None) -> Opening:
+    """Return the opening of an envelope from the vault.
+
+    Raises:
+        InvalidArgumentError: The vault has none.
+    """
     opening = _kept(vault_at(vault), signed)
     if opening is None:
         raise InvalidArgumentError("envelope: the vault has no opening of it: name its file with --vault")
-    invocation.output.raw(opening.to_json())
+    return opening
 
 
 def _envelopes(invocation: Invocation, envelope: Path, other: Path) -> list[SignedEnvelope]:
@@ -244,6 +281,13 @@ _STATES = {
     "BLIND": ("opened", None),
 }
 """The text of each state on chain, and what is missing."""
+
+
+_THIS_MACHINE = {"127.0.0.1", "::1", "localhost"}
+
+
+def _attribute(name: str) -> Callable[[RelayedPair], Any]:
+    return attrgetter(name)
 
 
 def _field(name: str) -> Callable[[dict[str, Any]], Any]:

@@ -63,7 +63,7 @@ TrustAgents = Annotated[
     typer.Option("--trust-agent", metavar="AGENT", help="Count the ratings of this agent; may be repeated."),
 ]
 Live = Annotated[
-    bool, typer.Option("--live", help="Ask nodes instead of an index. So far for agents on Solana, whom no index has.")
+    bool, typer.Option("--live", help="Ask a node instead of an index: --rpc-url, for Solana --solana-node.")
 ]
 SolanaNode = Annotated[
     str | None,
@@ -82,7 +82,7 @@ NoFindings = Annotated[bool, typer.Option("--no-findings", help="Leave out the f
     "bilateral check server 8453:247 --at-block 31204111",
     "bilateral check server solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1:7v91N7iZ9mNicL8WfG6cgSCKyRXydQjLh6UYBWwm6y1Q "
     "--live --solana-node https://api.devnet.solana.com",
-    is_local=True,
+    "bilateral check server 8453:247 --live --rpc-url https://mainnet.base.org",
 )
 def check_server_command(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,

@@ -18,6 +18,7 @@ from bilateral.buyers.private.errors import (
     TooFewMembersError,
 )
 from bilateral.checks.errors import CheckError
+from bilateral.dev.anvil import AnvilEndedError, AnvilMissingError
 from bilateral.errors import BilateralError
 from bilateral.errors import solana as solana_errors
 from bilateral.index import errors as index_errors
@@ -149,6 +150,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             ProverMissingError,
             ArtifactMismatchError,
             ProverFailedError,
+            AnvilMissingError,
         ),
     ),
     (ExitCode.UNEXPECTED, (MistakeError,)),
@@ -190,6 +192,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
     (
         ExitCode.NODE,
         (
+            AnvilEndedError,
             BuyerServiceFailedError,
             errors.MalformedNodeAnswerError,
             errors.MissingReceiptError,
@@ -251,6 +254,9 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
 )
 """The exit code of each kind of error; the first that fits counts."""
 
+_CODES_OF_EXTRAS: Final = {"feedback_refused": ExitCode.REFUSED, "aggregator_failed": ExitCode.NODE}
+"""The exit codes of errors whose classes need an extra, by their reasons."""
+
 _NOT_ARGUMENTS: Final = frozenset({"advice", "arguments", "content", "data", "error", "raw", "reason", "transaction"})
 
 
@@ -279,7 +285,8 @@ def exit_code(error: BilateralError) -> ExitCode:
     if code is None:
         from bilateral.contracts.reverts import ContractRevertError  # noqa: PLC0415  # slow to import
 
-        code = ExitCode.REFUSED if isinstance(error, ContractRevertError) else ExitCode.UNEXPECTED
+        other = _CODES_OF_EXTRAS.get(error.reason, ExitCode.UNEXPECTED)
+        code = ExitCode.REFUSED if isinstance(error, ContractRevertError) else other
     return code
 
 

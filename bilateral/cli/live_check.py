@@ -10,7 +10,7 @@ import typer
 from bilateral.cli.errors import ExitCode, UsageProblemError
 
 if TYPE_CHECKING:
-    from bilateral.checks import Policy
+    from bilateral.checks import LiveCheck, Policy
     from bilateral.cli.invocation import Invocation
     from bilateral.client import Client
 
@@ -23,25 +23,57 @@ def show_live(  # noqa: PLR0913  # what the command was asked
 ) -> None:
     """Check a server by nodes, show the answer, and end with the exit code of its verdict.
 
-    The node of an EVM chain is asked too if the settings name one: it proves a registration there.
-
     Args:
         invocation: The invocation.
         agent: The server.
         is_live: True if the user asked for a live check.
-        node: The URL of the node of Solana.
+        node: The URL of the node of Solana, for an agent there.
         pay_to: The account that a payment would go to.
         policy: The policy.
 
     Raises:
-        UsageProblemError: The agent is not on Solana, `--live` or the node is missing.
+        UsageProblemError: `--live` or the node is missing.
     """
-    from bilateral.checks import check_solana_server  # noqa: PLC0415  # slow to import
-
-    if not agent.startswith("solana:"):
-        raise UsageProblemError("--live checks agents on Solana, solana:<chain>:<mint>: leave it out for other agents")
     if not is_live:
         raise UsageProblemError("no index has agents on Solana: add --live")
+    answer = (_of_solana if agent.startswith("solana:") else _of_evm)(invocation, agent, node, pay_to, policy)
+    view = {
+        "verdict": answer.verdict.value,
+        "agent": answer.agent,
+        "account": answer.account,
+        "name, as it calls itself": answer.untrusted.get("name"),
+        "slot" if answer.chain.startswith("solana:") else "block": answer.block,
+        "reasons": {f"{reason.severity.value}: {reason.code.value}": reason.sentence for reason in answer.reasons},
+        "also": {other.agent: other.problem or "both files name each other" for other in answer.also},
+        "rating": answer.figures.get("rating"),
+        "requests to the node": answer.figures.get("requests"),
+        "not known without an index": list(answer.unknown),
+    }
+    invocation.output.result(answer, title="Check of a server", view=view)
+    if code := EXITS[answer.verdict.value]:
+        raise typer.Exit(code)
+
+
+def _of_evm(
+    invocation: Invocation,
+    agent: str,
+    node: str | None,  # noqa: ARG001  # the other function's
+    pay_to: str | None,
+    policy: Policy,
+) -> LiveCheck:
+    """Ask the node of an EVM chain."""
+    from bilateral.checks import check_live_server  # noqa: PLC0415  # slow to import
+
+    with invocation.reading() as client:
+        return check_live_server(
+            client, agent, pay_to=pay_to, policy=policy, loader=invocation.loader(), report=invocation.output.note
+        )
+
+
+def _of_solana(invocation: Invocation, agent: str, node: str | None, pay_to: str | None, policy: Policy) -> LiveCheck:
+    """Ask the node of Solana. The node of an EVM chain is asked too if there is one: it proves a registration there."""
+    from bilateral.checks import check_solana_server  # noqa: PLC0415  # slow to import
+
     if node is None:
         raise UsageProblemError("--live asks a node of Solana: give --solana-node")
     with ExitStack() as stack:
@@ -50,19 +82,6 @@ def show_live(  # noqa: PLR0913  # what the command was asked
             client = stack.enter_context(invocation.reading())
             clients = {str(client.get_deployment().agent_registry.chain): client}
         stack.enter_context(invocation.output.waiting("Asking the node"))
-        answer = check_solana_server(
+        return check_solana_server(
             agent, node, pay_to=pay_to, policy=policy, loader=invocation.loader(), clients=clients
         )
-    view = {
-        "verdict": answer.verdict.value,
-        "agent": answer.agent,
-        "account": answer.account,
-        "name, as it calls itself": answer.untrusted.get("name"),
-        "slot": answer.block,
-        "reasons": {f"{reason.severity.value}: {reason.code.value}": reason.sentence for reason in answer.reasons},
-        "also": {other.agent: other.problem or "both files name each other" for other in answer.also},
-        "not known without an index": list(answer.unknown),
-    }
-    invocation.output.result(answer, title="Check of a server", view=view)
-    if code := EXITS[answer.verdict.value]:
-        raise typer.Exit(code)

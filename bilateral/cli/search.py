@@ -7,18 +7,20 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from pydantic import ValidationError
 
 from bilateral.cli.index import Database, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 from bilateral.errors import InvalidArgumentError
+from bilateral.errors.invalid_fields import first_problem
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bilateral.query.search.agents import FoundAgent
-    from bilateral.query.search.filters import AgentSearch, Gate
+    from bilateral.query.search.filters import AgentSearch
 
 _SECONDS: Final = 30.0
 """Seconds that a search may take."""
@@ -27,9 +29,6 @@ _RATINGS: Final = "Ratings"
 _FILE: Final = "Registration file"
 _CHAIN: Final = "On chain"
 _PAGE: Final = "Order and pages"
-
-
-_GATES: Final = ("tag", "side", "minimum", "maximum", "lower_bound", "count", "maximum_count", "clients", "payment")
 
 
 def add_commands(app: Any) -> None:
@@ -99,7 +98,7 @@ def search(  # noqa: PLR0913, PLR0917  # one a filter
             rich_help_panel=_RATINGS,
         ),
     ] = None,
-    reviewers: Annotated[
+    reviewer: Annotated[
         list[str] | None,
         typer.Option(
             "--reviewer",
@@ -132,7 +131,7 @@ def search(  # noqa: PLR0913, PLR0917  # one a filter
             "--rated/--not-rated", help="With feedback, or without.", show_default=False, rich_help_panel=_RATINGS
         ),
     ] = None,
-    capabilities: Annotated[
+    capability: Annotated[
         list[str] | None,
         typer.Option(
             "--capability",
@@ -141,7 +140,7 @@ def search(  # noqa: PLR0913, PLR0917  # one a filter
             rich_help_panel=_FILE,
         ),
     ] = None,
-    services: Annotated[
+    service: Annotated[
         list[str] | None,
         typer.Option(
             "--service",
@@ -165,7 +164,7 @@ def search(  # noqa: PLR0913, PLR0917  # one a filter
             rich_help_panel=_FILE,
         ),
     ] = None,
-    chain_ids: Annotated[
+    chains: Annotated[
         list[int] | None,
         typer.Option("--chain-id", min=1, help="On this chain; may be repeated.", rich_help_panel=_CHAIN),
     ] = None,
@@ -248,12 +247,12 @@ def search(  # noqa: PLR0913, PLR0917  # one a filter
     database: Database = None,
 ) -> None:
     """Find agents in the index by words, by what they do, and by how they are rated."""
+    options = dict(locals())
     require_extra()
     from bilateral.query.readers import Reader  # noqa: PLC0415
     from bilateral.query.registries import read_registries  # noqa: PLC0415  # slow to import
     from bilateral.query.search.agents import search_agents  # noqa: PLC0415
 
-    options = dict(locals())
     wanted = _search(options)
     reader = Reader(database, seconds=_SECONDS)
     try:
@@ -272,39 +271,26 @@ def search(  # noqa: PLR0913, PLR0917  # one a filter
 
 
 def _search(options: dict[str, Any]) -> AgentSearch:
-    """Return the search that the options describe."""
-    from bilateral.query.search.filters import AgentSearch, Order  # noqa: PLC0415
-    from bilateral.query.search.gate_texts import capability_of, entry_of, gate_of  # noqa: PLC0415  # slow to import
+    """Return the search that the options describe.
 
-    names = ("owner", "wallet", "active", "x402", "rated")
-    times = ("registered_from", "registered_to", "updated_from", "updated_to")
-    first = _first_gate(options)
-    return AgentSearch(
-        text=" ".join(options["words"] or ()),
-        chains=tuple(options["chain_ids"] or ()),
-        capabilities=tuple(map(capability_of, options["capabilities"] or ())),
-        services=tuple(options["services"] or ()),
-        metadata=tuple(map(entry_of, options["metadata"] or ())),
-        gates=(*([] if first is None else [first]), *map(gate_of, options["gates"] or ())),
-        order=None if options["order"] is None else _one_of("order", Order, options["order"]),
-        **{name: options[name] for name in (*names, *times)},
-    )
+    Raises:
+        InvalidArgumentError: A value is out of its limits, or malformed.
+    """
+    from bilateral.query.search.filters import Order, Payment, Side  # noqa: PLC0415
+    from bilateral.query.search.questions import AgentQuestion  # noqa: PLC0415  # slow to import
 
-
-def _first_gate(options: dict[str, Any]) -> Gate | None:
-    """Return the gate of the options on ratings; None if there are none."""
-    from bilateral.query.search.filters import Gate, Payment, Side  # noqa: PLC0415  # slow to import
-
-    fields = {name: options[name] for name in _GATES if options[name] is not None}
-    if not fields and not options["reviewers"]:
-        return None
-    for name, kind in (("side", Side), ("payment", Payment)):
+    fields = {name: options[name] for name in AgentQuestion.model_fields if options.get(name) not in (None, [])}
+    for name, kind in (("side", Side), ("payment", Payment), ("order", Order)):
         if name in fields:
             fields[name] = _one_of(name, kind, fields[name])
     for name in ("minimum", "maximum", "lower_bound"):
         if name in fields:
             fields[name] = _decimal(name, fields[name])
-    return Gate(**fields, reviewers=tuple(options["reviewers"] or ()))
+    try:
+        question = AgentQuestion(text=" ".join(options["words"] or ()), **fields)
+    except ValidationError as error:
+        raise InvalidArgumentError(first_problem(error)) from None
+    return question.search()
 
 
 def _one_of(name: str, kind: Any, text: str) -> Any:

@@ -7,11 +7,11 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import BigInteger, bindparam, false, literal, select, union_all
+from sqlalchemy import BigInteger, and_, bindparam, false, literal, not_, select, union_all
 
 from bilateral.events import ClientRated, ValidatorRated
 from bilateral.index.tables import schema
-from bilateral.index.tables.blind import is_blind_rating
+from bilateral.index.tables.blind import follows_feedback, is_blind_rating
 from bilateral.index.tables.unindexed import newest_first
 from bilateral.query.pages import Page, Small, after, decode_cursor, encode_cursor, page_of, require_limit
 from bilateral.query.values import Wide
@@ -64,6 +64,7 @@ class Rating:
         registry: The registry.
         rating: 0 to 100.
         is_blind: True if it was sealed before either side saw the other's rating.
+        is_answer: True if it is open, and the client gave the server feedback within the day before.
         block: Its block.
         log_index: Its place in the block.
         time: The time of the block, Unix seconds.
@@ -78,6 +79,7 @@ class Rating:
     registry: str
     rating: int
     is_blind: bool
+    is_answer: bool
     block: int
     log_index: int
     time: int
@@ -151,7 +153,10 @@ def _statement(direction: Direction, side: Side | None, **options: bool) -> Sele
     parts = [_part(part_side, direction, **options) for part_side in Side if side in (None, part_side)]
     united = union_all(*(part.subquery().select() for part in parts)).subquery()
     place = (united.c.block_number.desc(), united.c.log_index.desc())
-    return select(united).order_by(*place).limit(bindparam("limit", type_=BigInteger))
+    # Out here, it is computed for one page of ratings, and not for all that the parts sort.
+    is_open = and_(united.c.side == Side.CLIENT.value, not_(united.c.is_blind))
+    answers = and_(is_open, follows_feedback(united, "agent_id")).label("is_answer")
+    return select(united, answers).order_by(*place).limit(bindparam("limit", type_=BigInteger))
 
 
 def _part(side: Side, direction: Direction, *, has_cursor: bool, has_servers: bool, only_blind: bool) -> Select[Any]:
@@ -189,8 +194,8 @@ def _part(side: Side, direction: Direction, *, has_cursor: bool, has_servers: bo
 
 def _rating(row: Row[*tuple[Any, ...]]) -> Rating:
     """Return a row as a rating."""
-    side, chain_id, agent_id, server_id, registry, rating, is_blind, block, log_index, time, transaction = row
+    side, chain_id, agent_id, server_id, registry, rating, is_blind, *place, transaction, is_answer = row
     return Rating(
         *(side, f"{chain_id}:{agent_id}", agent_id, f"{chain_id}:{server_id}", server_id, registry, rating),
-        *(bool(is_blind), block, log_index, time, f"0x{transaction.hex()}"),
+        *(bool(is_blind), bool(is_answer), *place, f"0x{transaction.hex()}"),
     )

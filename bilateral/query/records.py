@@ -16,7 +16,7 @@ from bilateral.events import (
     ValidatorRated,
 )
 from bilateral.index.tables import files, schema
-from bilateral.index.tables.blind import is_blind_rating
+from bilateral.index.tables.blind import follows_feedback, is_blind_rating
 from bilateral.index.tables.search import agent_file
 from bilateral.query.authorized import AuthorizedFeedback
 from bilateral.query.feedback import SELECTION, VIEW, Feedback, feedback_of_row
@@ -250,7 +250,8 @@ def _answers(connection: Connection, chain_id: int, registry: str, request: byte
 def _rating_by_server(connection: Connection, chain_id: int, block: int, log_index: int) -> Rating | None:
     """Return a server's rating."""
     for side, (event, subject) in _RATED.items():
-        columns = schema.EVENT_TABLES[event].c
+        table = schema.EVENT_TABLES[event]
+        columns = table.c
         row = connection.execute(
             select(
                 columns[subject],
@@ -259,14 +260,14 @@ def _rating_by_server(connection: Connection, chain_id: int, block: int, log_ind
                 columns.rating,
                 columns.block_time,
                 columns.transaction_hash,
-                is_blind_rating(schema.EVENT_TABLES[event]) if side == "client" else false(),
+                *((is_blind_rating(table), follows_feedback(table)) if side == "client" else (false(), false())),
             ).where(*_at(columns, chain_id, block, log_index))
         ).first()
         if row is not None:
-            agent_id, server_id, registry, rating, time, transaction, is_blind = row
+            agent_id, server_id, registry, rating, time, transaction, is_blind, is_late = row
             return Rating(
                 *(side, f"{chain_id}:{agent_id}", agent_id, f"{chain_id}:{server_id}", server_id, registry, rating),
-                *(bool(is_blind), block, log_index, time, f"0x{transaction.hex()}"),
+                *(bool(is_blind), bool(is_late and not is_blind), block, log_index, time, f"0x{transaction.hex()}"),
             )
     return None
 

@@ -95,6 +95,8 @@ abstract contract BuyerTierGated is IBuyerTierGate {
         require(credential.policy == POLICY, PolicyMismatch(credential.policy, POLICY));
         require(credential.scope == SCOPE, ScopeMismatch(credential.scope, SCOPE));
         (uint256 day, uint256 today) = (credential.issuedAt / 1 days, block.timestamp / 1 days);
+        // Both are days, and a day is long.
+        // slither-disable-next-line incorrect-equality
         require(day == today, EpochOver(day, today));
     }
 }

@@ -34,6 +34,8 @@ contract BuyerTierProofs is IBuyerTierProofs, IERC165 {
     address private immutable VERIFIER;
 
     /// @dev The roots for `Verified`, `Trusted` and `Premium`, of each policy and day.
+    // `postTierRoots` writes it through a reference.
+    // slither-disable-next-line uninitialized-state
     mapping(bytes32 policy => mapping(uint256 epoch => uint256[3] roots)) private _roots;
 
     /// @dev Reverts, in this order, with `NotABuyerRegistry`, `NotAVerifier`.
@@ -58,6 +60,8 @@ contract BuyerTierProofs is IBuyerTierProofs, IERC165 {
         uint256 attestor = BUYERS.ask(IBuyerAttestation.roleHolderOf.selector, ATTESTOR);
         require(uint160(msg.sender) == attestor, NotTheAttestor(msg.sender));
         uint256 today = block.timestamp / 1 days;
+        // Both are days, and a day is long.
+        // slither-disable-next-line incorrect-equality
         require(epoch == today, EpochOver(epoch, today));
         uint256[3] storage posted = _roots[policy][epoch];
         require(posted[0] == 0, RootsAlreadyPosted(policy, epoch));
@@ -79,6 +83,8 @@ contract BuyerTierProofs is IBuyerTierProofs, IERC165 {
         bytes32 message
     ) external view {
         uint256 today = block.timestamp / 1 days;
+        // Both are days, and a day is long.
+        // slither-disable-next-line incorrect-equality
         require(epoch == today || uint256(epoch) + 1 == today, EpochOver(epoch, today));
         uint256 root = minimum == BuyerTier.New ? 0 : _roots[policy][epoch][uint8(minimum) - 1];
         require(root != 0, UnknownRoot(policy, epoch, minimum));

@@ -21,6 +21,8 @@ contract BidirectionalReputationRegistry is BlindRatings, IBidirectionalReputati
     mapping(uint256 serverId => LibBitmap.Bitmap clients) private _authorizedClients;
 
     /// @dev The sealed pairs, after the older variables, which keep their slots. `BlindRatings` draws a word.
+    // It is written through the reference that `_pairs` returns.
+    // slither-disable-next-line uninitialized-state
     mapping(uint256 serverId => mapping(uint256 clientId => uint256 word)) private _sealedPairs;
 
     /// @param identityRegistry The identity registry of the agents.

@@ -33,6 +33,7 @@ from bilateral.buyers.settings import BuyerSettings
 from bilateral.client import Client
 from bilateral.contracts import Deployment
 from bilateral.contracts.buyer_terms import BuyerTier, TierCredential
+from bilateral.dev.servers import facilitator_app, serving
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.settings import ChainSettings
 from bilateral.index.store.database import open_database
@@ -41,7 +42,6 @@ from bilateral.query.registries import AgentKey
 from bilateral.signatures import Domain
 from bilateral.x402.discounts import BuyerPricing, service_lookup
 from scripts._payments import sign_payment
-from scripts._x402 import facilitator_app, serving
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

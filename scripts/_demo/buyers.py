@@ -11,9 +11,9 @@ import requests
 
 from bilateral.buyers.policies import BRP, INDEPENDENT
 from bilateral.contracts.buyer_terms import BuyerTier, policy_hash
+from bilateral.dev.servers import serving
 from scripts._demo import private
 from scripts._demo.bazaar import DOLLAR, PRICE, Bazaar, price_in, required_in
-from scripts._x402 import serving
 
 if TYPE_CHECKING:
     from scripts._demo.stage import Stage

@@ -18,6 +18,7 @@ from x402.mechanisms.evm.signers import EthAccountSigner
 
 from bilateral.client import Client
 from bilateral.contracts import Deployment
+from bilateral.dev.servers import facilitator_app, serving
 from bilateral.documents import RegistrationFile
 from bilateral.identifiers import GlobalAgentId
 from bilateral.x402 import (
@@ -37,7 +38,6 @@ from bilateral.x402.asgi import ReputationMiddleware
 from bilateral.x402.gate import rate_client, reputable_client
 from bilateral.x402.requests import verification_of, verifying_session
 from scripts._demo import sponsored
-from scripts._x402 import facilitator_app, serving
 
 if TYPE_CHECKING:
     from ape.api import AccountAPI

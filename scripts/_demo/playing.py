@@ -19,13 +19,13 @@ from ape.logging import get_rich_console, logger
 from rich.console import Console
 
 from bilateral.contracts import Deployment
+from bilateral.dev.anvil import Interrupted, ended_after_us
+from bilateral.dev.servers import facilitator_app, serving
 from bilateral.x402 import Verifier, declare_8004_reputation
-from scripts._anvil import Interrupted, ended_after_us
 from scripts._demo import paid
 from scripts._demo.living import DAYS, Economy
 from scripts._demo.stage import Stage
 from scripts._pictures import write_play_pictures
-from scripts._x402 import facilitator_app, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -25,6 +25,7 @@ from x402.mechanisms.svm.exact import (
 from bilateral.checks import LiveCheck, check_solana_server
 from bilateral.client import Client
 from bilateral.contracts import Deployment
+from bilateral.dev.servers import facilitator_app_of, serving
 from bilateral.documents import RegistrationFile
 from bilateral.identifiers import AccountId, GlobalAgentId
 from bilateral.solana.addresses import MAINNET, SATI
@@ -43,7 +44,6 @@ from bilateral.x402.confirmation import confirm_settlement
 from bilateral.x402.feedback_elsewhere import give_feedback_elsewhere, is_signed_by_payer
 from bilateral.x402.requests import verification_of, verifying_session
 from bilateral.x402.solana import SolanaReader, declare_solana_reputation
-from scripts._x402 import facilitator_app_of, serving
 from tests.solana.node import Node
 from tests.solana.node import serving as serving_node
 from tests.solana.world import World

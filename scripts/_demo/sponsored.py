@@ -12,11 +12,11 @@ import httpx
 from bilateral.api.aggregator import FEEDBACK_PATH
 from bilateral.api.app import create_app
 from bilateral.api.settings import ApiSettings
+from bilateral.dev.servers import serving
 from bilateral.index.store.database import open_database
 from bilateral.x402 import RESPONSE_DELAYED
 from bilateral.x402.aggregator.client import give_sponsored_feedback
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
-from scripts._x402 import serving
 
 if TYPE_CHECKING:
     from bilateral.x402 import Verification

@@ -100,6 +100,7 @@ async def check_searches(client, api, api_world):
     assert (await data(client, "search_agents", gates=[{"count": 10_000}]))["items"] == []
 
 
+@pytest.mark.one_engine
 def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
     """One connection, because a process takes seconds to start."""
 

@@ -186,6 +186,7 @@ def forgeries(cursor):
             yield urlsafe_b64encode(json.dumps([kind, *changed]).encode()).decode().rstrip("=")
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     "path",
     [

@@ -26,14 +26,6 @@ INVARIANTS = [
 """Of each registry: the files of its proofs, and the modifiers that state an invariant."""
 
 
-UNPROVED = {"BidirectionalReputationRegistry": {("openFeedback", 3)}}
-"""The functions that write without a proof.
-
-The prover finds a counterexample for `openFeedback` in a state of storage that was not traced to a sequence of calls.
-Until it is explained, tests/ratings/blind/test_sequences.py alone plays this function beside a model.
-"""
-
-
 def _functions(source):
     """Return the modifiers and the body of a file's functions by name, each as text."""
     matches = re.findall(r"^    function (\w+)\([^)]*\)([^{]*)\{\n(.*?)^    \}$", source, re.DOTALL | re.MULTILINE)
@@ -85,7 +77,7 @@ def unproved(abi, source, modifiers):
 def test_every_function_that_writes_is_proved_to_keep_the_invariant(project, contract, files, modifiers):
     abi = getattr(project, contract).contract_type.abi
     source = "".join((PROOFS / file).read_text() for file in files)
-    assert unproved(abi, source, modifiers) == UNPROVED.get(contract, set())
+    assert unproved(abi, source, modifiers) == set()
 
 
 @pytest.mark.parametrize(

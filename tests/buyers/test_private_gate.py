@@ -88,6 +88,7 @@ def test_all_tiers_have_one_nullifier():
     assert PROOFS["verified"]["nullifier"] == PROOFS["trusted"]["nullifier"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("name", "request_hash"), [("trusted", REQUEST), ("trustedForAnother", REQUEST), ("trusted", keccak(text="other"))]
 )

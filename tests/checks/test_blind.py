@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+
 import httpx
 import pytest
+from mcp import Client
 from sqlalchemy import text
 
 from bilateral.api.settings import ApiSettings
@@ -31,6 +35,8 @@ from tests.checks.ledger import (
     revoked,
     sealed,
 )
+
+pytestmark = pytest.mark.one_engine
 
 OWNER, ALICE, BOB, CAROL = (account(0xA0 + number) for number in range(4))
 SERVER, CLIENT, OTHER = 1, 2, 3
@@ -87,6 +93,28 @@ def test_feedback_and_ratings_say_that_they_are_blind(story):
     assert [(entry.server_id, entry.is_blind) for entry in received] == [(4, False)]
     assert rated == ratings_given
     assert one == ratings_given[1]
+
+
+def test_open_rating_within_a_day_after_the_clients_feedback_is_an_answer(any_ledger):
+    ledger = any_ledger
+    accounts = {agent: account(0xB0 + agent) for agent in range(2, 8)}
+    in_time, late, rated_first, silent, blind, critic_of_another = accounts
+    ledger.block(registered(SERVER, OWNER), *(registered(agent, owner) for agent, owner in accounts.items()))
+    ledger.block(client_rated(rated_first, SERVER, 50), feedback(SERVER, accounts[rated_first], 9))
+    ledger.block(feedback(SERVER, accounts[late], 9), feedback(silent, accounts[critic_of_another], 9))
+    ledger.block(feedback(SERVER, accounts[in_time], 9), revoked(SERVER, accounts[in_time], 1))
+    answered = ledger.block(
+        *(client_rated(agent, SERVER, 10) for agent in (in_time, late, silent, critic_of_another)), hours=24
+    )
+    ledger.block(feedback(SERVER, accounts[blind], 9))
+    ledger.block([client_rated(blind, SERVER, 30), opened(blind, SERVER, accounts[blind], 0)])
+    with ledger.engine.connect() as connection:
+        ratings = ratings_of(connection, key_of(connection), Direction.GIVEN).items
+        (received,) = ratings_of(connection, key_of(connection, in_time)).items
+        one = rating_at(connection, CHAIN_ID, answered, 0)
+    assert {entry.agent_id for entry in ratings} == set(accounts)
+    assert {entry.agent_id for entry in ratings if entry.is_answer} == {in_time}
+    assert one == received
 
 
 def test_sealed_pairs_are_shown_with_the_sides_that_opened(story):
@@ -166,7 +194,9 @@ def test_revocation_and_reorganisation_take_blind_ratings_back(story):
 
 def test_trust_analysis_knows_which_ratings_were_blind(story):
     with story.engine.connect() as connection:
-        ratings = read_tables(connection, CHAIN_ID, IDENTITY).tables.ratings
+        tables = read_tables(connection, CHAIN_ID, IDENTITY).tables
+    assert sorted(tables.feedback["value"].to_pylist()) == [10, 20, 30, 90, 95, 99], "blind praise can be a friend's"
+    ratings = tables.ratings
     assert dict(zip(ratings["rating"].to_pylist(), ratings["blind"].to_pylist(), strict=True)) == {
         40.0: True,
         60.0: True,
@@ -192,6 +222,12 @@ def test_policy_bounds_the_repeats_of_one_rater(any_ledger):
     assert rating(maximum_repeats=1, repeat_days=3_650) == ((1, 1), "100.00")
 
 
+async def sealed_pairs_for_a_model(url, agent):
+    async with Client(f"{url}/mcp") as session:
+        answer = await session.call_tool("get_ratings", {"agent_id": agent, "sealed": True})
+    return json.loads(answer.content[0].text)["data"]
+
+
 def test_service_shows_blind_ratings_and_sealed_pairs_over_http_and_on_pages(story):
     """Ask every interface of one service: lists, searches, checks, GraphQL and pages."""
     settings = ApiSettings(
@@ -211,6 +247,7 @@ def test_service_shows_blind_ratings_and_sealed_pairs_over_http_and_on_pages(sto
             assert len(answer.json()["items"]) == count, path
         pairs = http.get(f"/v1/agents/{agent}/sealed-pairs", params={"state": "sealed"}).json()["items"]
         assert [entry["missing"] for entry in pairs] == [["client", "server"], ["client", "server"]]
+        assert asyncio.run(sealed_pairs_for_a_model(url, agent)) == http.get(f"/v1/agents/{agent}/sealed-pairs").json()
         policy = {"agent": agent, "policy": {"blind": "only", "minimum_raters": 1}}
         assert http.post("/v1/checks/server", json=policy).json()["figures"]["rating"]["count"] == 2
         wrong = http.get(f"/v1/agents/{agent}/feedback", params={"blind": "no"})

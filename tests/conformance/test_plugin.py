@@ -42,6 +42,10 @@ def test_it_refuses(reason):
 
 def test_another():
     pass
+
+@pytest.mark.nightly
+def test_left():
+    pass
 """
 VERDICT = re.compile(r"^conformance: judged 2 rows, 2 declarations$", re.MULTILINE)
 
@@ -74,6 +78,13 @@ def run(tmp_path):
 )
 def test_run_of_the_whole_suite_is_judged_and_says_so(run, options):
     result = run(*options)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert VERDICT.search(result.stdout)
+
+
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_a_row_whose_test_is_left_to_the_night_passes_the_quick_run(run, processes):
+    result = run("-n", processes, "-m", QUICK, page=PAGE.replace("test_it_refuses", "test_left"))
     assert result.returncode == 0, result.stdout + result.stderr
     assert VERDICT.search(result.stdout)
 

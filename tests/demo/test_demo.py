@@ -12,7 +12,8 @@ import time
 
 import pytest
 
-from scripts._anvil import INTERRUPTIONS, Interrupted, Release, running_anvil
+from bilateral.dev.anvil import INTERRUPTIONS, Interrupted, Release
+from scripts._anvil import running_anvil
 from scripts._build import ROOT
 
 WITHOUT_WHOLE_COMPILATION = """

@@ -75,6 +75,7 @@ def test_role_holders_are_printed_before_anything_is_sent(deploy, network):
     assert "an account without code" in result.output
 
 
+@pytest.mark.nightly
 def test_registry_is_verified_at_the_block_explorer(deploy, network, home, tmp_path):
     result = deploy(network, *ROLES, "--given", f"tokens={install_token(network)}")
     assert result.exit_code == 0, result.output
@@ -91,6 +92,7 @@ def test_registry_is_verified_at_the_block_explorer(deploy, network, home, tmp_p
     assert {name: entry["verified"] for name, entry in entries.items()} == {"BuyerReputationRegistry": True}
 
 
+@pytest.mark.nightly
 def test_private_tiers_are_deployed_beside_the_registry_with_semaphores_verifier(deploy, network, tmp_path):
     assert deploy(network, *ROLES, "--given", f"tokens={install_token(network)}").exit_code == 0
     record = tmp_path / f"{BASE_SEPOLIA}.json"

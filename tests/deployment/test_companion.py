@@ -67,6 +67,7 @@ def test_companion_and_registries_are_deployed_at_known_addresses_and_work(deplo
     assert network.request("eth_call", question, "latest")[2:] == f"{1:064x}{35:064x}"
 
 
+@pytest.mark.nightly
 def test_companion_is_verified_at_the_block_explorer(deploy, network, home, tmp_path):
     install_stand_in(network)
     only = tmp_path / "only.yaml"

@@ -103,6 +103,7 @@ def test_fork_is_not_recorded_as_the_live_chain(home, node):
     ) in run.stderr
 
 
+@pytest.mark.nightly
 def test_fork_is_recorded_where_the_user_wants(home, node, tmp_path):
     run = deploy_to_fork(home, node, "--records", str(tmp_path))
     assert run.returncode == 0, run.stdout + run.stderr

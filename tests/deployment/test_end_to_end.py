@@ -21,6 +21,7 @@ def nodes():
         yield {BASE_SEPOLIA: base, FUJI: fuji}
 
 
+@pytest.mark.nightly
 def test_two_commands_deploy_and_verify_every_registry_on_base_sepolia_and_on_fuji(nodes, home, tmp_path):
     records = tmp_path / "records"
     with block_explorer(nodes) as explorer:

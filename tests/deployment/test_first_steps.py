@@ -73,6 +73,7 @@ def local_chain():
         yield url
 
 
+@pytest.mark.nightly
 def test_the_page_goes_from_nothing_to_a_feedback_on_a_local_chain(user, local_chain, accounts):
     user.connect(local_chain, ape.chain.chain_id)
     user.deploy(LOCAL_DEPLOYMENT)
@@ -86,6 +87,7 @@ def test_the_page_goes_from_nothing_to_a_feedback_on_a_local_chain(user, local_c
     assert re.search(r"^average +87$", out, re.MULTILINE)
 
 
+@pytest.mark.nightly
 def test_the_page_goes_from_nothing_to_an_agent_on_a_test_network(user, node):
     user.connect(node, BASE_SEPOLIA)
     alice = json.loads(user.run("bilateral account new alice --json"))["address"]

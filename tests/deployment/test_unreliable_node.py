@@ -16,6 +16,7 @@ from tests.deployment.unreliable import unreliable
 MOST_REQUESTS = 200
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("handles_the_last", [False, True], ids=["request lost", "answer lost"])
 def test_node_may_die_at_any_request(networks, account, node, plan, records, handles_the_last):
     small = plan[:2]

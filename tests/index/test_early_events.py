@@ -249,6 +249,7 @@ def work_patiently(database, urls):
     work(database, urls)
 
 
+@pytest.mark.one_engine
 def test_a_process_that_is_killed_between_two_ranges_leaves_nothing(
     engine, store, settled_chain, proxy, in_the_middle, database_url, writers
 ):

@@ -116,6 +116,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("fault", [*LIES, *FAILURES])
 def test_an_endpoint_that_gives_what_cannot_be_is_named_and_replaced(
     settled_chain, store, engine, proxy, beside_a_good_one, fault
@@ -127,6 +128,7 @@ def test_an_endpoint_that_gives_what_cannot_be_is_named_and_replaced(
     assert_complete(engine, settled_chain)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("fault", [*LIES, *FAILURES])
 def test_an_endpoint_that_stands_alone_and_gives_what_cannot_be_stores_nothing_wrong(
     settled_chain, store, engine, proxy, fault

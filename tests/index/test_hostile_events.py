@@ -127,6 +127,7 @@ def test_it_is_the_same_block_by_block(engine, store, event_chain, play):
     assert_exact(engine, store, event_chain)
 
 
+@pytest.mark.one_engine
 def test_it_is_the_same_after_a_reorganisation_of_each_block(engine, store, event_chain, play, catch_up):
     for blocks in BLOCKS.values():
         play(blocks, one_by_one=False)

@@ -227,6 +227,7 @@ def least_calls(limit, chain, first_block):
     return calls
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("who", LIMITS)
 def test_every_event_is_indexed_within_twice_the_least_calls(settled_chain, engine, proxy, indexed, who):
     limit = LIMITS[who]
@@ -252,6 +253,7 @@ def dense_chain(emitter_code):
         yield chain
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("who", [who for who, limit in LIMITS.items() if limit.of_logs])
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_limit_that_is_not_on_blocks_sets_no_ceiling_behind_a_dense_stretch(dense_chain, engine, store, who):

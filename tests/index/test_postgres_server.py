@@ -69,6 +69,7 @@ def test_a_transaction_that_a_test_left_open_fails_the_next_one_instead_of_stopp
     engine.dispose()
 
 
+@pytest.mark.nightly
 def test_server_outlives_a_signal_after_which_pytest_goes_on():
     command = [sys.executable, "-c", ENDED_BY_A_SIGNAL]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)  # noqa: S603  # ours
@@ -92,6 +93,7 @@ def test_server_that_went_down_shows_its_log_and_runs_again():
         assert dead_servers() == {}
 
 
+@pytest.mark.nightly
 def test_server_outlives_a_further_session_of_pytest_that_closes_the_folders_of_the_first(tmp_path):
     (tmp_path / "test_it.py").write_text("def test_it(tmp_path):\n    pass\n")
     with server_folder() as folder, running_server(folder / "data") as server:

@@ -74,6 +74,7 @@ def test_one_process_follows_all_chains_of_a_file(chains, records, database, tmp
     assert all(f"chain={chain_id} outcome=advanced" in told for chain_id in CHAINS)
 
 
+@pytest.mark.one_engine
 def test_a_process_for_each_chain_writes_into_one_database(chains, records, database_url):
     processes = []
     for chain_id, chain in chains.items():
@@ -199,6 +200,7 @@ def test_signal_before_the_head_is_told_by_the_exit_code(chains, records, databa
     assert "Traceback" not in told
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("seconds", [number * 0.2 for number in range(8)])
 def test_signal_at_any_moment_of_the_start_shows_no_traceback(chains, records, database, seconds):  # noqa: F811  # a fixture
     arguments = ["run", "--rpc-url", chains[31337].url, "--deployment", records[31337], "--database", database]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 
 import pytest
 
+from scripts._anvil import ANVIL
 from scripts._build import ROOT
 
 _UV = ROOT / ".venv" / "bin" / "uv"
@@ -84,3 +88,57 @@ def installed(wheel, tmp_path_factory):
         return folder / "bin"
 
     return install
+
+
+class Market:
+    """`bilateral dev`, which runs from a folder of installed programs.
+
+    Attributes:
+        variables: The variables that it names.
+        seconds: The time that it took to start.
+        code: Its exit code, once it has ended.
+    """
+
+    def __init__(self, programs, folder):
+        self.code = None
+        self._programs, self._folder = programs, folder
+        self.environment = {
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+            "HOME": str(folder),
+            "BILATERAL_ANVIL": str(ANVIL),
+            "BILATERAL_ANY_PORTS": "1",
+        }
+        began = time.monotonic()
+        self._process = subprocess.Popen(  # noqa: S603  # the command under test
+            [programs / "bilateral", "dev", "--json"],
+            cwd=folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        told = ""
+        while (line := self._process.stdout.readline()) and line != "}\n":
+            told += line
+        if not line:
+            pytest.fail(f"the market ended with exit code {self._process.wait()}: {told}")
+        self.variables = json.loads(told + line)
+        self.seconds = time.monotonic() - began
+
+    def run(self, line):
+        """Run a line of a shell with the variables of the market; its output."""
+        return run("bash", "-euc", line, cwd=self._folder, environment=self.environment | self.variables)
+
+    def end(self):
+        """End as Ctrl-C does."""
+        self._process.send_signal(signal.SIGINT)
+        self.code = self._process.wait(timeout=60)
+
+
+@contextmanager
+def market_of(programs, folder):
+    """Run `bilateral dev` in a folder, and end it."""
+    market = Market(programs, folder)
+    try:
+        yield market
+    finally:
+        market.end()

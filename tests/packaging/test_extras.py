@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import tomllib
+from functools import cache
+from importlib.metadata import distribution, packages_distributions
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from scripts._build import ROOT
 from tests.packaging.fixtures import run
@@ -60,11 +65,57 @@ print(count)
 """
 
 
+REFUSE_OTHERS = """
+import importlib.abc, json, sys
+refused = set(json.loads(sys.argv[2]))
+class Refusal(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in refused:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Refusal())
+"""
+"""Hides packages, as if they were not installed."""
+
+
+@cache
+def installed_with(extra):
+    """Return the names of the packages that an extra brings, with all that these need."""
+    names, todo = set(), [("bilateral", frozenset({extra}))]
+    while todo:
+        name, extras = entry = todo.pop()
+        if entry in names:
+            continue
+        names.add(entry)
+        for line in distribution(name).requires or []:
+            requirement = Requirement(line)
+            if any(
+                not requirement.marker or requirement.marker.evaluate({"extra": chosen}) for chosen in extras | {""}
+            ):
+                todo.append((canonicalize_name(requirement.name), frozenset(requirement.extras)))
+    return {name for name, _ in names}
+
+
+@cache
+def owners():
+    """Return the packages that each importable module belongs to."""
+    return {module: {*map(canonicalize_name, names)} for module, names in packages_distributions().items()}
+
+
+@pytest.mark.parametrize("extra", IMPORTED)
+def test_modules_of_an_extra_import_only_what_it_brings(tmp_path, extra):
+    refused = [module for module, names in owners().items() if not names & installed_with(extra)]
+    assert "ape" in refused
+    request = json.dumps([IMPORTED[extra], [*ELSEWHERE.get(extra, []), *FRAMEWORKS]])
+    command = (sys.executable, "-c", REFUSE_OTHERS + IMPORT_ALL, request, json.dumps(refused))
+    assert int(run(*command, cwd=tmp_path)) > 5
+
+
 def test_every_extra_is_tried():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert {"", *extras} == IMPORTED.keys()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("extra", IMPORTED)
 def test_modules_of_an_extra_can_be_imported_with_it_alone(installed, tmp_path, extra):
     request = json.dumps([IMPORTED[extra], [*ELSEWHERE.get(extra, []), *FRAMEWORKS]])
@@ -83,6 +134,7 @@ def test_command_line_lists_the_deployed_registries(installed, tmp_path):
     assert 8453 in {entry["chain"] for entry in listed}
 
 
+@pytest.mark.nightly
 def test_index_reads_a_chain(installed, tmp_path, chain, identity, owner, record):
     identity.register(sender=owner)
     source = ("--rpc-url", chain.provider.uri, "--deployment", record, "--database", "sqlite:///index.sqlite")
@@ -92,6 +144,7 @@ def test_index_reads_a_chain(installed, tmp_path, chain, identity, owner, record
     assert state["block"] == chain.blocks.height
 
 
+@pytest.mark.nightly
 def test_analysis_of_an_index_without_its_extra_says_what_to_install(installed, tmp_path):
     command = [installed("index,cli") / "bilateral", "index", "analyse", "--database", "sqlite:///index.sqlite"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
@@ -99,17 +152,20 @@ def test_analysis_of_an_index_without_its_extra_says_what_to_install(installed, 
     assert ran.stderr.endswith("missing: install them with pip install 'bilateral[trust]'\n")
 
 
+@pytest.mark.nightly
 def test_ipfs_names_a_file(installed, tmp_path):
     program = "from bilateral.documents.cid import Cid; print(Cid.of_raw(b'hello'))"
     assert "bafkrei" in run(installed("ipfs") / "python", "-c", program, cwd=tmp_path)
 
 
+@pytest.mark.nightly
 def test_solana_derives_the_address_of_an_agent(installed, tmp_path):
     program = "from bilateral.solana.addresses import index_address; print(index_address(1))"
     shown = run(installed("solana") / "python", "-c", program, cwd=tmp_path)
     assert shown == "HrNNo81K4wpUEYu2My77Gyg5eGM72WxkHvrRU5R11egq\n"
 
 
+@pytest.mark.nightly
 def test_trust_analysis_reads_tables(installed, tmp_path):
     scene = Scene()
     scene.agent(1, "owner")
@@ -120,6 +176,7 @@ def test_trust_analysis_reads_tables(installed, tmp_path):
     assert (told["agents"], told["opinions"]) == (1, 1)
 
 
+@pytest.mark.nightly
 def test_x402_lists_the_keys_of_an_agent(installed, tmp_path, chain, identity, owner, record):
     identity.register("data:application/json,{}", sender=owner)
     words = ("x402", "signers", "list", identity.getAgentCount(), "--json")

@@ -20,6 +20,8 @@ from scripts._build import ROOT
 from tests.packaging.fixtures import once_a_run, run
 from tests.x402.aggregator.waiting import until
 
+pytestmark = pytest.mark.nightly
+
 PROJECTS = Path(__file__).parent / "projects"
 TOOLS = ROOT / ".cache" / "npm-package" / "node_modules"
 

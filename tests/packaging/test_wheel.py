@@ -22,6 +22,7 @@ from scripts._build import ROOT
 from tests.packaging.fixtures import build, clone, run
 
 
+@pytest.mark.nightly
 def test_pages_of_a_wheel_from_a_fresh_clone_load_all_their_files(service):
     page = httpx.get(service)
     assert page.status_code == 200
@@ -53,6 +54,7 @@ def test_a_wheel_says_that_it_is_typed_and_carries_its_licences(wheel):
     assert {f"{name}.LICENSE" for name in fonts} <= names
 
 
+@pytest.mark.nightly
 def test_two_builds_are_equal_byte_for_byte_and_so_is_one_from_the_source_distribution(wheel, tmp_path):
     source = clone(tmp_path / "again")
     again, sources = build(source, tmp_path / "dist", "wheel", "sdist")

@@ -8,8 +8,8 @@ import {Proof} from "./Proof.sol";
 
 /// @title A sealed rating changes only by the opening of its own pair
 /// @notice The proofs start from any storage, and so cover any history, any caller, and any answer of the identity
-/// registry. They assume of the storage only what they prove of every call: a stored pair has a reserved byte. The
-/// proofs about other functions of the registry are in `RatingsProof`.
+/// registry. They assume of the storage only what they prove of every call: a stored pair has a byte that is not free.
+/// The proofs about other functions of the registry are in `RatingsProof`.
 contract BlindRatingsProof is Proof {
     /// @dev The stored state of one client and one server.
     /// @param packed The byte of the rating.
@@ -82,6 +82,20 @@ contract BlindRatingsProof is Proof {
         _prove(former.packed == SEALED && former.word == _hash(pair));
         _prove(state.word == 0);
         _proveBlind(state.packed, rating);
+    }
+
+    function check_openFeedbackSetsOneBitOfTheStoredPair(
+        IBlindRatings.Pair memory pair,
+        bytes32 clientSalt
+    ) external reachesItsEnd changesOnlyThePair(pair) {
+        // A pair that is not stored has the word 0. To open one, its hash would have to be 0 or 1: such a preimage of
+        // keccak256 is as far out of reach as any collision. `open` and `openRating` need a reserved byte, too.
+        VM.assume(_hash(pair) != 0);
+        State memory former = _reachable(pair.clientId, pair.serverId);
+        _registry.openFeedback(pair, _feedback(), clientSalt);
+        State memory state = _state(pair.clientId, pair.serverId);
+        _prove(former.word == _hash(pair) && state.word == former.word | 1);
+        _prove(state.packed == former.packed);
     }
 
     function check_openRatingNeedsTheStoredPairAndKeepsIt(

@@ -16,7 +16,7 @@ from bilateral.errors import (
     MalformedIdentifierError,
     MissingRegistryError,
 )
-from scripts.abi import FOLDER, abi_file, compiled_abi
+from scripts.abi import CODE_OF_DEV, FOLDER, abi_file, code_file, compiled_abi
 from tests.sdk.strategies import EVM_ADDRESS
 
 OTHER = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
@@ -27,6 +27,10 @@ def test_the_packages_abi_is_the_compilers(registry):
     """If this fails, run `make abi`."""
     assert list(abi(registry)) == compiled_abi(registry)
     assert (FOLDER / f"{registry}.json").read_text() == abi_file(registry)
+
+
+def test_packaged_code_of_local_markets_is_what_the_compiler_makes():
+    assert CODE_OF_DEV.read_text() == code_file(), "run `make abi`"
 
 
 @pytest.mark.parametrize("registry", Registry)

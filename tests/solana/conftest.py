@@ -18,6 +18,7 @@ from x402.http.types import PaymentOption, RouteConfig
 from x402.mechanisms.svm import FacilitatorKeypairSigner
 from x402.mechanisms.svm.exact import register_exact_svm_facilitator, register_exact_svm_server
 
+from bilateral.dev.servers import facilitator_app_of, serving
 from bilateral.documents import DataUriStore, RegistrationFile
 from bilateral.node.running import StepRunner
 from bilateral.node.transport import Transport
@@ -26,7 +27,6 @@ from bilateral.x402 import Ed25519Key, Reputation8004ResourceServerExtension, Ve
 from bilateral.x402.asgi import ReputationMiddleware
 from bilateral.x402.confirmation import confirm_settlement
 from bilateral.x402.solana import SatiReader, declare_sati_reputation
-from scripts._x402 import facilitator_app_of, serving
 from tests.solana.node import Node
 from tests.solana.node import serving as serving_node
 from tests.solana.paying import buy

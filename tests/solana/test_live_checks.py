@@ -148,7 +148,7 @@ def test_command_shows_the_answer_and_ends_with_its_verdict(rpc, agent, owner, s
     for arguments, problem in (
         ((named,), "no index has agents on Solana: add --live"),
         ((named, "--live"), "--live asks a node of Solana: give --solana-node"),
-        (("8453:247", "--live", "--solana-node", rpc), "--live checks agents on Solana"),
+        (("8453:247", "--live", "--solana-node", rpc), "the node is missing: give --rpc-url"),
         ((named, "--live", "--solana-node", rpc, "--at-block", "5"), "a live check has no index"),
     ):
         code, answer = run(*arguments)

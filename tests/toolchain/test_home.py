@@ -10,7 +10,8 @@ import subprocess
 import pytest
 import requests
 
-from scripts._anvil import ANVIL, LISTENING, running_anvil
+from bilateral.dev.anvil import LISTENING
+from scripts._anvil import ANVIL, running_anvil
 from scripts._build import ROOT
 
 RUSTC_OF_RUSTUP = '#!/bin/sh\nmkdir -p "${RUSTUP_HOME:-$HOME/.rustup}"\necho "rustc 1.0.0"\n'

@@ -128,10 +128,11 @@ def test_a_server_that_punishes_its_critics_is_found(market):
     market.agent(99, "avenger", ts=50.0)
     for number in range(8):
         market.feedback(f"client{number}", 99, 20, 30000.0)
-        market.rating(f"client{number}", 99, 3, 31000.0)
+        market.rating(f"client{number}", 99, 3, 30000.0 + number * 21_600)  # the fifth one comes after exactly a day
     context = market.context()
     findings = Retaliation().fit(context).findings_
     assert [names(context, finding.actors) for finding in findings] == [{"avenger"}]
+    assert findings[0].statistic.startswith("8 of 8 critics punished, 5 ratings within a day;")
     assert names(context, findings[0].subjects) == {f"client{number}" for number in range(8)}
 
 

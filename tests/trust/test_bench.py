@@ -41,6 +41,7 @@ def market():
     return honest_world(5, TINY)
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize(
     ("kind", "family"), [(kind, family) for kind, value in KINDS.items() for family in value.families]
 )

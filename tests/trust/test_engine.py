@@ -340,6 +340,7 @@ def _split(tables, names):
     return Tables(**first), Tables(**later)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "names", [("payments",), ("transfers",), ("ratings",), ("feedback", "ratings"), tuple(COLUMNS), ()], ids=str
 )

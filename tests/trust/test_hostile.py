@@ -46,6 +46,7 @@ def test_ten_thousand_tags_are_coded(market):
     assert analysed(market.tables()).agents.num_rows == 20
 
 
+@pytest.mark.nightly
 def test_a_client_with_a_million_entries_counts_as_one(market):
     before = analysed(market.tables()).agents["score"].to_numpy()
     tables = market.tables()

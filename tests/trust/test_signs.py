@@ -75,6 +75,7 @@ def test_whom_nothing_speaks_against_gets_hardly_any_suspicion(market):
     assert np.median(weak) < MOST / 4
 
 
+@pytest.mark.nightly
 def test_trained_models_rank_attackers_first():
     made = honest_world(7, SMALL)
     for _ in range(12):
@@ -99,6 +100,7 @@ def test_a_drawn_attack_has_members(seed):
     assert len(members) >= 6
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("structure", sorted(set(EVERY), key=lambda one: one.__name__))
 def test_every_structure_makes_attackers(structure, monkeypatch):
     monkeypatch.setattr(worlds_drawn, "EVERY", (structure,))

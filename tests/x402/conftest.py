@@ -14,11 +14,11 @@ from x402 import x402ResourceServer
 
 from bilateral.client import Client
 from bilateral.contracts import Deployment, Registry
+from bilateral.dev.servers import facilitator_app, serving
 from bilateral.documents import DataUriStore, Limits, Loader, Network, RegistrationFile
 from bilateral.x402 import Reputation8004ResourceServerExtension, Verifier, declare_8004_reputation
 from bilateral.x402.asgi import ReputationMiddleware
 from scripts._anvil import running_anvil
-from scripts._x402 import facilitator_app, serving
 from tests.sdk.client.helpers import deploy, plain, transact
 from tests.x402.buying import buy
 from tests.x402.world import NETWORK, SIGNING_KEY, resource_server, route, signer_entry

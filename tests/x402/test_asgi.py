@@ -22,6 +22,7 @@ from x402.http import decode_payment_required_header
 from x402.http.middleware.fastapi import payment_middleware
 from x402.schemas import SettleResponse
 
+from bilateral.dev.servers import serving
 from bilateral.errors import InvalidArgumentError
 from bilateral.x402 import (
     Ed25519Key,
@@ -34,7 +35,6 @@ from bilateral.x402.adapters import MAX_PAYMENT_HEADER, HttpAdapter
 from bilateral.x402.answers import KeptAnswers
 from bilateral.x402.asgi import ReputationMiddleware
 from bilateral.x402.exchange import CURRENT, Exchange
-from scripts._x402 import serving
 from tests.x402 import examples
 from tests.x402.world import (
     MALFORMED_HEADERS,

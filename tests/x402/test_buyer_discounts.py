@@ -16,6 +16,7 @@ from eth_account import Account
 from bilateral.api.settings import ApiSettings
 from bilateral.buyers.messages import content_hash
 from bilateral.buyers.requests import EnrichmentBody
+from bilateral.dev.servers import serving
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
@@ -24,7 +25,6 @@ from bilateral.query.registries import AgentKey
 from bilateral.signatures import Domain
 from bilateral.x402.discounts import BuyerPricing, payer_of, service_lookup
 from examples.discount_seller import make_app
-from scripts._x402 import serving
 from tests.api.world import served
 from tests.x402.world import payment_for, refusal
 

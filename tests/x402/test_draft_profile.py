@@ -12,6 +12,7 @@ from flask import Flask
 from x402 import x402ClientSync, x402ResourceServer, x402ResourceServerSync
 from x402.http.clients.requests import x402_requests
 
+from bilateral.dev.servers import serving
 from bilateral.errors import InvalidArgumentError
 from bilateral.x402 import (
     PROFILE_8004,
@@ -33,7 +34,6 @@ from bilateral.x402.requests import verification_of, verifying_session
 from bilateral.x402.reservations import Reservations
 from bilateral.x402.stores import StoredReservations
 from bilateral.x402.wsgi import protect_flask
-from scripts._x402 import serving
 from tests.x402 import examples
 from tests.x402.buying import OTHER_KEY, assert_only, buy
 from tests.x402.examples import changed

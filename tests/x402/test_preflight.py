@@ -12,6 +12,7 @@ from flask import Flask
 from starlette.testclient import TestClient
 from x402 import x402ResourceServer, x402ResourceServerSync
 
+from bilateral.dev.servers import serving
 from bilateral.errors import InvalidArgumentError, UnreachableDocumentError
 from bilateral.x402 import (
     Preflight,
@@ -23,7 +24,6 @@ from bilateral.x402 import (
 )
 from bilateral.x402.asgi import ReputationMiddleware
 from bilateral.x402.wsgi import protect_flask
-from scripts._x402 import serving
 from tests.sdk.servers import HttpServer, redirect, respond
 from tests.x402.world import SIGNING_KEY, resource_server, route, serving_wsgi, signer_entry
 

@@ -11,11 +11,11 @@ import pytest
 from fastapi import FastAPI
 from x402 import x402ResourceServer
 
+from bilateral.dev.servers import serving
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
 from bilateral.x402.asgi import ReputationMiddleware
 from bilateral.x402.reservations import Reservations
 from bilateral.x402.stores import StoredReservations
-from scripts._x402 import serving
 from tests.x402.world import PRICE, SIGNING_KEY, payment_for, refusal, resource_server, route
 
 SECONDS = 120

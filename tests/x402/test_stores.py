@@ -13,6 +13,7 @@ from flask import Flask
 from sqlalchemy import create_engine, text
 from x402 import x402ResourceServer, x402ResourceServerSync
 
+from bilateral.dev.servers import serving
 from bilateral.errors import InvalidArgumentError
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
 from bilateral.x402.answers import KeptAnswer
@@ -20,7 +21,6 @@ from bilateral.x402.asgi import ReputationMiddleware
 from bilateral.x402.errors import TooManyPaymentsError
 from bilateral.x402.stores import StoredAnswers, StoredReservations
 from bilateral.x402.wsgi import protect_flask
-from scripts._x402 import serving
 from tests.postgres import running_postgres
 from tests.x402.test_reservations import NOT_KEPT, Clock, answer
 from tests.x402.world import SIGNING_KEY, payment_for, proof, refusal, resource_server, route, serving_wsgi

@@ -21,10 +21,10 @@ from x402.mechanisms.evm.exact import register_exact_evm_server
 
 from bilateral.buyers.credentials import agent_scope, issue_credential, sign_credential
 from bilateral.contracts.buyer_terms import BuyerTier, policy_hash
+from bilateral.dev.servers import serving
 from bilateral.signatures import Domain
 from bilateral.x402.discounts import BuyerPricing
 from bilateral.x402.tier_credentials import HEADER, CredentialDiscounts, credential_headers
-from scripts._x402 import serving
 from tests.x402.test_buyer_discounts import EXTRA, PRICE, price_in
 from tests.x402.world import payment_for, refusal
 

@@ -10,8 +10,8 @@ import pytest
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
+from bilateral.dev.servers import serving
 from bilateral.x402 import LostAnswerError, PaidNotAnsweredError, RedirectedPaymentError, declare_8004_reputation
-from scripts._x402 import serving
 from tests.sdk.servers import HttpServer, respond
 from tests.x402.clients import CLIENTS
 from tests.x402.test_asgi import shops

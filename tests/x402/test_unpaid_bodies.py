@@ -17,10 +17,10 @@ from flask import Flask
 from flask import request as flask_request
 from x402 import x402ResourceServer, x402ResourceServerSync
 
+from bilateral.dev.servers import serving
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
 from bilateral.x402.asgi import ReputationMiddleware
 from bilateral.x402.wsgi import protect_flask
-from scripts._x402 import serving
 from tests.x402.world import (
     PRICE,
     SIGNING_KEY,

@@ -25,7 +25,7 @@ from bilateral.identifiers import AgentId, GlobalAgentId, TransactionRef, checks
 from bilateral.index.store.database import open_database
 from bilateral.index.tables.aggregator import State
 from bilateral.query.pages import DEFAULT_LIMIT, Page, decode_cursor, encode_cursor
-from bilateral.x402.aggregator.blind import RelayedPair
+from bilateral.x402.aggregator.blind_messages import RelayedPair
 from bilateral.x402.aggregator.configuration import read_aggregator_settings
 from bilateral.x402.aggregator.records import Filter, Sponsored, Tally, list_feedback, read_feedback, tally_feedback
 from bilateral.x402.aggregator.refusals import FeedbackRefusedError

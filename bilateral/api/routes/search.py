@@ -15,107 +15,36 @@ from bilateral.query.feedback import Feedback
 from bilateral.query.pages import DEFAULT_LIMIT, MAX_LIMIT
 from bilateral.query.search.agents import FoundAgent, search_agents
 from bilateral.query.search.feedback import FeedbackSearch, search_feedback
-from bilateral.query.search.filters import AgentSearch, Gate, Order, Payment, Side, query_words
-from bilateral.query.search.gate_texts import EXAMPLE, capability_of, entry_of, gate_of
+from bilateral.query.search.filters import AgentSearch, Side, query_words
 from bilateral.query.search.leaders import Board, Leader, leaderboard
+from bilateral.query.search.questions import AgentQuestion
 
 router = APIRouter(tags=["search"])
 
-_Text = Annotated[str | None, Query(alias="q", max_length=1_000, description="Words of the registration file.")]
-_Address = Annotated[str | None, Query(max_length=42)]
 _Names = Annotated[list[str] | None, Query(max_length=200)]
 _Chains = Annotated[list[Annotated[int, Field(ge=1, lt=2**63)]] | None, Query(alias="chain", max_length=200)]
 _Number = Annotated[Decimal | None, Query(allow_inf_nan=False, max_digits=60)]
-_Count = Annotated[int | None, Query(ge=1, lt=2**63)]
-_Gates = Annotated[
-    list[Annotated[str, Field(max_length=10_000)]] | None,
-    Query(alias="gate", max_length=5, description=f"A further gate, such as {EXAMPLE}; may be repeated."),
-]
-_Metadata = Annotated[
-    list[Annotated[str, Field(max_length=2_000)]] | None,
-    Query(max_length=200, description="Metadata on chain: `key`, `key=text` or `key=hex:ff00`; may be repeated."),
-]
 _Time = Annotated[int | None, Query(ge=0, lt=2**63, description="Unix seconds.")]
 
 
+class AgentQuery(AgentQuestion):
+    """A search of agents, and the page and form of its answer."""
+
+    limit: Limit = DEFAULT_LIMIT
+    cursor: Cursor = None
+    shown_as: ListFormat = Format.JSON
+
+
 @router.get("/v1/search/agents", response_class=Response, responses=list_of(FoundAgent, 404))
-def read_agents(  # noqa: PLR0913, PLR0917  # one a filter
-    request: Request,
-    text: _Text = None,
-    chains: _Chains = None,
-    owner: _Address = None,
-    wallet: _Address = None,
-    capability: Annotated[_Names, Query(description="Kind and exact value, such as mcp_tool:get_weather.")] = None,
-    service: Annotated[_Names, Query(description="The kind of a service, such as mcp.")] = None,
-    metadata: _Metadata = None,
-    active: bool | None = None,
-    x402: bool | None = None,
-    rated: bool | None = None,
-    registered_from: _Time = None,
-    registered_to: _Time = None,
-    updated_from: _Time = None,
-    updated_to: _Time = None,
-    tag: Tag = None,
-    side: Side = Side.SERVER,
-    minimum: _Number = None,
-    maximum: _Number = None,
-    lower_bound: _Number = None,
-    count: _Count = None,
-    maximum_count: _Count = None,
-    clients: _Count = None,
-    reviewer: _Names = None,
-    payment: Payment | None = None,
-    blind: BlindOnly = None,
-    gates: _Gates = None,
-    order: Order | None = None,
-    limit: Limit = DEFAULT_LIMIT,
-    cursor: Cursor = None,
-    shown_as: ListFormat = Format.JSON,
-) -> Response:
+def read_agents(request: Request, query: Annotated[AgentQuery, Query()]) -> Response:
     """Find agents by words, capabilities, and gates on their ratings. Texts are the words of strangers.
 
     The conditions on ratings make the first gate. Each `gate` adds one: of another tag or side, for example.
     """
-    limits = (minimum, maximum, lower_bound, count, maximum_count, clients, reviewer, payment, blind)
-    is_gated = tag is not None or side is not Side.SERVER or any(limit is not None for limit in limits)
-    gate = (
-        Gate(
-            tag=tag,
-            side=side,
-            minimum=minimum,
-            maximum=maximum,
-            lower_bound=lower_bound,
-            count=count or 1,
-            maximum_count=maximum_count,
-            clients=clients or 1,
-            reviewers=tuple(reviewer or ()),
-            payment=payment,
-            blind=blind,
-        )
-        if is_gated
-        else None
-    )
-    search = AgentSearch(
-        text=text,
-        chains=tuple(chains or ()),
-        owner=owner,
-        wallet=wallet,
-        capabilities=tuple(map(capability_of, capability or ())),
-        services=tuple(service or ()),
-        metadata=tuple(map(entry_of, metadata or ())),
-        active=active,
-        x402=x402,
-        rated=rated,
-        registered_from=registered_from,
-        registered_to=registered_to,
-        updated_from=updated_from,
-        updated_to=updated_to,
-        gates=(*([] if gate is None else [gate]), *map(gate_of, gates or ())),
-        order=order,
-    )
+    search = query.search()
     service_of(request).require_indexed(search.chains)
-    page = service_of(request).read(search_agents, search, limit=limit, cursor=cursor)
-    return answer_page(request, FoundAgent, page, shown_as)
+    page = service_of(request).read(search_agents, search, limit=query.limit, cursor=query.cursor)
+    return answer_page(request, FoundAgent, page, query.shown_as)
 
 
 @router.get("/v1/search/feedback", response_class=Response, responses=list_of(Feedback, 404))

@@ -1,13 +1,14 @@
-"""Blind ratings in the tables: the sides of their summaries, and the condition that a rating is blind."""
+"""Blind ratings in the tables: the sides of their summaries, and the conditions of blind ratings and of answers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, exists, literal_column
+from sqlalchemy import and_, exists, literal_column, tuple_
 
-from bilateral.events import RatingsOpened
+from bilateral.events import NewFeedback, RatingsOpened
 from bilateral.index.tables import schema
+from bilateral.index.tables.unindexed import unindexed
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, FromClause
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
 BLIND_SIDES: Final = {"server": "b-server", "client": "b-client"}
 """The sides under which blind ratings have summaries of their own. They count in those of the plain sides too."""
 
+ANSWER_SECONDS: Final = 86_400
+"""A rating so soon after the client's feedback on its server may answer that feedback."""
+
 _OPENED: Final = schema.EVENT_TABLES[RatingsOpened]
+_GIVEN: Final = schema.EVENT_TABLES[NewFeedback]
 
 
 def is_plain(side: ColumnElement[Any]) -> ColumnElement[bool]:
@@ -50,6 +55,37 @@ def is_blind_rating(rows: FromClause) -> ColumnElement[bool]:
     rated, opened = rows.c, _OPENED.alias("opened")
     same = [opened.c.client_id == rated.client_id, opened.c.server_id == rated.server_id]
     return exists().where(*_beside(opened, rows, 1, 2), *same).correlate(rows)
+
+
+def follows_feedback(rows: FromClause, client: str = "client_id") -> ColumnElement[bool]:
+    """Return the condition that a client gave its server feedback within the day before the server's rating.
+
+    The client is the account that owns its agent, or that is the agent's wallet. Revoked feedback counts: it was seen.
+
+    Args:
+        rows: The rows of ratings of clients, with the place of each.
+        client: The column of the client's agent.
+    """
+    rated, feedback = rows.c, _GIVEN.alias("answered")
+    speaker, kind = schema.agent.alias("speaker"), schema.registry.alias("rated_in")
+    place = (unindexed(feedback.c.block_number), feedback.c.log_index)
+    return (
+        exists()
+        .where(
+            kind.c.chain_id == rated.chain_id,
+            kind.c.address == rated.registry,
+            speaker.c.chain_id == rated.chain_id,
+            speaker.c.identity_registry == kind.c.identity_registry,
+            speaker.c.agent_id == rated[client],
+            feedback.c.chain_id == rated.chain_id,
+            feedback.c.registry == rated.registry,
+            feedback.c.agent_id == rated.server_id,
+            feedback.c.client_address.in_([speaker.c.owner, speaker.c.wallet]),
+            feedback.c.block_time >= rated.block_time - literal_column(str(ANSWER_SECONDS)),
+            tuple_(*place) < tuple_(rated.block_number, rated.log_index),
+        )
+        .correlate(rows)
+    )
 
 
 def _beside(opened: FromClause, rows: FromClause, *distances: int) -> list[ColumnElement[bool]]:

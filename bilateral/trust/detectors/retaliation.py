@@ -3,7 +3,8 @@
 A server that rates bad clients down is right to do so. So only clients count whom other servers rate well, or whom
 nobody else rates and who paid somebody or judge several subjects. Otherwise fresh accounts could slander a server and
 frame it by its answer. The server's rate is compared with that of all servers. A blind rating was sealed before the
-server could see the feedback, so it answers nothing and counts on neither side of the rate.
+server could see the feedback, so it answers nothing and counts on neither side of the rate. A finding says how many of
+the low ratings came within a day of the client's feedback.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bilateral.trust.answers import answers
 from bilateral.trust.arrays import Flags, Floats, Ints, first_of, group_sums, pairs, unpaired
 from bilateral.trust.context import THIN
 from bilateral.trust.detectors.base import Detector
@@ -65,10 +67,14 @@ class Retaliation(Detector):
         for place in np.flatnonzero(q_values < self.level):
             account = int(candidates[place])
             rows = ratings[critical & low & fair[pair] & (server == account)]
+            soon = int(answers(ledger, rows).sum())
             findings.append(
                 Finding(
                     detector=self.name,
-                    statistic=f"{hits[account]} of {trials[account]} critics punished, a share of {base:.1%} is usual",
+                    statistic=(
+                        f"{hits[account]} of {trials[account]} critics punished, {soon} ratings within a day; "
+                        f"a share of {base:.1%} is usual"
+                    ),
                     q_value=float(q_values[place]),
                     actors=np.array([account]),
                     subjects=np.unique(ledger.subject_account[opinions.subject[rows]]),

@@ -6,7 +6,6 @@ chain, or cannot be. A restart loses nothing: the chain itself says how far a pa
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -15,17 +14,15 @@ from sqlalchemy import select, update
 
 from bilateral.client.operations import blind, registries
 from bilateral.client.operations.blind import pair_of
-from bilateral.errors import BilateralError, InvalidArgumentError, MalformedDocumentError, SealMismatchError
+from bilateral.errors import BilateralError, InvalidArgumentError
 from bilateral.identifiers import AccountId, GlobalAgentId, TransactionRef
 from bilateral.index.tables.aggregator import PairState, blind_pair
 from bilateral.node.steps import Rpc
-from bilateral.signatures.blind_messages import FeedbackOpening, SignedEnvelope, read_opening, require_fit
-from bilateral.signatures.blind_ratings import RatingState, SealedFeedback
-from bilateral.text.encoding import decode_object
-from bilateral.x402 import fields as read
+from bilateral.signatures.blind_messages import FeedbackOpening, SignedEnvelope, read_opening
+from bilateral.signatures.blind_ratings import RatingState
+from bilateral.x402.aggregator.blind_messages import RelayedPair
 from bilateral.x402.aggregator.payments import find_payments
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
-from bilateral.x402.errors import InvalidMessageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,14 +31,10 @@ if TYPE_CHECKING:
 
     from bilateral.client import Client
     from bilateral.client.results.blind import BlindStatus
-    from bilateral.identifiers import ChainId
     from bilateral.node.steps import Operation
-    from bilateral.signatures.blind_messages import Opening
     from bilateral.signatures.blind_ratings import Envelope, Pair
+    from bilateral.x402.aggregator.blind_messages import BlindMessage
     from bilateral.x402.aggregator.settings import SponsoredChain
-
-MAX_BYTES: Final = 65_536
-"""The most bytes of a message: the texts of a feedback and a contract's signature may be long."""
 
 _LEAST_SECONDS: Final = 60
 """An envelope must hold for so long: a transaction may wait for a block."""
@@ -49,79 +42,6 @@ _LEAST_SECONDS: Final = 60
 _KEY: Final = ("client_id", "client", "server_id", "server", "interaction")
 _NO_OPENINGS: Final = {"client_opening": None, "server_opening": None}
 _OPENED: Final[dict[str, Any]] = {"state": PairState.OPENED, "problem": None, **_NO_OPENINGS}
-
-
-@dataclass(frozen=True)
-class BlindMessage:
-    """One side of a pair: its envelope and its opening.
-
-    Attributes:
-        network: The chain of the registry.
-        signed: The envelope.
-        opening: The opening.
-    """
-
-    network: ChainId
-    signed: SignedEnvelope
-    opening: Opening
-
-    @classmethod
-    def from_bytes(cls, content: bytes) -> BlindMessage:
-        """Read a message.
-
-        Raises:
-            FeedbackRefusedError: A field is missing or malformed; the refusal names it.
-        """
-        if len(content) > MAX_BYTES:
-            raise invalid("", f"{len(content)} bytes exceed the limit of {MAX_BYTES}")
-        try:
-            fields = decode_object(content)
-            network = read.chain(fields, "network")
-            parts = {name: json.dumps(read.record(fields.get(name), name)) for name in ("envelope", "opening")}
-        except MalformedDocumentError as error:
-            raise invalid("", f"this is not a JSON object: {error}") from None
-        except InvalidMessageError as error:
-            raise FeedbackRefusedError.of_field(error) from None
-        try:
-            signed = SignedEnvelope.from_json(parts["envelope"])
-        except InvalidArgumentError as error:
-            raise invalid("envelope", str(error)) from None
-        try:
-            opening = read_opening(parts["opening"])
-            require_fit(signed.envelope, opening)
-        except (InvalidArgumentError, SealMismatchError) as error:
-            raise invalid("opening", str(error)) from None
-        return cls(network, signed, opening)
-
-    @property
-    def side(self) -> str:
-        """The side that sent it: `client` or `server`."""
-        return "client" if isinstance(self.signed.envelope, SealedFeedback) else "server"
-
-
-@dataclass(frozen=True)
-class RelayedPair:
-    """A pair as anybody may see it: without openings.
-
-    Attributes:
-        id: Its number.
-        chain_id: The chain.
-        client_id: The client.
-        server_id: The server.
-        interaction: The id of the interaction.
-        state: `waiting`, `queued`, `sealed`, `opened` or `failed`.
-        missing: The sides that the relay waits for.
-        problem: The reason of a failure or delay.
-    """
-
-    id: int
-    chain_id: int
-    client_id: str
-    server_id: str
-    interaction: str
-    state: str
-    missing: tuple[str, ...]
-    problem: str | None
 
 
 @dataclass(frozen=True)
@@ -167,9 +87,13 @@ class BlindRelay:
         Raises:
             FeedbackRefusedError: It is refused. Nothing was stored.
         """
-        self._client.runner.run(self._check(message))
         envelope, side = message.signed.envelope, message.side
         table, key = blind_pair, self._key(envelope)
+        with self._reader() as connection:
+            row = connection.execute(select(table).where(*key)).one_or_none()
+        if row is not None and _holds(row, side, envelope):  # a sender whose answer was lost asks again
+            return _shown(row), False
+        self._client.runner.run(self._check(message))
         values = {f"{side}_envelope": message.signed.to_json(), f"{side}_opening": message.opening.to_json()}
         with self._engine.begin() as connection:
             row = connection.execute(select(table).where(*key).with_for_update()).one_or_none()
@@ -178,9 +102,7 @@ class BlindRelay:
                 fixed = {"chain_id": self._chain.chain_id, "account": self._chain.account, "attempts": 0}
                 now = {"next_at": self._clock(), "accepted_at": int(self._clock())}
                 connection.execute(table.insert().values(**fixed, **named, **now, **values, state=PairState.WAITING))
-            elif row._mapping[f"{side}_envelope"] is not None:
-                if SignedEnvelope.from_json(row._mapping[f"{side}_envelope"]).envelope.seal != envelope.seal:
-                    raise FeedbackRefusedError(Code.ALREADY_SEALED, "this service holds another envelope of this side")
+            elif _holds(row, side, envelope):
                 return _shown(row), False
             else:
                 change = update(table).where(*key, table.c.state == PairState.WAITING)
@@ -314,6 +236,20 @@ def _receipt(transaction: str) -> Operation[Any]:
 def _failed(problem: str) -> dict[str, Any]:
     """Return the changes of a pair that cannot be brought on chain."""
     return {"state": PairState.FAILED, "problem": problem, **_NO_OPENINGS}
+
+
+def _holds(row: Row[Any], side: str, envelope: Envelope) -> bool:
+    """Return True if a row has this envelope of a side; False if that side is missing.
+
+    Raises:
+        FeedbackRefusedError: It has another one.
+    """
+    held = row._mapping[f"{side}_envelope"]
+    if held is None:
+        return False
+    if SignedEnvelope.from_json(held).envelope.seal != envelope.seal:
+        raise FeedbackRefusedError(Code.ALREADY_SEALED, "this service holds another envelope of this side")
+    return True
 
 
 def _shown(row: Row[Any]) -> RelayedPair:

@@ -11,7 +11,7 @@ import re
 import time
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import httpx
 
@@ -26,11 +26,17 @@ from bilateral.x402.feedback import paid_feedback, refuse_duplicate, search_for
 from bilateral.x402.feedback_files import client_signature_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bilateral.client import AsyncClient, Client, FeedbackEntry, SignedFeedback, TransactionSigner
     from bilateral.x402.feedback_files import Tags
     from bilateral.x402.verdicts import Verification
 
-_SECONDS: Final = 30.0
+Answer = TypeVar("Answer")
+
+SECONDS: Final = 30.0
+"""The longest wait for an aggregator."""
+
 _MAX_ANSWER: Final = 64 * 1024
 
 _STATES: Final = frozenset({"submitted", "queued", "included", "confirmed"})
@@ -136,8 +142,8 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
     if http is not None:
         sponsored = _sent(lambda: http.post(aggregator, json=message), signed)
     else:
-        with httpx.Client(timeout=_SECONDS) as plain:
-            sponsored = _sent(lambda: plain.post(_https(aggregator), json=message), signed)
+        with httpx.Client(timeout=SECONDS) as plain:
+            sponsored = _sent(lambda: plain.post(require_https(aggregator), json=message), signed)
     end = time.monotonic() + (confirm or 0)
     while confirm is not None and sponsored.entry is None:
         try:
@@ -174,10 +180,10 @@ async def give_sponsored_feedback_async(  # noqa: PLR0913  # as give_paid_feedba
         if http is not None:
             sponsored = _read(await http.post(aggregator, json=message), signed)
         else:
-            async with httpx.AsyncClient(timeout=_SECONDS) as plain:
-                sponsored = _read(await plain.post(_https(aggregator), json=message), signed)
+            async with httpx.AsyncClient(timeout=SECONDS) as plain:
+                sponsored = _read(await plain.post(require_https(aggregator), json=message), signed)
     except httpx.HTTPError as error:
-        raise _unreachable(error) from error
+        raise unreachable(error) from error
     end = time.monotonic() + (confirm or 0)
     while confirm is not None and sponsored.entry is None:
         try:
@@ -270,15 +276,15 @@ def _sent(post: Any, signed: SignedFeedback) -> SponsoredFeedback:
     try:
         return _read(post(), signed)
     except httpx.HTTPError as error:
-        raise _unreachable(error) from error
+        raise unreachable(error) from error
 
 
-def _unreachable(error: httpx.HTTPError) -> AggregatorFailedError:
+def unreachable(error: httpx.HTTPError) -> AggregatorFailedError:
     """Return the error for an aggregator that does not answer."""
     return AggregatorFailedError(f"the aggregator does not answer: {type(error).__name__}; send the feedback again")
 
 
-def _https(url: str) -> str:
+def require_https(url: str) -> str:
     """Check a URL.
 
     Raises:
@@ -298,18 +304,36 @@ def _read(response: httpx.Response, signed: SignedFeedback) -> SponsoredFeedback
         FeedbackRefusedError: The aggregator refuses the feedback.
         AggregatorFailedError: The answer is not that of an aggregator.
     """
+
+    def taken(decoded: dict[str, Any]) -> SponsoredFeedback:
+        reference = decoded["txRef"]
+        return SponsoredFeedback(
+            status=known_word(decoded["status"], _STATES),
+            id=int(decoded["id"]),
+            transaction=None if reference is None else _transaction(reference),
+            proof=known_word(decoded["proof"], _PROOFS),
+            is_new=response.status_code != HTTPStatus.OK,
+            signed=signed,
+        )
+
+    return read_answer(response, taken)
+
+
+def read_answer(response: httpx.Response, taken: Callable[[dict[str, Any]], Answer]) -> Answer:
+    """Read the answer of an aggregator.
+
+    Args:
+        response: The answer.
+        taken: Reads the object of an answer, but of a refusal. It may raise KeyError, TypeError or ValueError.
+
+    Raises:
+        FeedbackRefusedError: The aggregator refuses the message.
+        AggregatorFailedError: The answer is not that of an aggregator.
+    """
     try:
         decoded = decode_object(response.content[: _MAX_ANSWER + 1])
         if response.status_code in {HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED}:
-            reference = decoded["txRef"]
-            return SponsoredFeedback(
-                status=_known(decoded["status"], _STATES),
-                id=int(decoded["id"]),
-                transaction=None if reference is None else _transaction(reference),
-                proof=_known(decoded["proof"], _PROOFS),
-                is_new=response.status_code != HTTPStatus.OK,
-                signed=signed,
-            )
+            return taken(decoded)
         code = Code(decoded["code"])
     except (MalformedDocumentError, KeyError, TypeError, ValueError) as error:
         problem = f"the aggregator answers {response.status_code}, and not as one: {printable(repr(error)[:300])}"
@@ -318,7 +342,7 @@ def _read(response: httpx.Response, signed: SignedFeedback) -> SponsoredFeedback
     raise FeedbackRefusedError(code, printable(problem[:1000]), details=decoded)
 
 
-def _known(word: Any, words: frozenset[str]) -> str:
+def known_word(word: Any, words: frozenset[str]) -> str:
     """Return a word of an answer.
 
     Raises:

@@ -18,7 +18,8 @@ from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.store.database import named_database_errors
 from bilateral.x402.aggregator import evidence, records, sponsoring
 from bilateral.x402.aggregator.acceptance import Acceptance
-from bilateral.x402.aggregator.blind import BlindMessage, BlindRelay, RelayedPair
+from bilateral.x402.aggregator.blind import BlindRelay
+from bilateral.x402.aggregator.blind_messages import BlindMessage, RelayedPair
 from bilateral.x402.aggregator.messages import Submission
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.aggregator.submitter import Submitter

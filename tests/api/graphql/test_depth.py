@@ -11,6 +11,8 @@ from bilateral.api.graphql import limits
 from bilateral.api.graphql.schema import PLURALS, entity_types, is_derived
 from tests.api.graphql.oracle import everything, lists_of, references_of
 
+pytestmark = pytest.mark.one_engine
+
 CYCLES = {
     "agents": ("feedback", "agent"),
     "responses": ("feedback", "responses", "feedback", "responses", "feedback", "agent"),

@@ -197,6 +197,7 @@ class Asker:
         return answer, seconds, computed
 
 
+@pytest.mark.one_engine
 @pytest.mark.usefixtures("frozen_objects")
 def test_made_up_queries_are_answered_in_time(api_with, api_reader, fuzzer):
     answered, ended, slowest = 0, 0, 0.0

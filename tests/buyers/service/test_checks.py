@@ -14,6 +14,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.buyers.service.world import SAMPLE, SELLER_ID, STRANGER, WASHER
 
+pytestmark = pytest.mark.one_engine
+
 COMMAND = str(Path(sys.executable).with_name("bilateral"))
 
 

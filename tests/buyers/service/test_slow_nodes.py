@@ -15,6 +15,8 @@ from tests.api.world import served
 from tests.buyers.service.world import ALICE, CHAIN, SAMPLE, SELLER, SELLER_ID, feedback, payments_of, signed
 from tests.sdk.servers import HttpServer, respond
 
+pytestmark = pytest.mark.one_engine
+
 CONNECTIONS = 60
 
 

@@ -30,6 +30,8 @@ from bilateral.trust.reviews import Reviews
 from tests.index.analysis.conftest import KEY, collector
 from tests.index.analysis.story import NOBODY, RING
 
+pytestmark = pytest.mark.one_engine
+
 
 @pytest.fixture
 def funded(indexed, market):

@@ -26,6 +26,8 @@ from tests.api.world import served
 from tests.index.analysis.conftest import KEY, collector, index
 from tests.index.analysis.story import NOBODY
 
+pytestmark = pytest.mark.one_engine
+
 CHAIN = {"chain": 31337}
 ACCOUNT = ("address", "suspicion", "cluster", "threshold_flag")
 

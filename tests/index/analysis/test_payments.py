@@ -24,6 +24,8 @@ from bilateral.trust.engine import all_detectors
 from tests.index.analysis.conftest import DEPLOYMENT, KEY
 from tests.index.payments.world import TOKEN, Payments, account, transfer
 
+pytestmark = pytest.mark.one_engine
+
 HONEST = 160
 WASHERS = [account(f"washer {number}") for number in range(6)]
 CLIENTS = [account(f"buyer {number}") for number in range(HONEST)]

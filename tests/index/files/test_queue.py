@@ -146,6 +146,7 @@ def work(url, port):
     stop.wait()
 
 
+@pytest.mark.one_engine
 def test_files_of_a_killed_process_are_fetched_by_the_next_one(story, server, database_url):
     story.clock.now = time.time()
     asked, end = threading.Event(), threading.Event()

@@ -6,6 +6,7 @@ import multiprocessing
 import threading
 import time
 
+import pytest
 from sqlalchemy import func, select
 
 from bilateral.index.payments import store
@@ -36,6 +37,7 @@ def count(engine):
         return connection.execute(select(func.count()).select_from(payment)).scalar_one()
 
 
+@pytest.mark.one_engine
 def test_killed_process_loses_and_doubles_nothing(world, event_chain, engine, database_url):
     sellers = [account(f"seller {number}") for number in range(4)]
     world.mine([log for agent, owner in enumerate(sellers, start=1) for log in world.register(agent, owner)])

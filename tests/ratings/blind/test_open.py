@@ -97,6 +97,15 @@ def test_pair_with_an_altered_field_is_unknown(sealed, registry, relayer, field)
             send(relayer)
 
 
+@pytest.mark.parametrize("is_higher", [True, False])
+def test_pair_whose_hash_is_higher_or_lower_is_unknown(sealed, registry, relayer, is_higher):
+    others = (sealed.but(server_deadline=sealed.pair[8] + seconds) for seconds in range(1, 1000))
+    other = next(deal for deal in others if (deal.hash > sealed.hash) is is_higher)
+    for send in (other.open, other.open_feedback, other.open_rating):
+        with ape.reverts(registry.UnknownPair, pairHash=other.hash, stored=sealed.hash):
+            send(relayer)
+
+
 @pytest.mark.parametrize("field", ["client_id", "server_id"])
 def test_pair_of_other_agents_is_unknown(sealed, registry, relayer, validator_id, field):
     other = sealed.but(**{field: validator_id})

@@ -25,6 +25,8 @@ from scripts._anvil import running_anvil
 from tests.sdk.client.helpers import deploy, nonce_of
 from tests.sdk.client.unreliable import answers
 
+pytestmark = pytest.mark.one_client
+
 FILE = RegistrationFile.new("Weather agent", "Forecasts", "https://agent.example/i.png")
 
 

@@ -26,8 +26,10 @@ from bilateral.errors import (
 )
 from bilateral.signatures import Domain
 from bilateral.signatures.blind_messages import RatingOpening, SignedEnvelope, read_opening
-from bilateral.signatures.blind_ratings import PATIENCE, Pair, RatingState
+from bilateral.signatures.blind_ratings import PATIENCE, Pair, RatingState, rating_seal
 from tests.sdk.client.helpers import nonce_of
+
+pytestmark = pytest.mark.one_client
 
 INTERACTION = keccak(text="a paid interaction")
 
@@ -175,6 +177,20 @@ def test_second_call_for_an_interaction_signs_the_same_seal(offer, vaults):
     assert offer().envelope.seal == offer(lifetime=60).envelope.seal
     assert offer(interaction=keccak(text="another")).envelope.seal != offer().envelope.seal
     assert len(vaults[0].all()) == 2
+
+
+def test_nobody_reads_a_seal_by_hashing_the_whole_scale(offer, vaults):
+    """The salt is new for each interaction: without it, and with that of another one, 101 hashes reveal nothing."""
+    sealed = [offer(interaction=keccak(text=name)).envelope for name in ("one", "another")]
+    salts = [kept.opening.salt for kept in vaults[0].all()]
+    assert len(set(salts)) == len(salts) == 2
+    for envelope, known in zip(sealed, salts[::-1], strict=True):
+        guesses = {
+            rating_seal(rating, salt, envelope.client_id, envelope.server_id)
+            for rating in range(101)
+            for salt in (known, bytes(32))
+        }
+        assert envelope.seal not in guesses
 
 
 def test_second_rating_for_an_interaction_is_refused(offer):

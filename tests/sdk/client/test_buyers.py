@@ -37,6 +37,8 @@ from bilateral.errors import (
 from bilateral.identifiers import AgentId
 from tests.sdk.client.helpers import deploy, plain, signed_payment
 
+pytestmark = pytest.mark.one_client
+
 BASE_CHAIN = 8453
 PAID_AT = 1_700_000_000
 numbers = count(1)

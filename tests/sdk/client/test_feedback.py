@@ -19,6 +19,8 @@ from bilateral.identifiers import AgentId, FeedbackId
 from bilateral.values import FeedbackValue
 from tests.sdk.client.helpers import nonce_of
 
+pytestmark = pytest.mark.one_client
+
 HASH = b"\xab" * 32
 
 

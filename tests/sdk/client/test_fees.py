@@ -17,6 +17,8 @@ from bilateral.errors import (
 from tests.sdk.client.helpers import nonce_of
 from tests.sdk.client.unreliable import answers, refuses
 
+pytestmark = pytest.mark.one_client
+
 GWEI = 10**9
 MAX_TIP = 50 * GWEI  # of a chain that the address book lacks
 

@@ -20,6 +20,8 @@ from bilateral.errors import (
 from tests.sdk.client.helpers import nonce_of, plain, send
 from tests.sdk.client.unreliable import answers, refuses, times
 
+pytestmark = pytest.mark.one_client
+
 
 def test_a_write_returns_before_it_is_in_a_block(connect, held, newcomer, web3, agent):
     handle = connect(newcomer).give_feedback(agent, 1)

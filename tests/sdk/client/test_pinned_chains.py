@@ -13,6 +13,8 @@ from bilateral.errors import InvalidArgumentError, TransactionDroppedError, Wron
 from tests.sdk.client.test_deployments import packaged, record  # noqa: F401  # a fixture
 from tests.sdk.client.unreliable import answers
 
+pytestmark = pytest.mark.one_client
+
 BASE = 8453
 
 WRITES = {

@@ -14,6 +14,8 @@ from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import AgentUnsettledError, InvalidArgumentError
 from tests.sdk.client.helpers import nonce_of, plain, transact
 
+pytestmark = pytest.mark.one_client
+
 
 @pytest.fixture
 def server(register, newcomer):

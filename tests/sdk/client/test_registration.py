@@ -10,6 +10,8 @@ from bilateral.errors import InvalidArgumentError, MalformedDocumentError, Unrea
 from bilateral.text.encoding import encode_object
 from tests.sdk.client.helpers import nonce_of
 
+pytestmark = pytest.mark.one_client
+
 MCP = {"name": "MCP", "endpoint": "https://agent.example/mcp", "version": "2025-06-18"}
 A2A = {"name": "A2A", "endpoint": "https://agent.example/a2a"}
 

@@ -11,6 +11,8 @@ from bilateral.errors import FeeLimitError, InvalidArgumentError, MalformedNodeA
 from tests.sdk.client.helpers import CHAIN_ID, nonce_of
 from tests.sdk.client.unreliable import answers
 
+pytestmark = pytest.mark.one_client
+
 GWEI = 10**9
 ETHER = 10**18
 THIEF = to_checksum_address("0x" + "bad0" * 10)

@@ -22,6 +22,8 @@ from bilateral.identifiers import FeedbackId
 from tests.sdk.client.helpers import nonce_of
 from tests.sdk.client.unreliable import answers, refuses
 
+pytestmark = pytest.mark.one_client
+
 
 def now(web3):
     return datetime.fromtimestamp(web3.eth.get_block("latest")["timestamp"], UTC)

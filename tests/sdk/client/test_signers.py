@@ -12,6 +12,8 @@ from bilateral.errors import BatchInterruptedError, MissingSignerError, SignerFa
 from tests.sdk.client.helpers import overtaken_by
 from tests.sdk.client.unreliable import answers
 
+pytestmark = pytest.mark.one_client
+
 WEEK = "2026-W47"
 
 

@@ -9,6 +9,8 @@ from eth_account import Account
 from bilateral.errors import UnexpectedAnswerError
 from tests.sdk.client.unreliable import answers
 
+pytestmark = pytest.mark.one_client
+
 ONE = ["int128", "uint8", "string", "string", "bool"]
 ALL = ["address[]", "uint64[]", "int128[]", "uint8[]", "string[]", "string[]", "bool[]"]
 

@@ -23,6 +23,8 @@ from bilateral.errors import (
 )
 from tests.sdk.client.unreliable import answers, refuses, times
 
+pytestmark = pytest.mark.one_client
+
 
 def test_a_node_that_is_not_there_is_told(connect):
     with pytest.raises(NodeUnreachableError) as caught:

@@ -15,6 +15,8 @@ from bilateral.errors import InvalidArgumentError
 from tests.sdk.client.helpers import nonce_of
 from tests.sdk.client.unreliable import refuses
 
+pytestmark = pytest.mark.one_client
+
 
 @pytest.fixture
 def name():

@@ -23,6 +23,8 @@ from bilateral.values import FeedbackValue
 from tests.sdk.client.helpers import nonce_of, overtaken_by
 from tests.sdk.client.unreliable import answers, refuses, times
 
+pytestmark = pytest.mark.one_client
+
 WEEK = "2026-W47"
 
 

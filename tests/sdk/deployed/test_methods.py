@@ -8,6 +8,8 @@ from tests.sdk.deployed.page import PAGE, outcomes_on, public_names, with_table
 from tests.sdk.deployed.scenarios import SCENARIOS, outcome
 from tests.sdk.deployed.world import COLUMNS
 
+pytestmark = pytest.mark.one_client
+
 TABLE = outcomes_on(PAGE.read_text(encoding="utf-8"))
 
 

@@ -13,6 +13,7 @@ from bilateral.index.store.database import open_database
 from bilateral.x402.aggregator.service import Aggregator
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from tests.index.conftest import fresh_postgres, postgres  # noqa: F401  # fixtures
+from tests.x402.aggregator.blind_deals import deal  # noqa: F401  # a fixture
 from tests.x402.aggregator.world import Review
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import multiprocessing
 import os
@@ -17,6 +18,7 @@ from bilateral.api.settings import ApiSettings
 from bilateral.contracts import Registry
 from bilateral.index.store.database import open_database
 from bilateral.x402.aggregator.acceptance import Acceptance
+from bilateral.x402.aggregator.blind import BlindRelay
 from bilateral.x402.aggregator.configuration import read_aggregator_settings
 from bilateral.x402.aggregator.queue import WorkQueue
 from bilateral.x402.aggregator.service import Aggregator
@@ -37,6 +39,16 @@ POINTS = {
     "after its block is noted": (WorkQueue, "finish", "after"),
 }
 """The points at which a process may end: a method, and the moment before or after it."""
+
+RELAY_POINTS = {
+    "before the second side is stored": (BlindRelay, "accept", "before", 1),
+    "after the second side is stored": (BlindRelay, "accept", "after", 1),
+    "after the first transaction is sent": (BlindRelay, "_send", "before", 1),
+    "after the first transaction is in a block": (BlindRelay, "_send", "after", 1),
+    "after the second transaction is sent": (BlindRelay, "_send", "before", 2),
+    "after the second transaction is in a block": (BlindRelay, "_send", "after", 2),
+}
+"""The points of a relay of blind ratings: a method, the moment, and the call of it that counts."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +90,7 @@ deployment = "record.json"
 key_variable = "SPONSOR_KEY"
 budget = "{chain.budget}"
 confirmations = {chain.confirmations}
+private_mempool = {json.dumps(bool(chain.private_mempool))}
 poll_seconds = {chain.poll_seconds}
 tokens = {{ "{token}" = {minimum} }}
 """)
@@ -120,9 +133,9 @@ def _work(database, settings, environment, point, content):
     """Work until killed."""
     os.environ.update(environment)
     if point is not None:
-        _arm(*POINTS[point])
+        _arm(*(POINTS | RELAY_POINTS)[point])
     with Aggregator(open_database(database), read_aggregator_settings(Path(settings))) as aggregator:
-        aggregator.submit(content)
+        (aggregator.relay if point in RELAY_POINTS else aggregator.submit)(content)
         signal.pause()
 
 
@@ -137,13 +150,15 @@ def _serve(database, settings, environment, connection):
     uvicorn.Server(config).run(sockets=[socket])
 
 
-def _arm(owner, name, moment):
-    """Make a method end the process."""
-    method = getattr(owner, name)
+def _arm(owner, name, moment, last=1):
+    """Make a call of a method end the process; `last` counts the calls from 1."""
+    method, numbers = getattr(owner, name), itertools.count(1)
 
     def deadly(*arguments, **options):
-        if moment == "after":
-            method(*arguments, **options)
-        os.kill(os.getpid(), signal.SIGKILL)
+        is_last = next(numbers) == last
+        answer = method(*arguments, **options) if moment == "after" or not is_last else None
+        if is_last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return answer
 
     setattr(owner, name, deadly)

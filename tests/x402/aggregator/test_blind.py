@@ -3,70 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 import pytest
-from sqlalchemy import select
 
-from bilateral.client import Client
 from bilateral.client.blind_vault import BlindVault
-from bilateral.index.tables.aggregator import blind_pair
 from bilateral.signatures.blind_ratings import RatingState
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
-from tests.sdk.client.helpers import send
+from tests.x402.aggregator.blind_deals import RATING, openings
 from tests.x402.aggregator.waiting import until
-from tests.x402.world import NETWORK
-
-RATING, VALUE = 88, 12
-
-
-@dataclass
-class Deal:
-    """Two sides that paid and were paid, with their messages to the relay."""
-
-    client: object
-    server: object
-    client_id: int
-    server_id: int
-    messages: dict
-
-    def state(self):
-        return self.client.get_blind_status(self.client_id, self.server_id).state
-
-    def message(self, side, **changes):
-        return json.dumps(self.messages[side] | changes).encode()
-
-
-@pytest.fixture
-def deal(web3, token, enrich, register, rpc, deployment, loader, tmp_path):
-    """A new client that paid a new server, and the envelopes and openings of both."""
-    payer, payee = enrich(), enrich()
-    client_id, server_id = register(payer), register(payee)
-    receipt = send(web3, payer, token.address, token.encode_abi("transfer", [payee.address, 1000]))
-    interaction = bytes(receipt["transactionHash"])
-    vaults = [BlindVault(tmp_path / name) for name in ("server.sqlite", "client.sqlite")]
-    options = {"deployment": deployment, "loader": loader, "poll_interval": 0.02}
-    with Client(rpc, signer=payee, **options) as server, Client(rpc, signer=payer, **options) as client:
-        offer = server.seal_rating(vaults[0], client_id, RATING, client=payer.address, interaction=interaction)
-        answer = client.seal_feedback(vaults[1], offer, VALUE, "starred")
-        messages = {
-            side: {
-                "network": NETWORK,
-                "envelope": json.loads(kept.signed.to_json()),
-                "opening": json.loads(kept.opening.to_json()),
-            }
-            for side, kept in (("server", vaults[0].all()[0]), ("client", vaults[1].all()[0]))
-        }
-        assert messages["client"]["envelope"]["seal"] == "0x" + answer.envelope.seal.hex()
-        yield Deal(client, server, client_id, server_id, messages)
-
-
-def stored(engine):
-    """Return the openings that the relay holds."""
-    columns = blind_pair.c.client_opening, blind_pair.c.server_opening
-    with engine.connect() as connection:
-        return [tuple(row) for row in connection.execute(select(*columns))]
 
 
 def refused(aggregator, content):
@@ -89,7 +34,7 @@ def test_both_ratings_go_on_chain_together_and_their_openings_are_deleted(
         done = until(lambda: aggregator.read_pair(taken.id), lambda pair: pair.state == "opened")
         assert aggregator.spent_today(aggregator.settings.chains[0]) > 0
     assert done.problem is None
-    assert stored(engine) == [(None, None)]
+    assert openings(engine) == [(None, None)]
     assert deal.state() is RatingState.BLIND
     assert deal.client.get_client_rating(deal.client_id, deal.server_id).rating == RATING
     assert web3.eth.get_transaction_count(sponsor.address) - before == (1 if is_private else 2)
@@ -109,7 +54,7 @@ def test_restart_between_the_sides_and_between_seal_and_opening_loses_nothing(en
     with Aggregator(engine, settings_with(private_mempool=False)) as third:
         until(lambda: third.read_pair(taken.id), lambda pair: pair.state == "opened")
     assert deal.state() is RatingState.BLIND
-    assert stored(engine) == [(None, None)]
+    assert openings(engine) == [(None, None)]
 
 
 def test_openings_are_in_no_answer(idle, deal):
@@ -139,7 +84,7 @@ def test_wrong_messages_are_refused_by_their_field_and_nothing_is_stored(idle, e
         assert refusal.status == 422
         assert refusal.code is (Code.UNSUPPORTED_NETWORK if field is None else Code.INVALID_PAYLOAD)
         assert refusal.details.get("field") == field
-    assert stored(engine) == []
+    assert openings(engine) == []
 
 
 def test_envelope_of_no_payment_is_refused(idle, engine, deal, rpc, deployment, tmp_path):
@@ -154,7 +99,7 @@ def test_envelope_of_no_payment_is_refused(idle, engine, deal, rpc, deployment, 
     opening = json.loads(kept.opening.to_json())
     content = deal.message("server", envelope=json.loads(signed.to_json()), opening=opening)
     assert refused(idle, content).code is Code.PAYMENT_NOT_FOUND
-    assert stored(engine) == []
+    assert openings(engine) == []
 
 
 def test_pair_that_is_rated_or_sealed_on_chain_is_a_conflict(idle, deal):
@@ -173,4 +118,4 @@ def test_revenge_before_the_seal_ends_the_pair_and_deletes_the_openings(engine, 
     with Aggregator(engine, settings_with(private_mempool=False)) as second:
         done = until(lambda: second.read_pair(taken.id), lambda pair: pair.state == "failed")
     assert "rated this client before" in done.problem
-    assert stored(engine) == [(None, None)]
+    assert openings(engine) == [(None, None)]

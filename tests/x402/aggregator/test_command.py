@@ -25,6 +25,7 @@ def file(tmp_path, settings_with, monkeypatch):
     return path
 
 
+@pytest.mark.nightly
 def test_one_command_sponsors_feedback_in_several_processes(file, sqlite_url, review, values_of):
     made = review(value=5)
     with serving("--no-index", "--workers", "2", "--aggregator", file, "--database", sqlite_url) as (process, http):

@@ -12,6 +12,7 @@ from bilateral.api.mcp.untrusted import Untrusted, untrusted
 from bilateral.api.texts import require_storable
 from bilateral.identifiers import checksummed
 from bilateral.query.agent_answers import Agent
+from bilateral.query.blind import SealedPair, sealed_pairs_of
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
 from bilateral.query.pages import Page
 from bilateral.query.ratings import Direction, Rating, Side, ratings_of
@@ -59,18 +60,24 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
             return untrusted(Page[Feedback], await to_thread.run_sync(reader.read, read))
 
     @server.tool(title="Get ratings", annotations=READS)
-    async def get_ratings(
+    async def get_ratings(  # noqa: PLR0913, PLR0917  # one a parameter
         agent_id: AgentText,
         direction: Direction = Direction.RECEIVED,
         side: Side | None = None,
+        sealed: bool = False,
         limit: Limit = 20,
         cursor: Cursor = None,
     ) -> Untrusted:
-        """List the ratings, 0 to 100, that servers gave an agent as a client or validator, or that it gave others."""
+        """List ratings, 0 to 100, that servers gave an agent as client or validator, or it gave, or that are sealed."""
 
         def read(connection: Connection) -> Page[Rating]:
             key = key_of(connection, agent_id)
             return ratings_of(connection, key, direction, side, limit=limit, cursor=cursor)
 
+        def read_sealed(connection: Connection) -> Page[SealedPair]:
+            return sealed_pairs_of(connection, key_of(connection, agent_id), limit=limit, cursor=cursor)
+
         with tool_errors():
+            if sealed:
+                return untrusted(Page[SealedPair], await to_thread.run_sync(reader.read, read_sealed))
             return untrusted(Page[Rating], await to_thread.run_sync(reader.read, read))

@@ -1,4 +1,4 @@
-"""Servers of paid requests for the demo and the tests: applications on free ports, and the SDK's facilitator."""
+"""Servers on this machine: applications in threads, and the facilitator of the x402 SDK behind HTTP."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ KEEP_ALIVE_SECONDS = 600
 
 
 @contextmanager
-def serving(app: FastAPI) -> Iterator[str]:
-    """Run an ASGI application on a free port.
+def serving(app: FastAPI, port: int = 0) -> Iterator[str]:
+    """Run an ASGI application in a thread.
 
     Args:
         app: The application.
+        port: Its port; 0 for any free one.
 
     Yields:
         Its URL.
@@ -42,7 +43,7 @@ def serving(app: FastAPI) -> Iterator[str]:
         RuntimeError: The application does not start.
     """
     config = uvicorn.Config(
-        app, host="127.0.0.1", port=0, log_level="critical", lifespan="on", timeout_keep_alive=KEEP_ALIVE_SECONDS
+        app, host="127.0.0.1", port=port, log_level="critical", lifespan="on", timeout_keep_alive=KEEP_ALIVE_SECONDS
     )
     server = uvicorn.Server(config)
     socket = config.bind_socket()

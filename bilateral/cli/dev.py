@@ -1,0 +1,179 @@
+"""`bilateral dev`: a whole market on this machine, to try things on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import tempfile
+import threading
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from bilateral.cli.errors import UsageProblemError
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.options import command
+from bilateral.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from bilateral.dev.world import Ports, World
+
+_PACKAGES: Final = ("fastapi", "libipld", "limits", "mcp", "nacl", "psycopg", "sqlalchemy", "uvicorn", "web3", "x402")
+_SIGNAL_EXIT: Final = 128
+_POLL_SECONDS: Final = 0.25
+"""Seconds between two looks for a new block. Anvil makes one for each transaction."""
+
+_INDEX_SECONDS: Final = 30
+"""Seconds for the index to read the first twenty blocks; on a busy machine it takes three."""
+
+
+def add_command(app: Any) -> None:
+    """Add the command to the root.
+
+    Args:
+        app: The root.
+    """
+    command(app, "dev", "bilateral dev", "bilateral dev --any-ports --folder /tmp/market", is_local=True)(dev)
+
+
+def dev(
+    invocation: Invocation,
+    folder: Annotated[
+        Path,
+        typer.Option("--folder", metavar="FOLDER", help="Write the deployment record and a file of variables there."),
+    ] = Path("bilateral-dev"),
+    anvil: Annotated[
+        Path | None,
+        typer.Option(
+            "--anvil",
+            envvar="BILATERAL_ANVIL",
+            metavar="PROGRAM",
+            help="The program that runs the chain; on the path, in node_modules or in ~/.foundry if left out.",
+        ),
+    ] = None,
+    any_ports: Annotated[
+        bool,
+        typer.Option(
+            "--any-ports", envvar="BILATERAL_ANY_PORTS", help="Take free ports instead of 8545, 8004, 8402 and 8403."
+        ),
+    ] = False,
+) -> None:
+    """Start a local chain with registries, token, facilitator, two agents and the service. Ctrl-C ends all of it."""
+    missing = [name for name in _PACKAGES if not find_spec(name)]
+    if missing:
+        raise MissingExtraError("all", missing)
+    from bilateral.dev.anvil import Interrupted, find_anvil  # noqa: PLC0415  # slow to import
+    from bilateral.dev.world import Ports, running_world  # noqa: PLC0415
+
+    program, ports = find_anvil(anvil), Ports(0, 0, 0, 0) if any_ports else Ports()
+    _require_free(ports)
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    invocation.output.note("starting the chain and the agents …")
+    try:
+        with running_world(program, folder.resolve(), ports) as world:
+            _serve(invocation, world, folder, ports.service)
+    except Interrupted as interruption:
+        raise typer.Exit(_SIGNAL_EXIT + interruption.signal) from None
+    finally:
+        _clean(folder, is_new=is_new)
+
+
+def _require_free(ports: Ports) -> None:
+    """Check that nobody else listens at the ports.
+
+    Raises:
+        UsageProblemError: Somebody does.
+    """
+    for name, port in vars(ports).items():
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                raise UsageProblemError(
+                    f"port {port}, for the {name}, is taken: end the other program, or give --any-ports"
+                ) from None
+
+
+def _serve(invocation: Invocation, world: World, folder: Path, port: int) -> None:
+    """Serve the index of a market until the process is asked to end."""
+    from bilateral.api.serve import serve  # noqa: PLC0415  # slow to import
+    from bilateral.api.settings import ApiSettings  # noqa: PLC0415
+    from bilateral.dev.world import ENVIRONMENT, write_environment  # noqa: PLC0415
+    from bilateral.index.payments.terms import PaymentTerms  # noqa: PLC0415
+    from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings  # noqa: PLC0415
+    from bilateral.text.log_lines import log_safely  # noqa: PLC0415
+
+    def show(url: str) -> None:
+        _await_agents(world, url)
+        write_environment(folder / ENVIRONMENT, {**world.variables, "SERVICE_URL": url})
+        _show(invocation, world, url, folder / ENVIRONMENT)
+
+    def report(url: str) -> None:  # the service answers only after this returns
+        threading.Thread(target=show, args=(url,), daemon=True).start()
+
+    log_safely()
+    with tempfile.TemporaryDirectory() as databases:
+        database = f"sqlite:///{Path(databases) / 'index.sqlite'}"
+        payments = PaymentTerms({world.token: 6})
+        index = IndexSettings(
+            (ChainSettings((world.rpc_url,), (world.deployment,), payments=payments),),
+            poll_seconds=_POLL_SECONDS,
+            files=FileSettings(allow_private=True),  # of a seller on this machine
+        )
+        serve(ApiSettings(database=database, port=port, rate=None), index, report=report)
+
+
+def _await_agents(world: World, url: str) -> None:
+    """Wait until the index has the agents and their files, so that what the user asks first is answered."""
+    import httpx  # noqa: PLC0415  # slow to import
+
+    deadline = time.monotonic() + _INDEX_SECONDS
+    for agent in world.agents.values():
+        path = f"{url}/v1/agents/{world.deployment.chain_id}:{agent}"
+        while time.monotonic() < deadline:
+            answer = httpx.get(path)
+            if answer.is_success and (answer.json()["registration"] or {}).get("name"):
+                break
+            time.sleep(_POLL_SECONDS)
+
+
+def _show(invocation: Invocation, world: World, url: str, environment: Path) -> None:
+    """Show addresses, keys and URLs."""
+    deployment = world.deployment
+    agents = {account: f"agent {world.agents[role]}" for role, account in world.keys.items() if role in world.agents}
+    view = {
+        "chain": f"{world.rpc_url} (id {deployment.chain_id})",
+        "service": f"{url}, for models {url}/mcp",
+        "facilitator": world.facilitator_url,
+        "paid route": world.weather_url,
+        "identity registry": deployment.identity,
+        "reputation registry": deployment.reputation,
+        "authorized registry": deployment.authorized,
+        "validation registry": deployment.validation,
+        "buyer registry": deployment.buyers,
+        "token": f"{world.token} (Test Dollar, 6 decimals, anybody may mint)",
+        "accounts": {
+            role: f"{account.address} key 0x{bytes(account.key).hex()} {agents.get(account, '')}".rstrip()
+            for role, account in world.keys.items()
+        },
+        "variables": f". {environment}",
+        "end": "Ctrl-C",
+    }
+    value = {**world.variables, "SERVICE_URL": url}
+    invocation.output.result(value, title="A market on this machine", view=view)
+
+
+def _clean(folder: Path, *, is_new: bool) -> None:
+    """Remove the files of this run, and the folder if this run made it."""
+    from bilateral.dev.world import ENVIRONMENT, RECORD  # noqa: PLC0415
+
+    for name in (ENVIRONMENT, RECORD):
+        (folder / name).unlink(missing_ok=True)
+    if is_new and not os.listdir(folder):  # noqa: PTH208  # shorter than its iterator
+        shutil.rmtree(folder)

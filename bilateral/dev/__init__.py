@@ -1,0 +1,1 @@
+"""A whole market on one machine: chain, registries, token, facilitator, agents and service (`bilateral dev`)."""

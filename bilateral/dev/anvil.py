@@ -1,0 +1,195 @@
+"""Finds anvil, starts a local chain with it, and stops it whatever happens."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bilateral.errors import BilateralError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+LISTENING = "Listening on "
+
+_PLACES: Final = (Path("node_modules", ".bin", "anvil"), Path("~", ".foundry", "bin", "anvil"))
+"""The places where npm and Foundry's installer put anvil, if it is not on the path."""
+
+INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+class Interrupted(BaseException):
+    """A signal asks this process to end.
+
+    Attributes:
+        signal: The signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        """Remember the signal.
+
+        Args:
+            number: Its number.
+        """
+        super().__init__(f"interrupted by {signal.Signals(number).name}")
+        self.signal = number
+
+
+class AnvilMissingError(BilateralError):
+    """The program `anvil` is not installed."""
+
+    reason = "anvil_missing"
+
+    def __init__(self) -> None:
+        """Compose the message."""
+        super().__init__(
+            "anvil, which runs the local chain, is missing: install it here by "
+            "`npm install @foundry-rs/anvil@1.7.1`, or name it by --anvil"
+        )
+
+
+class AnvilEndedError(BilateralError, RuntimeError):
+    """Anvil ended before it was ready.
+
+    Attributes:
+        code: Its exit code.
+    """
+
+    reason = "anvil_ended"
+
+    def __init__(self, code: int) -> None:
+        """Compose the message from the exit code."""
+        super().__init__(f"anvil ended before it was ready, with exit code {code}")
+        self.code = code
+
+
+def find_anvil(named: Path | None = None) -> Path:
+    """Return the path of anvil: on the path for programs, in `node_modules`, or where Foundry's installer puts it.
+
+    Args:
+        named: The path that the user named; None to look for it.
+
+    Raises:
+        AnvilMissingError: It is not there.
+    """
+    on_path = shutil.which("anvil" if named is None else named)
+    if on_path is not None:
+        return Path(on_path)
+    places = [place.expanduser() for place in _PLACES if named is None]
+    place = next((place for place in places if os.access(place, os.X_OK)), None)
+    if place is None:
+        raise AnvilMissingError
+    return place.resolve()
+
+
+@contextmanager
+def running_anvil(program: Path, *options: str, port: int = 0, states: int = 256) -> Iterator[str]:
+    """Run anvil.
+
+    A signal that would end this process ends anvil first, also if it comes while anvil is being started. After SIGKILL,
+    which no process can handle, anvil is ended too.
+
+    Args:
+        program: The program.
+        *options: Further options of anvil, as `--chain-id`, `84532`.
+        port: The port of its RPC; 0 for any free one.
+        states: The number of blocks whose states it keeps, in memory.
+
+    Yields:
+        The URL of its RPC.
+
+    Raises:
+        AnvilEndedError: Anvil does not start, as when the port is taken.
+        Interrupted: When the process is asked to end.
+    """
+    with _interruptions_held_back() as release:
+        anvil = subprocess.Popen(  # noqa: S603  # anvil
+            [program, "--port", str(port), *options],
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env=os.environ | {"ANVIL_STATES": str(states)},
+        )
+        try:
+            with ended_after_us(anvil):
+                release()
+                address = next((line for line in anvil.stdout or () if line.startswith(LISTENING)), None)
+                if address is None:
+                    raise AnvilEndedError(anvil.wait())
+                # Anvil logs every request; a pipe that nobody empties would block it.
+                threading.Thread(target=anvil.communicate, daemon=True).start()
+                yield f"http://{address.removeprefix(LISTENING).strip()}"
+        finally:
+            anvil.terminate()
+            try:
+                anvil.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                anvil.kill()
+                anvil.wait()
+
+
+@contextmanager
+def ended_after_us(process: subprocess.Popen[str]) -> Iterator[None]:
+    """End a process when this one is killed: that breaks the pipe at which a shell waits."""
+    command = ["sh", "-c", "read -r _; kill $0", str(process.pid)]
+    watcher = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603  # ours
+    try:
+        yield
+    finally:
+        watcher.kill()
+        watcher.communicate()
+
+
+@contextmanager
+def _interruptions_held_back() -> Iterator[Release]:
+    """Turn signals into `Interrupted`, but only once released."""
+    if threading.current_thread() is not threading.main_thread():  # signals arrive in the main thread only
+        yield Release()
+        return
+    release = Release()
+    former = {number: signal.signal(number, release.handle) for number in INTERRUPTIONS}
+    try:
+        yield release
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+class Release:
+    """Lets interruptions through, once it is called."""
+
+    def __init__(self) -> None:
+        """Begin by holding them back."""
+        self._open = False
+        self._held: int | None = None
+
+    def __call__(self) -> None:
+        """Let signals through, first a signal that was held back.
+
+        Raises:
+            Interrupted: If one was held back.
+        """
+        self._open = True
+        if self._held is not None:
+            raise Interrupted(self._held)
+
+    def handle(self, number: int, _frame: FrameType | None) -> None:
+        """Take a signal.
+
+        Args:
+            number: The signal.
+
+        Raises:
+            Interrupted: If interruptions are let through.
+        """
+        if self._open:
+            self._open = False  # one is enough: a second one must not interrupt the clean-up
+            raise Interrupted(number)
+        self._held = number

@@ -1,0 +1,116 @@
+"""Deploys the registries and a payment token to a local chain, from the code that the package carries."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from web3 import HTTPProvider, Web3
+
+from bilateral.contracts import Registry, abi
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TOKEN: Final = "MockPaymentToken"  # noqa: S105  # the name of a contract
+"""The payment token, `Test Dollar`: six decimals, transfers by signature, and anybody may mint."""
+
+TOKEN_DOMAIN: Final = {"name": "Test Dollar", "version": "2"}
+"""The token's EIP-712 domain, which payers sign for."""
+
+CONTRACTS: Final = (
+    *(Registry.IDENTITY, Registry.BIDIRECTIONAL, Registry.AUTHORIZED, Registry.VALIDATION),
+    TOKEN,
+    Registry.BUYERS,
+)
+"""The contracts in the order of their deployment."""
+
+CODE: Final = "code.json"
+"""The file of the package with their creation code, which `make abi` writes."""
+
+_MINT: Final = {
+    "type": "function",
+    "name": "mint",
+    "inputs": [{"name": "account", "type": "address"}, {"name": "value", "type": "uint256"}],
+    "outputs": [],
+    "stateMutability": "nonpayable",
+}
+_POLL_SECONDS: Final = 0.01
+
+
+@cache
+def creation_code() -> Mapping[str, str]:
+    """Return the creation code of each contract by name, in hexadecimal digits with 0x."""
+    return dict(json.loads((files("bilateral.dev") / CODE).read_text(encoding="utf-8")))
+
+
+class LocalChain:
+    """A chain on which the first account of anvil deploys contracts, and mints.
+
+    Args:
+        rpc_url: The URL of anvil's RPC.
+    """
+
+    def __init__(self, rpc_url: str) -> None:
+        """Connect to the chain."""
+        self._web3 = Web3(HTTPProvider(rpc_url))
+        self._deployer = self._web3.eth.accounts[0]
+
+    @property
+    def chain_id(self) -> int:
+        """EIP-155 id of the chain."""
+        return self._web3.eth.chain_id
+
+    def deploy(self) -> tuple[dict[str, Any], str]:
+        """Deploy all contracts.
+
+        Returns:
+            The deployment record of the registries, and the address of the token.
+        """
+        addresses: dict[str, str] = {}
+        entries: dict[str, Any] = {}
+        for name in CONTRACTS:
+            entries[name] = self._create(name, *self._arguments(name, addresses))
+            addresses[name] = entries[name]["address"]
+        token = entries.pop(TOKEN)["address"]
+        return {"chainId": self.chain_id, "network": "local", "contracts": entries}, token
+
+    def mint(self, token: str, account: str, amount: int) -> None:
+        """Give tokens to an account.
+
+        Args:
+            token: The address of the token.
+            account: The account.
+            amount: The amount, in the token's smallest unit.
+        """
+        contract = self._web3.eth.contract(address=Web3.to_checksum_address(token), abi=[_MINT])
+        self._mined(contract.functions.mint(account, amount).transact({"from": self._deployer}))
+
+    def _arguments(self, name: str, addresses: Mapping[str, str]) -> tuple[Any, ...]:
+        """Return the arguments of a contract's constructor."""
+        if name in {Registry.IDENTITY, TOKEN}:
+            return ()
+        identity = addresses[Registry.IDENTITY]
+        if name == Registry.BUYERS:
+            return (identity, [addresses[TOKEN]], self._deployer, self._deployer)
+        return (identity,)
+
+    def _create(self, name: str, *arguments: Any) -> dict[str, Any]:
+        """Deploy a contract, and return its entry of a deployment record."""
+        entries: Any = [] if name == TOKEN else list(abi(Registry(name)))
+        contract = self._web3.eth.contract(abi=entries, bytecode=creation_code()[name])
+        receipt = self._mined(contract.constructor(*arguments).transact({"from": self._deployer}))
+        return {"address": receipt["contractAddress"], "block": receipt["blockNumber"]}
+
+    def _mined(self, transaction: Any) -> Any:
+        """Wait for a transaction, and return its receipt.
+
+        Raises:
+            RuntimeError: It was reverted.
+        """
+        receipt = self._web3.eth.wait_for_transaction_receipt(transaction, poll_latency=_POLL_SECONDS)
+        if receipt["status"] != 1:
+            raise RuntimeError(f"transaction {transaction.hex()} was reverted")
+        return receipt

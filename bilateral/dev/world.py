@@ -1,0 +1,181 @@
+"""The parts of `bilateral dev`, in the order in which they need each other."""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import shlex
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from eth_account import Account
+
+from bilateral.client import Client
+from bilateral.contracts import Deployment
+from bilateral.dev.anvil import running_anvil
+from bilateral.dev.contracts import LocalChain
+from bilateral.dev.servers import facilitator_app, serving
+from bilateral.dev.shop import PATH, shop_app
+from bilateral.documents import RegistrationFile
+from bilateral.x402 import Secp256k1Key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from eth_account.signers.local import LocalAccount
+
+ROLES: Final = ("deployer", "seller", "buyer", "facilitator", "newcomer")
+"""The accounts of anvil by their part. The newcomer owns no agent yet. The buyer and it have test dollars."""
+
+STATES: Final = 1_000
+"""Blocks whose states anvil keeps. A check of an old answer asks for the state of its block."""
+
+FUNDS: Final = 1_000_000_000
+"""The tokens of a buyer, in the smallest unit: a thousand dollars."""
+
+RECORD: Final = "deployment.json"
+ENVIRONMENT: Final = "environment.sh"
+_MODE: Final = 0o600
+_POLL_SECONDS: Final = 0.05
+
+
+@dataclass(frozen=True)
+class Ports:
+    """The ports of the parts; 0 for any free one.
+
+    Attributes:
+        chain: The chain's JSON-RPC.
+        service: The service over the index.
+        facilitator: The facilitator, which settles payments.
+        shop: The seller's paid route.
+    """
+
+    chain: int = 8545
+    service: int = 8004
+    facilitator: int = 8402
+    shop: int = 8403
+
+
+@dataclass(frozen=True)
+class World:
+    """A market that runs.
+
+    Attributes:
+        rpc_url: The URL of the chain's JSON-RPC.
+        facilitator_url: The URL of the facilitator.
+        weather_url: The URL of the seller's paid route.
+        token: The address of the payment token.
+        deployment: The registries.
+        record: The file of the deployment record.
+        keys: The key of each account, by role.
+        agents: The id of each agent, by role.
+    """
+
+    rpc_url: str
+    facilitator_url: str
+    weather_url: str
+    token: str
+    deployment: Deployment
+    record: Path
+    keys: Mapping[str, LocalAccount]
+    agents: Mapping[str, int]
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment variables with which commands and examples find all parts."""
+        return {
+            "BILATERAL_RPC_URL": self.rpc_url,
+            "BILATERAL_DEPLOYMENT": str(self.record),
+            "FACILITATOR_URL": self.facilitator_url,
+            "WEATHER_URL": self.weather_url,
+            "TOKEN": self.token,
+            **{f"{role.upper()}_AGENT": str(agent) for role, agent in self.agents.items()},
+            **{f"{role.upper()}_ADDRESS": account.address for role, account in self.keys.items()},
+            **{f"{role.upper()}_KEY": f"0x{bytes(account.key).hex()}" for role, account in self.keys.items()},
+        }
+
+
+@contextmanager
+def running_world(anvil: Path, folder: Path, ports: Ports) -> Iterator[World]:
+    """Start the chain with the registries, the facilitator and the seller's route; stop all of them in the end.
+
+    Args:
+        anvil: The program that runs the chain.
+        folder: The folder for the deployment record.
+        ports: The ports.
+
+    Yields:
+        The market.
+
+    Raises:
+        AnvilEndedError: The chain does not start, as when its port is taken.
+        OSError: A port is taken, or the folder cannot be written.
+        Interrupted: When the process is asked to end.
+    """
+    logging.getLogger("x402").setLevel(logging.CRITICAL)
+    logging.getLogger("bilateral.x402").setLevel(logging.ERROR)  # it warns that nothing checks the route at its start
+    accounts = folder / "accounts.json"
+    with ExitStack() as stack:
+        rpc_url = stack.enter_context(
+            running_anvil(anvil, "--config-out", str(accounts), port=ports.chain, states=STATES)
+        )
+        private_keys = json.loads(accounts.read_text())["private_keys"]
+        accounts.unlink()
+        keys: dict[str, LocalAccount] = {
+            role: Account.from_key(secret) for role, secret in zip(ROLES, private_keys, strict=False)
+        }
+        chain = LocalChain(rpc_url)
+        content, token = chain.deploy()
+        record = folder / RECORD
+        record.write_text(json.dumps(content, indent=2) + "\n")
+        deployment = Deployment.from_record(record.read_bytes())
+        for role in ("buyer", "newcomer"):
+            chain.mint(token, keys[role].address, FUNDS)
+        network, payer = f"eip155:{deployment.chain_id}", bytes(keys["facilitator"].key).hex()
+        settling = facilitator_app(rpc_url, payer, network, deployment.buyers)
+        facilitator_url = stack.enter_context(serving(settling, ports.facilitator))
+        signing_key = Secp256k1Key(secrets.token_bytes(32))
+        agents = {role: _register(rpc_url, deployment, keys[role]) for role in ("seller", "buyer")}
+        wallet = keys["seller"].address
+        shop = shop_app(deployment, agents["seller"], signing_key, wallet, token, facilitator_url)
+        weather_url = stack.enter_context(serving(shop, ports.shop)) + PATH
+        files = _files(weather_url, signing_key)
+        for role, agent_id in agents.items():
+            with Client(rpc_url, signer=keys[role], deployment=deployment, poll_interval=_POLL_SECONDS) as client:
+                client.set_agent_uri(agent_id, file=files[role]).wait()
+        yield World(rpc_url, facilitator_url, weather_url, token, deployment, record, keys, agents)
+
+
+def write_environment(path: Path, variables: Mapping[str, str]) -> None:
+    """Write a file for shells that sets variables. Only its owner may read it, though anvil's keys are public.
+
+    Args:
+        path: The file.
+        variables: The variables.
+    """
+    path.touch(_MODE)
+    path.write_text("".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items()))
+
+
+def _register(rpc_url: str, deployment: Deployment, account: LocalAccount) -> int:
+    """Register an agent, and return its id."""
+    with Client(rpc_url, signer=account, deployment=deployment, poll_interval=_POLL_SECONDS) as client:
+        return client.register_agent().wait().agent.token_id
+
+
+def _files(weather_url: str, key: Secp256k1Key) -> dict[str, RegistrationFile]:
+    """Return the registration files of the agents."""
+    image = "https://agent.example/image.png"
+    signer = {"publicKey": key.public_key, "algorithm": "secp256k1", "role": "delegate", "validFrom": 0}
+    weather = RegistrationFile.new(
+        "Weather agent",
+        "It forecasts the weather of a city",
+        image,
+        services=[{"name": "web", "endpoint": weather_url}],
+        x402Support=True,
+        signers=[{**signer, "validUntil": None}],
+    )
+    return {"seller": weather, "buyer": RegistrationFile.new("Traveller", "It buys forecasts", image)}

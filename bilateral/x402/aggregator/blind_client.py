@@ -1,0 +1,95 @@
+"""Blind ratings through a relay: a side hands over its envelope and its opening, and the relay pays the gas.
+
+url = "https://feedback.example/v1/aggregator/blind-ratings"
+pair = relay_blind_rating(signed, opening, "eip155:8453", relay=url)
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx
+
+from bilateral.identifiers import ChainId
+from bilateral.signatures.blind_messages import require_fit
+from bilateral.text import printable
+from bilateral.x402.aggregator.blind_messages import RelayedPair
+from bilateral.x402.aggregator.client import SECONDS, known_word, read_answer, require_https, unreachable
+
+if TYPE_CHECKING:
+    from bilateral.signatures.blind_messages import Opening, SignedEnvelope
+
+_STATES: Final = frozenset({"waiting", "queued", "sealed", "opened", "failed"})
+_SIDES: Final = frozenset({"client", "server"})
+_LONGEST_PROBLEM: Final = 1_000
+
+
+def relay_blind_rating(
+    signed: SignedEnvelope, opening: Opening, network: str, *, relay: str, http: httpx.Client | None = None
+) -> RelayedPair:
+    """Send one side of two blind ratings to a relay. Safe to retry: the same side again returns the pair's state.
+
+    The relay learns the rating. One that hands an opening to the other side before the seal makes revenge possible, so
+    choose it, or do without.
+
+    Args:
+        signed: The envelope of your side.
+        opening: Its opening; `BlindVault.all()` has both.
+        network: The chain of the registry (CAIP-2), as `eip155:8453`.
+        relay: The URL to post to: `https://…/v1/aggregator/blind-ratings`.
+        http: The HTTP client; by default one that takes https only, and follows no redirects.
+
+    Returns:
+        The pair as the relay shows it: `state`, and the sides that are `missing`.
+
+    Raises:
+        InvalidArgumentError: The network is malformed, or the URL is not https.
+        SealMismatchError: The opening does not fit the envelope. Nothing is sent.
+        FeedbackRefusedError: The relay refuses the side. Its `code` says why.
+        AggregatorFailedError: The relay cannot be reached, or does not answer as one.
+    """
+    message = _message(signed, opening, network)
+    try:
+        if http is not None:
+            return read_answer(http.post(relay, json=message), _pair)
+        with httpx.Client(timeout=SECONDS) as plain:
+            return read_answer(plain.post(require_https(relay), json=message), _pair)
+    except httpx.HTTPError as error:
+        raise unreachable(error) from error
+
+
+async def relay_blind_rating_async(
+    signed: SignedEnvelope, opening: Opening, network: str, *, relay: str, http: httpx.AsyncClient | None = None
+) -> RelayedPair:
+    """Send one side of two blind ratings to a relay without blocking. See `relay_blind_rating`."""
+    message = _message(signed, opening, network)
+    try:
+        if http is not None:
+            return read_answer(await http.post(relay, json=message), _pair)
+        async with httpx.AsyncClient(timeout=SECONDS) as plain:
+            return read_answer(await plain.post(require_https(relay), json=message), _pair)
+    except httpx.HTTPError as error:
+        raise unreachable(error) from error
+
+
+def _message(signed: SignedEnvelope, opening: Opening, network: str) -> dict[str, Any]:
+    """Return the message for a relay, after a check that it can be opened."""
+    require_fit(signed.envelope, opening)
+    parts = {"envelope": json.loads(signed.to_json()), "opening": json.loads(opening.to_json())}
+    return {"network": str(ChainId.parse(network)), **parts}
+
+
+def _pair(decoded: dict[str, Any]) -> RelayedPair:
+    """Read a pair from an answer."""
+    problem = decoded["problem"]
+    return RelayedPair(
+        id=int(decoded["id"]),
+        chain_id=int(decoded["chain_id"]),
+        client_id=str(int(decoded["client_id"])),
+        server_id=str(int(decoded["server_id"])),
+        interaction="0x" + bytes.fromhex(decoded["interaction"].removeprefix("0x")).hex(),
+        state=known_word(decoded["state"], _STATES),
+        missing=tuple(known_word(side, _SIDES) for side in decoded["missing"]),
+        problem=None if problem is None else printable(str(problem)[:_LONGEST_PROBLEM]),
+    )

@@ -1,0 +1,71 @@
+"""`bilateral dev` from the installed wheel: a whole market outside of the checkout, which ends without a trace."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from bilateral.dev.anvil import AnvilMissingError, find_anvil
+from scripts._anvil import ANVIL
+from tests.packaging.fixtures import market_of
+
+
+def is_listening(url):
+    parts = urlsplit(url)
+    with socket.socket() as probe:
+        return probe.connect_ex((parts.hostname, parts.port)) == 0
+
+
+def test_market_has_agents_token_and_a_paid_route_and_ends_clean(installed, tmp_path):
+    with market_of(installed("all"), tmp_path) as market:
+        assert set(market.variables) >= {"BILATERAL_DEPLOYMENT", "TOKEN", "BUYER_KEY", "SELLER_ADDRESS"}
+        service, route = market.variables["SERVICE_URL"], market.variables["WEATHER_URL"]
+        agents = httpx.get(f"{service}/v1/search/agents", params={"q": "weather"}).json()["items"]
+        assert [agent["owner"] for agent in agents] == [market.variables["SELLER_ADDRESS"]]
+        assert httpx.get(route).status_code == 402
+        findings = json.loads(market.run(f"bilateral x402 check {route} --json"))
+        assert {finding["check"]: finding["code"] for finding in findings} == {"wallet": "", "keys": ""}
+    assert market.code == 0
+    urls = ("BILATERAL_RPC_URL", "FACILITATOR_URL", "SERVICE_URL", "WEATHER_URL")
+    assert not [name for name in urls if is_listening(market.variables[name])]
+    assert not (tmp_path / "bilateral-dev").exists()
+
+
+def test_missing_anvil_is_explained_in_one_line(installed, tmp_path):
+    command = [installed("all") / "bilateral", "dev"]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == (
+        "error: anvil, which runs the local chain, is missing: install it here by "
+        "`npm install @foundry-rs/anvil@1.7.1`, or name it by --anvil\n"
+    )
+
+
+def test_taken_port_is_named_before_anything_starts(installed, tmp_path):
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.1", 8403))
+        other.listen()
+        command = [installed("all") / "bilateral", "dev", "--anvil", ANVIL]
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
+    assert ran.returncode == 2
+    assert "is taken: end the other program, or give --any-ports" in ran.stderr
+    assert not (tmp_path / "bilateral-dev").exists()
+
+
+def test_anvil_of_npm_is_used_where_none_is_on_the_path(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AnvilMissingError):
+        find_anvil()
+    program = tmp_path / "node_modules" / ".bin" / "anvil"
+    program.parent.mkdir(parents=True)
+    program.symlink_to(ANVIL)
+    assert find_anvil() == ANVIL.resolve()
