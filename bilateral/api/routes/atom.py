@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from fastapi import APIRouter, Request, Response
 
-from bilateral.api.answers import PROBLEM, tagged
+from bilateral.api.answers import one_of, tagged
 from bilateral.api.parameters import AddressPath, AgentPath
 from bilateral.api.service import service_of
 from bilateral.identifiers import checksummed
@@ -30,11 +30,7 @@ ENTRIES: Final = 50
 _ALL: Final = FeedbackFilter(include_revoked=True)
 _NAMESPACE: Final = "http://www.w3.org/2005/Atom"
 _NOT_OF_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}},
-    304: {"description": "Not modified"},
-    404: dict(PROBLEM),
-}
+_ANSWERS: Final = one_of(str, 404) | {200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}}
 _VERBS: Final = {
     "registered": "Registered by",
     "transferred": "Transferred to",
