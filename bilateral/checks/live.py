@@ -136,12 +136,7 @@ def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to co
     _judge_wallet(judgement, solana_agent, pay_to)
     file = judge_file(judgement, agent, solana_agent.uri, loader or Loader(), is_paid=pay_to is not None)
     judgement.add(Code.NO_RATINGS, "No rating counts: ratings on Solana are not read.")
-    also = () if file is None else other_registrations(file, agent, clients or {})
-    for other in also:
-        if other.proof == "both_ways":
-            judgement.add(Code.ALSO_PROVEN, f"The agent is also {other.agent}: both files name each other.")
-        else:
-            judgement.add(Code.ALSO_CLAIMED, f"The agent claims to be {other.agent} too: {other.problem}.")
+    also = judge_others(judgement, file, agent, clients or {})
     return _answer(judgement, agent, solana_agent, file, also)
 
 
@@ -165,6 +160,26 @@ def named_on_solana(agent_id: str) -> GlobalAgentId:
     if agent.registry.chain.is_evm:
         raise MalformedIdentifierError("an agent on Solana", agent_id, f"{agent.registry.chain} is not one of Solana")
     return agent
+
+
+def judge_others(
+    judgement: Reasons, file: RegistrationFile | None, agent: GlobalAgentId, clients: Mapping[str, Client]
+) -> tuple[OtherRegistration, ...]:
+    """Add the reasons about an agent's other registrations, and return them with their proof.
+
+    Args:
+        judgement: The reasons.
+        file: The agent's file; None if it has none that counts.
+        agent: The agent.
+        clients: The clients of EVM chains, by chain.
+    """
+    also = () if file is None else other_registrations(file, agent, clients)
+    for other in also:
+        if other.proof == "both_ways":
+            judgement.add(Code.ALSO_PROVEN, f"The agent is also {other.agent}: both files name each other.")
+        else:
+            judgement.add(Code.ALSO_CLAIMED, f"The agent claims to be {other.agent} too: {other.problem}.")
+    return also
 
 
 def other_registrations(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.checks.live import LiveCheck, judge_file
+from bilateral.checks.live import LiveCheck, judge_file, judge_others
 from bilateral.checks.live_history import Budget, RequestsSpentError, read_head, read_holders, read_past
 from bilateral.checks.policy import Policy
 from bilateral.checks.raters import Judgement
@@ -97,6 +97,7 @@ def check_live_server(  # noqa: PLR0913  # the agent and what to compare
     report("loading the registration file")
     document_loader = client.state.loader if loader is None else loader
     file = judge_file(question.reasons, agent.global_id, str(agent.uri), document_loader, is_paid=pay_to is not None)
+    also = judge_others(question.reasons, file, agent.global_id, {})
     counted = question.judge_ratings(agent, amount)
     history = question.judge_history(agent, head)
     untrusted = {} if file is None else {"name": file.name, "description": file.description}
@@ -115,7 +116,7 @@ def check_live_server(  # noqa: PLR0913  # the agent and what to compare
             "rating": rating_figures(counted, chosen.tag),
             "requests": question.budget.spent,
         },
-        also=(),
+        also=also,
         unknown=(*question.unknown, *UNKNOWN),
         untrusted={name: text for name, text in untrusted.items() if text},
     )

@@ -17,6 +17,7 @@ from bilateral.cli.invocation import Invocation
 from bilateral.cli.live_check import EXITS, show_live
 from bilateral.cli.options import command, make_group
 from bilateral.cli.solana import SOLANA_NODE_VARIABLE
+from bilateral.cli.url_check import CheckGroup, check_url_command
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from bilateral.checks import Check, Policy
 
-app = make_group("check")
+app = make_group("check", cls=CheckGroup)
 
 _SECONDS: Final = 30.0
 """Seconds that a check may take."""
@@ -210,6 +211,14 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # one a setting
             buyers=stored_buyers,
         )
     _show(invocation, check)
+
+
+command(
+    app,
+    "url",
+    "bilateral check https://agent.example/weather --rpc-url https://mainnet.base.org",
+    "bilateral check https://agent.example/forecast --method POST --body-file question.json",
+)(check_url_command)
 
 
 @contextmanager

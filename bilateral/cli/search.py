@@ -227,7 +227,7 @@ def search(  # noqa: PLR0913, PLR0917  # one a filter
         str | None,
         typer.Option(
             "--order",
-            metavar="relevance|lower_bound|mean|activity|updated|registered",
+            metavar="standing|relevance|lower_bound|mean|activity|updated|registered",
             help="The order; docs/search.md has the default.",
             rich_help_panel=_PAGE,
         ),
@@ -318,9 +318,20 @@ def _of_rating(name: str) -> Callable[[FoundAgent], Any]:
     return read
 
 
+def _standing(agent: FoundAgent) -> str | None:
+    """Return the column of the standing: the status, and the least rating or the reason for it."""
+    if agent.status is None:
+        return None
+    status = agent.status.replace("_", " ")
+    if agent.status in ("held_back", "contested"):
+        return f"{status}: {agent.reason}".replace("_", " ")
+    return f"{status}, {agent.standing:.0f}"
+
+
 _COLUMNS: Final[dict[str, Callable[[Any], Any]]] = {
     "agent": attrgetter("id"),
     "name, as it calls itself": attrgetter("name"),
+    "standing": _standing,
     "tag": _of_rating("tag"),
     "mean": _of_rating("mean"),
     "at least": _of_rating("lower_bound"),

@@ -19,6 +19,7 @@ from bilateral.query.names import names_of
 from bilateral.query.paid import Payment, payments_by, payments_to
 from bilateral.query.ratings import Direction, Rating, ratings_of
 from bilateral.query.registries import agent_key
+from bilateral.query.standings import Doubt, doubts_of
 from bilateral.query.trusted import Suspect, suspect
 from bilateral.query.validations import Validation, validations_by
 
@@ -85,6 +86,7 @@ class AccountPage:
         findings: The findings of trust analysis that name it.
         evidence: The payments and answers of the feedback that it gave, by the path of its page.
         names: The names of the agents on the page, by short id.
+        doubts: Those of them that are held back or contested, by short id.
         chains: The indexed chains.
     """
 
@@ -103,6 +105,7 @@ class AccountPage:
     findings: tuple[AccountFinding, ...]
     evidence: dict[str, Evidence]
     names: dict[str, str]
+    doubts: dict[str, Doubt]
     chains: tuple[ChainProgress, ...]
 
 
@@ -157,6 +160,7 @@ def account_page(connection: Connection, registries: Registries, address: str) -
         findings=_findings(connection, registries, address),
         evidence=evidence_of(connection, registries, newest),
         names=names_of(connection, registries, ids),
+        doubts=doubts_of(connection, registries, ids),
         chains=indexed,
     )
 

@@ -9,13 +9,15 @@ from bilateral.explorer.views import SideView, side_view
 from bilateral.query.agent_answers import Agent
 from bilateral.query.agents import agent as read_agent
 from bilateral.query.chains import ChainProgress, chains
+from bilateral.query.standings import Doubt, doubts_of, standings_of
+from bilateral.values.standing import Standing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlalchemy import Connection
 
-    from bilateral.query.registries import AgentKey
+    from bilateral.query.registries import AgentKey, Registries
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +28,13 @@ class Compared:
         agent: The agent.
         as_server: The agent as a server.
         as_client: The agent as a client.
+        standings: Its standings, as a server and as a client if it has one.
     """
 
     agent: Agent
     as_server: SideView
     as_client: SideView
+    standings: tuple[Standing, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ class ComparePage:
         wanted: The ids, as they were asked for.
         compared: The agents; fewer than two if the form is not filled.
         tags: Their means by side and tag.
+        doubts: Those that are held back or contested, by short id.
         problem: The sentence that says why the form is wrong; None if it is not.
         chains: The indexed chains.
     """
@@ -67,17 +72,23 @@ class ComparePage:
     wanted: tuple[str, str]
     compared: tuple[Compared, ...]
     tags: tuple[TagRow, ...]
+    doubts: dict[str, Doubt]
     problem: str | None
     chains: tuple[ChainProgress, ...]
 
 
 def compare_page(
-    connection: Connection, wanted: tuple[str, str], keys: Sequence[AgentKey], problem: str | None
+    connection: Connection,
+    registries: Registries,
+    wanted: tuple[str, str],
+    keys: Sequence[AgentKey],
+    problem: str | None,
 ) -> ComparePage:
     """Read the page.
 
     Args:
         connection: The database.
+        registries: The indexed registries.
         wanted: The ids, as they were asked for.
         keys: The agents.
         problem: The sentence that says why the ids are wrong.
@@ -88,9 +99,10 @@ def compare_page(
         if details is None:
             problem = f"the index has no agent {key.id}"
         else:
-            sides = (side_view(connection, key, details, side) for side in ("server", "client"))
-            compared.append(Compared(details, *sides))
-    return ComparePage(wanted, tuple(compared), _tags(compared), problem, chains(connection))
+            as_server, as_client = (side_view(connection, key, details, side) for side in ("server", "client"))
+            compared.append(Compared(details, as_server, as_client, standings_of(connection, key)))
+    doubts = doubts_of(connection, registries, [compared_agent.agent.id for compared_agent in compared])
+    return ComparePage(wanted, tuple(compared), _tags(compared), doubts, problem, chains(connection))
 
 
 def _tags(compared: Sequence[Compared]) -> tuple[TagRow, ...]:

@@ -22,6 +22,7 @@ from bilateral.query.names import names_of
 from bilateral.query.ratings import Direction, Rating, ratings_of
 from bilateral.query.ratings import Side as RatedSide
 from bilateral.query.search.filters import Payment, address, require_short, storable
+from bilateral.query.standings import Doubt, doubts_of
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class RatingsPage:
         ratings: The ratings by servers.
         next: The path of the next page; None if this is the last one.
         names: The names of the agents on the page, by short id.
+        doubts: Those of them that are held back or contested, by short id.
         progress: The chain's progress.
     """
 
@@ -77,6 +79,7 @@ class RatingsPage:
     ratings: tuple[Rating, ...]
     next: str | None
     names: dict[str, str]
+    doubts: dict[str, Doubt]
     progress: ChainProgress
 
 
@@ -152,6 +155,7 @@ def ratings_page(
         ratings=ratings,
         next=None if following is None else f"{path}?{urlencode({**fields, 'cursor': following})}",
         names=names_of(connection, registries, ids),
+        doubts=doubts_of(connection, registries, {key.id, *ids}),
         progress=progress_of(connection, key.chain_id),
     )
 

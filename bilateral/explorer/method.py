@@ -69,6 +69,16 @@ EXPLANATIONS: Final = tuple(
             "rates: its own mean stands for it. The formula is Wilson's.",
         ),
         (
+            "standing",
+            "Standing",
+            "The least rating that an agent deserves once false ratings are left out, by the trust analysis. It ranks "
+            "agents in lists and searches. “Held back”: its ratings were made up; it comes after all others. "
+            "“Contested”: its own acts tie it to false ratings, and this is not proven. “Thin”: too few raters "
+            "count; try it for a small amount. Without an analysis it rests on distinct raters, and those who paid "
+            "count most. The best of the first page are those with enough evidence: a standing of 50 as a server, of "
+            "70 as a client.",
+        ),
+        (
             "raters",
             "Raters by their mean",
             "Each rater of the shown tag is counted in the tenth of the scale in which its mean lies. Of more than "

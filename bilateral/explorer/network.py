@@ -16,6 +16,9 @@ from bilateral.query.findings import flagged_accounts
 from bilateral.query.names import names_of
 from bilateral.query.neighbourhood import neighbourhood
 from bilateral.query.network import MAX_NODES, Link, newest_links
+from bilateral.query.standing_words import MARKS
+from bilateral.query.standings import Doubt, doubts_of
+from bilateral.values.standing import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -46,7 +49,8 @@ class Node:
         ratings: The number of ratings that it gave and received.
         role: `server` if clients rated it, else `client`.
         group: The number of its group: those that rate each other most. The largest group is 1.
-        is_flagged: True if trust analysis flags the account.
+        is_flagged: True if trust analysis flags the account, or holds the agent back.
+        mark: `held back` or `contested`; None for others.
     """
 
     id: str
@@ -57,6 +61,7 @@ class Node:
     role: str
     group: int
     is_flagged: bool
+    mark: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ class NetworkPage:
         agent: The agent whose neighbourhood it is; None for a whole chain.
         nodes: The agents and accounts, those with the most ratings first.
         links: Who rated whom, the most ratings first.
+        doubts: The agents among the nodes that are held back or contested, by short id.
         progress: The chain's progress.
     """
 
@@ -75,6 +81,7 @@ class NetworkPage:
     agent: str | None
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
+    doubts: dict[str, Doubt]
     progress: ChainProgress
 
 
@@ -123,8 +130,8 @@ def network_page(connection: Connection, registries: Registries, chain_id: int, 
     identity = registries.identity_of(chain_id)
     links = newest_links(connection, chain_id, identity, limit)
     flagged = flagged_accounts(connection, chain_id, identity)
-    nodes = _nodes(connection, registries, links, flagged)
-    return NetworkPage(chain_id, None, nodes, links, progress_of(connection, chain_id))
+    nodes, doubts = _nodes(connection, registries, links, flagged)
+    return NetworkPage(chain_id, None, nodes, links, doubts, progress_of(connection, chain_id))
 
 
 def neighbourhood_page(connection: Connection, registries: Registries, key: AgentKey) -> NetworkPage:
@@ -141,8 +148,8 @@ def neighbourhood_page(connection: Connection, registries: Registries, key: Agen
         links |= _links_of(connection, registries.key(key.chain_id, int(other.partition(":")[2])), _AROUND)
     ordered = tuple(sorted(links, key=lambda link: (-link.count, link.source, link.target, link.side)))
     flagged = flagged_accounts(connection, key.chain_id, key.identity_registry)
-    nodes = _nodes(connection, registries, ordered, flagged)
-    return NetworkPage(key.chain_id, key.id, nodes, ordered, progress_of(connection, key.chain_id))
+    nodes, doubts = _nodes(connection, registries, ordered, flagged)
+    return NetworkPage(key.chain_id, key.id, nodes, ordered, doubts, progress_of(connection, key.chain_id))
 
 
 def _links_of(connection: Connection, key: AgentKey, limit: int) -> set[Link]:
@@ -164,8 +171,8 @@ def _links_of(connection: Connection, key: AgentKey, limit: int) -> set[Link]:
 
 def _nodes(
     connection: Connection, registries: Registries, links: Sequence[Link], flagged: frozenset[str]
-) -> tuple[Node, ...]:
-    """Return the ends of links with their places: communities stand together."""
+) -> tuple[tuple[Node, ...], dict[str, Doubt]]:
+    """Return the ends of links with their places, and the doubts about them: communities stand together."""
     ratings: Counter[str] = Counter()
     for link in links:
         ratings[link.source] += link.count
@@ -173,6 +180,7 @@ def _nodes(
     servers = {link.target for link in links if link.side == "server"}
     order = [name for name, _ in sorted(ratings.items(), key=lambda rating: (-rating[1], rating[0]))][:MAX_NODES]
     names = names_of(connection, registries, (node for node in order if ":" in node))
+    doubts = doubts_of(connection, registries, (node for node in order if ":" in node))
     label = _communities(order, links)
     members: dict[int, list[str]] = defaultdict(list)
     for name, of in zip(order, label, strict=True):
@@ -180,15 +188,18 @@ def _nodes(
     groups = sorted(members.values(), key=lambda member: (-len(member), member[0]))
     number = {member: place for place, group in enumerate(groups, 1) for member in group}
     places = _places(groups)
-    return tuple(
+    marks = {node: MARKS[Status(doubt.status)] for node, doubt in doubts.items()}
+    nodes = tuple(
         Node(
             *(node, names.get(node), *places[node], ratings[node]),
             "server" if node in servers else "client",
             number[node],
-            node in flagged,
+            node in flagged or marks.get(node) == MARKS[Status.HELD_BACK],
+            marks.get(node),
         )
         for node in order
     )
+    return nodes, doubts
 
 
 def _communities(order: Sequence[str], links: Iterable[Link]) -> list[int]:

@@ -14,6 +14,7 @@ from bilateral.query.names import names_of
 from bilateral.query.paid import proof_of
 from bilateral.query.ratings import Rating
 from bilateral.query.records import FileEvidence, ValidationRecord, file_evidence, rating_at, validation_records
+from bilateral.query.standings import Doubt, doubts_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -31,6 +32,7 @@ class RatingPage:
         rating: A server's rating of a client or validator.
         chain_id: The chain.
         names: The names of the agents in it, by short id.
+        doubts: Those of them that are held back or contested, by short id.
         file: The file of the feedback, and how it was checked; None if it names none.
         evidence: The payment and the answer of the feedback, by the path of its page; empty for ratings by servers.
         responses: The newest responses to the feedback.
@@ -42,6 +44,7 @@ class RatingPage:
     rating: Rating | None
     chain_id: int
     names: dict[str, str]
+    doubts: dict[str, Doubt]
     file: FileEvidence | None
     evidence: dict[str, Evidence]
     responses: tuple[Response, ...]
@@ -56,12 +59,14 @@ class ValidationPage:
         records: The requests with this name: one for each registry that has one.
         chain_id: The chain.
         names: The names of the agents, by short id.
+        doubts: Those of them that are held back or contested, by short id.
         progress: The chain's progress.
     """
 
     records: tuple[ValidationRecord, ...]
     chain_id: int
     names: dict[str, str]
+    doubts: dict[str, Doubt]
     progress: ChainProgress
 
 
@@ -99,12 +104,14 @@ def rating_page(
         agent_id, claim = int(authorized.agent.partition(":")[2]), file.payment_transaction if file else None
         proof = proof_of(connection, identity, chain_id, agent_id, authorized.client, claim)
         evidence[rating_path(chain_id, block, log_index)] = Evidence(proof, None)
+    ids = [record.agent, rating.server if rating else None]
     return RatingPage(
         feedback=feedback,
         authorized=authorized,
         rating=rating,
         chain_id=chain_id,
-        names=names_of(connection, registries, [record.agent, rating.server if rating else None]),
+        names=names_of(connection, registries, ids),
+        doubts=doubts_of(connection, registries, ids),
         file=file,
         evidence=evidence,
         responses=responses,
@@ -129,8 +136,9 @@ def validation_page(
     records = validation_records(connection, chain_id, request)
     if not records:
         return None
-    names = names_of(connection, registries, [record.agent for record in records])
-    return ValidationPage(records, chain_id, names, progress_of(connection, chain_id))
+    ids = [record.agent for record in records]
+    names, doubts = names_of(connection, registries, ids), doubts_of(connection, registries, ids)
+    return ValidationPage(records, chain_id, names, doubts, progress_of(connection, chain_id))
 
 
 def progress_of(connection: Connection, chain_id: int) -> ChainProgress:

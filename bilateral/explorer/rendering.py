@@ -16,6 +16,7 @@ from bilateral.explorer.look_alikes import look_alikes, readings
 from bilateral.explorer.neighbours import neighbours
 from bilateral.explorer.network import ROWS
 from bilateral.explorer.searching import ENDS, GATE, made_of
+from bilateral.query.standing_words import sentence_of, verdict_of
 from bilateral.values.bounds import scale_of_tag
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from bilateral.explorer.views import AgentPage, HomePage
     from bilateral.query.chains import ChainProgress
     from bilateral.query.latest import LatestRating
+    from bilateral.query.standings import Doubt
 
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; font-src 'self'; img-src 'self' data:; "
@@ -97,6 +99,8 @@ def _environment() -> Environment:
         "strip": charts.strip,
         "transaction_link": networks.transaction_link,
         "asset": lambda name: (file := asset(name)) and file.path,
+        "verdict_of": verdict_of,
+        "sentence_of": sentence_of,
         "version": version("bilateral"),
         "visible": text.visible,
         "web_link": text.web_link,
@@ -134,8 +138,9 @@ def render(name: str, frame: Frame, names: Mapping[str, str | None] | None = Non
         names: The names of the agents on the page, by short id: those that look alike are marked.
         **values: Its content.
     """
-    twins = look_alikes(names or {})
-    return _environment().get_template(f"{name}.html.j2").render(frame=frame, names=names, twins=twins, **values)
+    twins, doubts = look_alikes(names or {}), getattr(values.get("page"), "doubts", {})
+    template = _environment().get_template(f"{name}.html.j2")
+    return template.render(frame=frame, names=names, twins=twins, doubts=doubts, **values)
 
 
 def render_home(frame: Frame, page: HomePage) -> str:
@@ -144,9 +149,10 @@ def render_home(frame: Frame, page: HomePage) -> str:
     return render("home", frame, {**leaders, **page.names}, page=page)
 
 
-def render_latest(rows: Sequence[LatestRating], names: Mapping[str, str]) -> str:
+def render_latest(rows: Sequence[LatestRating], names: Mapping[str, str], doubts: Mapping[str, Doubt]) -> str:
     """Return the table of the latest ratings as HTML, to replace that of a page."""
-    return _environment().get_template("latest.html.j2").render(rows=rows, names=names, twins=look_alikes(names))
+    template = _environment().get_template("latest.html.j2")
+    return template.render(rows=rows, names=names, doubts=doubts, twins=look_alikes(names))
 
 
 def render_agent(frame: Frame, page: AgentPage) -> str:

@@ -16,6 +16,7 @@ from bilateral.query.chains import ChainProgress, chains
 from bilateral.query.search.agents import FoundAgent, search_agents
 from bilateral.query.search.filters import MAX_GATES, OF_GATE, AgentSearch, Capability, Gate, Order, Payment, Side
 from bilateral.query.search.gate_texts import entry_of
+from bilateral.query.standings import Doubt, doubts_of
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class SearchPage:
         rated_side: The side of the first filled gate, as which the shown ratings rate the agents.
         next: The path of the next page; None if this is the last one.
         problem: The sentence that says why the form is wrong; None if it is not.
+        doubts: The agents of the page that are held back or contested, by short id.
         direct: Pages that the words name: an agent, an account, a validation or a tag.
         chains: The indexed chains.
     """
@@ -68,6 +70,7 @@ class SearchPage:
     rated_side: str
     next: str | None
     problem: str | None
+    doubts: dict[str, Doubt]
     direct: tuple[Direct, ...]
     chains: tuple[ChainProgress, ...]
 
@@ -113,10 +116,12 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
         registries.require_indexed(search.chains)
         page = search_agents(connection, search, limit=_ROWS, cursor=fields.get("cursor"))
     except InvalidArgumentError as error:
-        return SearchPage(fields, (), Side.SERVER, None, str(error), direct, indexed)
+        return SearchPage(fields, (), Side.SERVER, None, str(error), {}, direct, indexed)
     side = search.gates[0].side if search.gates else Side.SERVER
     following = None if page.next is None else path_of({**fields, "cursor": page.next})
-    return SearchPage(fields, page.items, side, following, None, direct, indexed)
+    ids = {agent.id for agent in page.items} | {page_.name for page_ in direct if page_.kind == "agent"}
+    doubts = doubts_of(connection, registries, ids)
+    return SearchPage(fields, page.items, side, following, None, doubts, direct, indexed)
 
 
 def made_of(page: SearchPage, agent: FoundAgent) -> str | None:

@@ -17,7 +17,7 @@ from bilateral.query.chains import ChainProgress, chains
 from bilateral.query.changes import Change, changes_of
 from bilateral.query.distribution import TENTHS, distribution
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
-from bilateral.query.findings import Finding, TrustScore, findings_about, trust_scores
+from bilateral.query.findings import Finding, TrustScore, findings_about, members, trust_scores
 from bilateral.query.identities import OtherIdentity, SolanaIdentity, other_identities, solana_identities
 from bilateral.query.latest import LatestRating, latest_ratings
 from bilateral.query.names import names_of
@@ -28,8 +28,11 @@ from bilateral.query.recent import rating_times, recent_feedback
 from bilateral.query.records import FileEvidence, registration_evidence
 from bilateral.query.search.filters import Side
 from bilateral.query.search.leaders import Leader, leaderboard
+from bilateral.query.standing_words import LEAST_RATING
+from bilateral.query.standings import Doubt, doubts_of, standings_of
 from bilateral.query.validations import Validation, validations_of
 from bilateral.values.bounds import scale_of_tag
+from bilateral.values.standing import Standing, Status
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -39,6 +42,10 @@ if TYPE_CHECKING:
 _ROWS: Final = 12
 _EDGES: Final = 100
 _LEADERS: Final = 5
+_ACTORS: Final = 3
+_LEAST: Final = {Side.SERVER: 50.0, Side.CLIENT: float(LEAST_RATING)}
+"""The least standing among the best: most are content with a server, and policies accept a client (`checks.policy`)."""
+
 _BOARDS: Final = ((Side.SERVER, "starred"), (Side.CLIENT, ""), (Side.SERVER, "uptime"))
 """The leaders of the first page, by side and tag."""
 
@@ -50,19 +57,21 @@ class HomePage:
     Attributes:
         chains: The indexed chains.
         latest: The latest feedback and ratings of all chains, the newest first.
-        leaders: The agents with the greatest lower bounds, by side and tag.
+        leaders: The agents with the greatest standings, by side and tag.
         names: The names of the agents in the latest ratings, by short id.
+        doubts: The agents of the page that are held back or contested, by short id.
     """
 
     chains: tuple[ChainProgress, ...]
     latest: tuple[LatestRating, ...]
     leaders: tuple[Leaders, ...]
     names: dict[str, str]
+    doubts: dict[str, Doubt]
 
 
 @dataclass(frozen=True, slots=True)
 class Leaders:
-    """The agents with the greatest lower bounds on one side, for one tag.
+    """The agents with the greatest standings on one side, for one tag. Those with little evidence are left out.
 
     Attributes:
         side: The side.
@@ -95,10 +104,12 @@ class AgentFinding:
     Attributes:
         finding: The finding.
         part: The account's part in it: `actor`, `beneficiary` or `subject`.
+        actors: The first accounts that acted.
     """
 
     finding: Finding
     part: str
+    actors: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +139,9 @@ class AgentPage:
         findings: The findings of trust analysis that name its accounts.
         scores: Its scores without false ratings.
         buyers: The records of its owner and wallet as buyers.
+        standings: Its standings, as a server and as a client if it has one.
         names: The names of the agents on the page, by short id.
+        doubts: Those of them that are held back or contested, by short id.
         progress: The chain's progress: all figures are as of its block.
     """
 
@@ -154,7 +167,9 @@ class AgentPage:
     findings: tuple[AgentFinding, ...]
     scores: tuple[TrustScore, ...]
     buyers: tuple[BuyerRecord, ...]
+    standings: tuple[Standing, ...]
     names: dict[str, str]
+    doubts: dict[str, Doubt]
     progress: ChainProgress
 
 
@@ -182,12 +197,22 @@ def home_page(connection: Connection, registries: Registries) -> HomePage:
         registries: The indexed registries.
     """
     progresses = chains(connection)
-    boards = tuple(
-        Leaders(side, tag, leaderboard(connection, tag, side, limit=_LEADERS).items) for side, tag in _BOARDS
-    )
+    boards = tuple(Leaders(side, tag, _best(connection, side, tag)) for side, tag in _BOARDS)
     latest = latest_of_all(connection, progresses)
     ids = {agent for row in latest for agent in (row.agent, row.by_agent)}
-    return HomePage(progresses, latest, boards, names_of(connection, registries, ids))
+    doubts = doubts_of(connection, registries, ids | {leader.id for board in boards for leader in board.leaders})
+    return HomePage(progresses, latest, boards, names_of(connection, registries, ids), doubts)
+
+
+def _best(connection: Connection, side: Side, tag: str) -> tuple[Leader, ...]:
+    """Return the agents that lead, without those that lack the evidence to be called the best."""
+    leaders = leaderboard(connection, tag, side, limit=_LEADERS).items
+    bounds = [leader.lower_bound if leader.standing is None else leader.standing for leader in leaders]
+    return tuple(
+        leader
+        for leader, bound in zip(leaders, bounds, strict=True)
+        if leader.status in (None, Status.OK) and bound >= _LEAST[side]
+    )
 
 
 def latest_of_all(connection: Connection, indexed: tuple[ChainProgress, ...]) -> tuple[LatestRating, ...]:
@@ -249,12 +274,25 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         changes=changes_of(connection, key),
         others=other_identities(connection, key, agent.owner),
         on_solana=solana_identities(connection, key),
-        findings=tuple(AgentFinding(*involvement) for involvement in findings_about(*place, accounts)),
+        findings=_findings(*place, accounts),
         scores=scores,
         buyers=buyer_records(connection, (progress,), accounts),
+        standings=standings_of(connection, key),
         names=names_of(connection, registries, named),
+        doubts=doubts_of(connection, registries, {key.id, *named}),
         progress=progress,
     )
+
+
+def _findings(connection: Connection, chain_id: int, identity: str, accounts: set[str]) -> tuple[AgentFinding, ...]:
+    """Return the findings that name accounts of an agent, each with some of those who acted."""
+    rows = []
+    for finding, part in findings_about(connection, chain_id, identity, accounts):
+        acting = [
+            member.account for member in members(connection, chain_id, identity, finding.id) if member.part == "actor"
+        ]
+        rows.append(AgentFinding(finding, part, tuple(acting[:_ACTORS])))
+    return tuple(rows)
 
 
 def _with_servers(edges: tuple[Edge, ...], received: tuple[Rating, ...]) -> tuple[Edge, ...]:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, select
 
 from bilateral.index.tables.standings import standing, standing_refresh
-from bilateral.values.standing import Standing
+from bilateral.query.first_standings import first_standing
+from bilateral.query.standing_words import MARKS, why
+from bilateral.values.standing import Reason, Side, Standing, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from sqlalchemy import Connection
+
+    from bilateral.query.registries import AgentKey, Registries
+
+_AT_ONCE: Final = 500
 
 
 def stored_standing(
@@ -41,10 +50,87 @@ def stored_standing(
     return Standing.of(named, row["block_number"], row["made_at"])
 
 
+def standing_of(
+    connection: Connection, chain_id: int, identity: str, agent_id: int, side: str = "server"
+) -> Standing | None:
+    """Return the standing of an agent on one side: the stored one, or before the first refresh that by its ratings.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry.
+        agent_id: The agent.
+        side: `server` or `client`.
+
+    Returns:
+        The standing; None if the index has no such agent.
+    """
+    key = (connection, chain_id, identity, agent_id, side)
+    return stored_standing(*key) or first_standing(*key)
+
+
+def standings_of(connection: Connection, key: AgentKey) -> tuple[Standing, ...]:
+    """Return the standing of an agent as a server, and as a client if it was rated as one.
+
+    Args:
+        connection: The database.
+        key: The agent.
+    """
+    of_sides = (standing_of(connection, key.chain_id, key.identity_registry, key.agent_id, side) for side in Side)
+    return tuple(held for held in of_sides if held is not None and (held.side == Side.SERVER or held.raters))
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why an agent carries a mark wherever it is listed.
+
+    Attributes:
+        status: `held_back` or `contested`.
+        side: The side of that standing, `server` or `client`.
+        sentence: Why, in one sentence.
+    """
+
+    status: str
+    side: str
+    sentence: str
+
+
+def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str | None]) -> dict[str, Doubt]:
+    """Return the agents among some that are held back or contested on a side, by short id.
+
+    An agent that is so on both sides has the doubt of the server; and held back comes before contested.
+
+    Args:
+        connection: The database.
+        registries: The indexed registries: an id means an agent of its chain's first one.
+        ids: Short ids, such as `8453:247`; None is skipped.
+    """
+    by_chain: dict[int, set[int]] = defaultdict(set)
+    for agent in ids:
+        if agent is not None:
+            chain, _, number = agent.partition(":")
+            by_chain[int(chain)].add(int(number))
+    columns, doubts = standing.c, dict[str, Doubt]()
+    for chain_id, wanted in by_chain.items():
+        query = select(columns.agent_id, columns.side, columns.status, columns.reasons).where(
+            columns.chain_id == chain_id,
+            columns.identity_registry == registries.identity_of(chain_id),
+            columns.side.in_(tuple(Side)),
+            columns.status.in_(tuple(MARKS)),
+        )
+        listed = sorted(wanted)
+        for begin in range(0, len(listed), _AT_ONCE):
+            rows = connection.execute(query.where(columns.agent_id.in_(listed[begin : begin + _AT_ONCE])))
+            for row in sorted(rows, key=lambda row: (row.status == Status.HELD_BACK, row.side)):
+                reasons = (Reason(**reason) for reason in json.loads(row.reasons))
+                doubts[f"{chain_id}:{int(row.agent_id)}"] = Doubt(row.status, row.side, why(row.status, reasons))
+    return doubts
+
+
 def statuses(
     connection: Connection, keys: Sequence[tuple[int, str, int]], side: str = "server"
-) -> dict[tuple[int, str, int], tuple[str, float]]:
-    """Return status and lower bound of some agents' standings, by chain, registry and id.
+) -> dict[tuple[int, str, int], tuple[str, float, str | None]]:
+    """Return status, lower bound and first reason of some agents' standings, by chain, registry and id.
 
     Args:
         connection: The database.
@@ -58,6 +144,17 @@ def statuses(
             (columns.chain_id, columns.identity_registry, columns.agent_id), zip(*keys, strict=True), strict=True
         )
     ]
-    query = select(columns.chain_id, columns.identity_registry, columns.agent_id, columns.status, columns.lower_bound)
+    key = columns.chain_id, columns.identity_registry, columns.agent_id
+    query = select(*key, columns.status, columns.lower_bound, columns.reasons)
     rows = connection.execute(query.where(*asked, columns.side == side))
-    return {(row[0], row[1], int(row[2])): (row[3], row[4]) for row in rows}
+    return {(row[0], row[1], int(row[2])): (row[3], row[4], first_code(row[5])) for row in rows}
+
+
+def first_code(reasons: str | None) -> str | None:
+    """Return the code of the reason that counts most.
+
+    Args:
+        reasons: The reasons of a standing as JSON, as the table has them; None without a standing.
+    """
+    listed: list[dict[str, Any]] = json.loads(reasons or "[]")
+    return listed[0]["code"] if listed else None

@@ -193,6 +193,27 @@ def check_url(
         InvalidArgumentError: The server asks for no payment.
         UnreachableDocumentError: It cannot be reached.
     """
+    return findings_of(verifier, url, ask_price(url, method, content=content, http=http))
+
+
+def ask_price(
+    url: str, method: str = "GET", *, content: bytes = b"", http: httpx.Client | None = None
+) -> Mapping[str, Any] | None:
+    """Send a request without a payment, and return the price that the server names in its header.
+
+    Args:
+        url: The URL of a paid route.
+        method: The method of the request.
+        content: The body of the request.
+        http: The HTTP client; by default one with limits that follows no redirects.
+
+    Returns:
+        The price; None if it is missing or malformed.
+
+    Raises:
+        InvalidArgumentError: The server asks for no payment.
+        UnreachableDocumentError: It cannot be reached.
+    """
     try:
         if http is not None:
             response = http.request(method, url, content=content)
@@ -204,7 +225,17 @@ def check_url(
         raise UnreachableDocumentError(f"{quoted(url)} cannot be reached: {reason}") from error
     if response.status_code != HTTPStatus.PAYMENT_REQUIRED:
         raise InvalidArgumentError(f"{quoted(url)} answers {response.status_code}, not 402: it asks for no payment")
-    price = decode_header(response.headers.get("payment-required"))
+    return decode_header(response.headers.get("payment-required"))
+
+
+def findings_of(verifier: Verifier, url: str, price: Mapping[str, Any] | None) -> list[Finding]:
+    """Check a price and its declaration as a client does before it pays.
+
+    Args:
+        verifier: Reads the chains of the payments.
+        url: The URL of the paid route.
+        price: The price, see `ask_price`.
+    """
     if price is None:
         problem = f"PAYMENT-REQUIRED is missing, malformed, has a name twice, or exceeds {MAX_HEADER} characters"
         return [Finding(url, "", "", "declaration", "invalid_declaration", problem)]

@@ -18,11 +18,13 @@ from bilateral.contracts.records import DeploymentRecord
 from bilateral.dev.contracts import LocalChain
 from bilateral.documents import RegistrationFile
 from bilateral.errors import InvalidArgumentError
+from bilateral.solana.addresses import MAINNET, SATI
 from scripts._anvil import running_anvil
 from scripts._build import build
 from tests.index.proxy import Proxy, range_of, refusal
 
 BLOCKS = 40_000_000
+MINT = "7v91N7iZ9mNicL8WfG6cgSCKyRXydQjLh6UYBWwm6y1Q"
 RATERS = 1_000
 QUIET = 250
 """Blocks since the last event: more than twenty requests of ten blocks reach."""
@@ -42,7 +44,10 @@ class World:
         self.deployer = self.web3.eth.accounts[0]
         with self.client(url, signer=OWNER) as client:
             self.agent = client.register_agent().wait().agent
-            file = RegistrationFile.new("Weather", "Forecasts", "https://agent.example/i.png", x402Support=True)
+            elsewhere = {"agentRegistry": f"{MAINNET}:{SATI}", "agentId": MINT}
+            file = RegistrationFile.new(
+                "Weather", "Forecasts", "https://agent.example/i.png", x402Support=True, registrations=[elsewhere]
+            )
             client.set_agent_uri(self.agent, file=file).wait()
         self.raters = self._gather()
         self.web3.provider.make_request("anvil_mine", [hex(QUIET)])
@@ -133,6 +138,13 @@ def test_partial_knowledge_is_named_with_its_block(world):
     assert (
         f"changes of the owner and wallet before block {known}: the node gives neither older logs nor older states"
     ) in answer.unknown
+
+
+def test_registration_on_solana_is_a_claim(world):
+    answer, _, _ = asked(world, 10)
+    (claim,) = answer.also
+    assert (claim.agent, claim.proof) == (f"{MAINNET}:{SATI}#{MINT}", "claimed")
+    assert Code.ALSO_CLAIMED in {reason.code for reason in answer.reasons}
 
 
 def test_payment_to_another_account_is_declined(world):

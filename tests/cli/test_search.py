@@ -155,7 +155,7 @@ def test_the_installed_command_answers(database, everybody):
         (("--minimum", "much"), 'minimum "much" is not a number'),
         (("--side", "buyer"), 'side "buyer" is unknown: choose server, client, validator'),
         (("--payment", "all"), 'payment "all" is unknown: choose claimed, matching'),
-        (("--order", "price"), 'order "price" is unknown: choose relevance'),
+        (("--order", "price"), 'order "price" is unknown: choose standing'),
         (("--order", "mean"), "needs a gate"),
         (("--capability", "tool"), "a capability is its kind and its value"),
         (("--reviewer", "alice"), "is not an address"),

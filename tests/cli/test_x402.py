@@ -210,3 +210,26 @@ def test_server_whose_wallet_is_anothers_is_declined(publish, priced, bilateral,
         assert ran.code == 13
         assert bilateral("x402", "check", url.replace("/weather", "/none")).code == 3
     assert bilateral("x402", "check", url).code == 6
+
+
+def test_service_is_checked_by_its_url_alone(publish, priced, bilateral, agent, identity):
+    registry = f"eip155:{ape.chain.chain_id}:{identity.address}"
+    publish(signer_entry(OLD), registrations=[{"agentId": agent, "agentRegistry": registry}], x402Support=True)
+    with priced() as url:
+        ran = bilateral("check", url, "--json")
+    answer = json.loads(ran.out)
+    assert (ran.code, answer["verdict"]) == (12, "caution")
+    assert [entry["code"] for entry in answer["findings"]] == ["", ""]
+    (server,) = answer["agents"]
+    assert server["agent"] == f"{ape.chain.chain_id}:{agent}"
+    assert [reason["code"] for reason in server["reasons"] if reason["severity"] == "caution"] == ["no_ratings"]
+    assert server["untrusted"]["name"] == "Weather agent"
+
+
+def test_service_that_pays_another_account_is_declined(publish, priced, bilateral, token):
+    with priced(pay_to=token.address) as url:
+        ran = bilateral("check", url, "--json")
+    answer = json.loads(ran.out)
+    assert (ran.code, answer["verdict"]) == (13, "decline")
+    assert answer["price"][0]["payTo"] == token.address
+    assert answer["agents"][0]["reasons"][0]["code"] == "pay_to_differs"

@@ -72,7 +72,7 @@ class _Judge:
             return
         declared = declarations()
         never_asserted = sorted(declared[name] for name in declared.keys() - ASSERTED)
-        # What is left to the nightly run is judged there.
+        # Tests that are left to the nightly run are judged there.
         rows, gaps = judge({name: {"passed"} for name in self.unchosen} | self.outcomes)
         self.verdict = f"conformance: judged {rows} rows, {len(declared)} declarations"
         self._report(session, "docs/conformance.md", gaps)

@@ -219,3 +219,10 @@ def _validations(world: World) -> None:
             world.validate(validator, agent, agent.quality + draw.normal(0, 5), world.time(agent.ts))
             if draw.random() < 0.4:  # noqa: PLR2004
                 world.rate_validator(validator, agent, 85 + draw.normal(0, 8), world.time(agent.ts))
+
+
+def lured(world: World, agent: Agent, count: int, at: float) -> None:
+    """Let honest clients believe the praise, use the agent, and say what they found."""
+    for place in world.random.choice(len(world.honest), count, replace=False):
+        client = world.honest[place]
+        world.meet(client, agent, world.time(max(at, client.born + HOUR)))

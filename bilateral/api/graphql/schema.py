@@ -35,6 +35,7 @@ PLURALS: Final = {
     "Protocol": ("protocols",),
     "AgentRegistrationFile": ("agentRegistrationFiles",),
     "FeedbackFile": ("feedbackFiles",),
+    "Standing": ("standings",),
 }
 """The names of the root fields that list entities. graph-node has one of the two of `AgentMetadata`."""
 

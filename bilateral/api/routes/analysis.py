@@ -29,7 +29,7 @@ from bilateral.query.findings import (
     trust_scores,
 )
 from bilateral.query.pages import Page
-from bilateral.query.standings import stored_standing
+from bilateral.query.standings import standing_of
 from bilateral.query.trusted import Suspect, TrustedClients, cluster_accounts, suspect, trusted_clients
 from bilateral.values.standing import Standing
 
@@ -84,12 +84,15 @@ class ExplainedAccount:
 
 @router.get("/agents/{agent}/standing", response_class=Response, responses=one_of(Standing, 404))
 def read_standing(request: Request, agent: AgentPath, side: Literal["server", "client"] = "server") -> Response:
-    """Return the standing of an agent: its status, figures, reasons, and the cost of faking it."""
+    """Return the standing of an agent: its status, figures, reasons, and the cost of faking it.
+
+    It exists from the first rating. Before the first refresh its `basis` is `ratings`, and `made_at` is null.
+    """
     service = service_of(request)
     key = service.agent_key(agent)
-    held = service.read(stored_standing, key.chain_id, key.identity_registry, key.agent_id, side)
+    held = service.read(standing_of, key.chain_id, key.identity_registry, key.agent_id, side)
     if held is None:
-        raise NotIndexedError("standing of agent", key.id)
+        raise NotIndexedError("agent", key.id)
     return answer(request, Standing, held)
 
 

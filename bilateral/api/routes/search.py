@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
@@ -18,6 +18,11 @@ from bilateral.query.search.feedback import FeedbackSearch, search_feedback
 from bilateral.query.search.filters import AgentSearch, Side, query_words
 from bilateral.query.search.leaders import Board, Leader, leaderboard
 from bilateral.query.search.questions import AgentQuestion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bilateral.query.registries import AgentKey
 
 router = APIRouter(tags=["search"])
 
@@ -47,68 +52,79 @@ def read_agents(request: Request, query: Annotated[AgentQuery, Query()]) -> Resp
     return answer_page(request, FoundAgent, page, query.shown_as)
 
 
+class FeedbackQuery(BaseModel):
+    """A search of the open feedback of one chain, and the page and form of its answer."""
+
+    chain_id: ChainId
+    agent: Annotated[_Names, Query(description="An agent's id; may be repeated.")] = None
+    reviewer: _Names = None
+    tag1: Tag = None
+    tag2: Tag = None
+    tag: Annotated[_Names, Query(description="A tag in either place; may be repeated.")] = None
+    minimum: _Number = None
+    maximum: _Number = None
+    given_from: _Time = None
+    given_to: _Time = None
+    tool: Annotated[str | None, Query(max_length=1_000, description="An MCP tool that its file names.")] = None
+    answered: bool | None = None
+    paid: bool | None = None
+    revoked: bool = False
+    blind: BlindOnly = None
+    limit: Limit = DEFAULT_LIMIT
+    cursor: Cursor = None
+    shown_as: ListFormat = Format.JSON
+
+    def search(self, agents: Iterable[AgentKey]) -> FeedbackSearch:
+        """Return the search.
+
+        Args:
+            agents: The agents that it names.
+        """
+        names = ("tag1", "tag2", "minimum", "maximum", "given_from", "given_to", "tool", "blind")
+        return FeedbackSearch(
+            self.chain_id,
+            agents=tuple(agents),
+            reviewers=tuple(self.reviewer or ()),
+            tags=tuple(self.tag or ()),
+            is_answered=self.answered,
+            has_payment=self.paid,
+            include_revoked=self.revoked,
+            **{name: getattr(self, name) for name in names},
+        )
+
+
 @router.get("/v1/search/feedback", response_class=Response, responses=list_of(Feedback, 404))
-def read_feedback(  # noqa: PLR0913, PLR0917  # one a filter
-    request: Request,
-    chain_id: ChainId,
-    agent: Annotated[_Names, Query(description="An agent's id; may be repeated.")] = None,
-    reviewer: _Names = None,
-    tag1: Tag = None,
-    tag2: Tag = None,
-    tag: Annotated[_Names, Query(description="A tag in either place; may be repeated.")] = None,
-    minimum: _Number = None,
-    maximum: _Number = None,
-    given_from: _Time = None,
-    given_to: _Time = None,
-    tool: Annotated[str | None, Query(max_length=1_000, description="An MCP tool that its file names.")] = None,
-    answered: bool | None = None,
-    paid: bool | None = None,
-    revoked: bool = False,
-    blind: BlindOnly = None,
-    limit: Limit = DEFAULT_LIMIT,
-    cursor: Cursor = None,
-    shown_as: ListFormat = Format.JSON,
-) -> Response:
+def read_feedback(request: Request, query: Annotated[FeedbackQuery, Query()]) -> Response:
     """Find open feedback of one chain, the newest first."""
     service = service_of(request)
-    service.require_indexed((chain_id,))
-    search = FeedbackSearch(
-        chain_id,
-        agents=tuple(service.agent_key(agent_id) for agent_id in agent or ()),
-        reviewers=tuple(reviewer or ()),
-        tag1=tag1,
-        tag2=tag2,
-        tags=tuple(tag or ()),
-        minimum=minimum,
-        maximum=maximum,
-        given_from=given_from,
-        given_to=given_to,
-        tool=tool,
-        is_answered=answered,
-        has_payment=paid,
-        include_revoked=revoked,
-        blind=blind,
-    )
-    page = service.read(search_feedback, search, limit=limit, cursor=cursor)
-    return answer_page(request, Feedback, page, shown_as)
+    service.require_indexed((query.chain_id,))
+    search = query.search(map(service.agent_key, query.agent or ()))
+    page = service.read(search_feedback, search, limit=query.limit, cursor=query.cursor)
+    return answer_page(request, Feedback, page, query.shown_as)
+
+
+class LeadersQuery(BaseModel):
+    """A board of leaders, and the page and form of its answer."""
+
+    tag: Annotated[str, Query(max_length=1_000, description="The tag; empty for ratings by servers.")]
+    side: Side = Side.SERVER
+    board: Board = Board.STANDING
+    chains: _Chains = None
+    limit: Limit = DEFAULT_LIMIT
+    cursor: Cursor = None
+    shown_as: ListFormat = Format.JSON
 
 
 @router.get("/v1/leaders", response_class=Response, responses=list_of(Leader, 404))
-def read_leaders(  # noqa: PLR0913, PLR0917  # one a parameter
-    request: Request,
-    tag: Annotated[str, Query(max_length=1_000, description="The tag; empty for ratings by servers.")],
-    side: Side = Side.SERVER,
-    board: Board = Board.STANDING,
-    chains: _Chains = None,
-    limit: Limit = DEFAULT_LIMIT,
-    cursor: Cursor = None,
-    shown_as: ListFormat = Format.JSON,
-) -> Response:
+def read_leaders(request: Request, query: Annotated[LeadersQuery, Query()]) -> Response:
     """Rank agents with ratings for a tag by their standing. Those who are held back have a board of their own."""
     service = service_of(request)
-    service.require_indexed(chains or ())
-    page = service.read(leaderboard, tag, side, board=board, chains=tuple(chains or ()), limit=limit, cursor=cursor)
-    return answer_page(request, Leader, page, shown_as)
+    chains = tuple(query.chains or ())
+    service.require_indexed(chains)
+    page = service.read(
+        leaderboard, query.tag, query.side, board=query.board, chains=chains, limit=query.limit, cursor=query.cursor
+    )
+    return answer_page(request, Leader, page, query.shown_as)
 
 
 class Keywords(BaseModel):

@@ -68,7 +68,7 @@ def compare(request: Request, first: _Id = "", second: _Id = "") -> Response:
                     keys.append(_key(service, text))
             except (BilateralError, ProblemError) as error:
                 problem = error.detail if isinstance(error, ProblemError) else str(error)
-        return service.read(compare_page, (first, second), keys, problem)
+        return service.read(compare_page, service.registries(), (first, second), keys, problem)
 
     return page_answer(request, ComparePage, read, rendering.render_compare)
 

@@ -31,6 +31,7 @@ from bilateral.explorer.views import (
 from bilateral.identifiers import checksummed
 from bilateral.query.chains import chains
 from bilateral.query.names import names_of
+from bilateral.query.standings import doubts_of
 
 router = APIRouter(include_in_schema=False)
 
@@ -53,7 +54,8 @@ def latest(request: Request) -> Response:
     rows = service.read(lambda connection: latest_of_all(connection, chains(connection)))
     ids = {agent_id for row in rows for agent_id in (row.agent, row.by_agent)}
     names = service.read(names_of, service.registries(), ids)
-    return html(request, rendering.render_latest(rows, names))
+    doubts = service.read(doubts_of, service.registries(), ids)
+    return html(request, rendering.render_latest(rows, names, doubts))
 
 
 @router.get("/method.json", response_class=Response)

@@ -10,7 +10,7 @@ addEventListener("DOMContentLoaded", async () => {
   const graph = new graphology.Graph({ multi: true, type: "directed" });
   const largest = Math.sqrt(Math.max(1, ...data.nodes.map((it) => it.ratings)));
   const root = Math.sqrt(data.nodes.length), least = Math.min(2, 60 / root), more = Math.min(9, 120 / root); // many nodes are small
-  for (const it of data.nodes) graph.addNode(it.id, { x: it.x, y: it.y, size: least + more * Math.sqrt(it.ratings) / largest, role: it.is_flagged ? "bad" : it.role, label: shown(it.name) || (it.id.includes(":") ? "Agent " + it.id.split(":")[1] : it.id.slice(0, 6) + "…" + it.id.slice(-4)), ratings: it.ratings });
+  for (const it of data.nodes) graph.addNode(it.id, { x: it.x, y: it.y, size: least + more * Math.sqrt(it.ratings) / largest, role: it.is_flagged ? "bad" : it.role, label: (shown(it.name) || (it.id.includes(":") ? "Agent " + it.id.split(":")[1] : it.id.slice(0, 6) + "…" + it.id.slice(-4))) + (it.mark ? " (" + it.mark + ")" : ""), ratings: it.ratings });
   for (const it of data.links) graph.addDirectedEdge(it.source, it.target, { kind: it.mean !== null && it.mean < 50 ? "red" : it.side === "server" ? "blue" : "orange", size: 0.5 + Math.min(2.5, it.count / 8) });
   let near = null, selected = null;
   const few = data.links.length < 2000;

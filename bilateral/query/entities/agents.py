@@ -119,7 +119,10 @@ class AgentRows(Rows):
     @property
     def links(self) -> Mapping[str, Callable[[], Rows]]:
         """See `Rows.links`."""
-        return {"registrationFile": partial(self._listed, "AgentRegistrationFile")}
+        return {
+            "registrationFile": partial(self._listed, "AgentRegistrationFile"),
+            "standing": partial(self._listed, "Standing"),
+        }
 
     @property
     def lists(self) -> Mapping[str, Callable[[], Rows]]:

@@ -19,6 +19,7 @@ from bilateral.index.errors import LargeAnswerError
 from bilateral.query.entities import agents as entities_agents
 from bilateral.query.entities import feedback as entities_feedback
 from bilateral.query.entities import files as entities_files
+from bilateral.query.entities import standings as entities_standings
 from bilateral.query.entities import validations as entities_validations
 from bilateral.query.entities.dialects import entity_dialect
 from bilateral.query.entities.fixed import fixed, key_of
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     Condition = ColumnElement[bool]
 
-MODULES: Final = (entities_agents, entities_files, entities_feedback, entities_validations)
+MODULES: Final = (entities_agents, entities_files, entities_feedback, entities_validations, entities_standings)
 """The modules whose rows are in `ENTITIES`."""
 
 _NESTED: Final = 2

@@ -23,6 +23,7 @@ from bilateral.query.search.filters import AgentSearch, Gate, Order
 from bilateral.query.search.gates import is_of_summaries, passes, prepare, ratings, source, summaries
 from bilateral.query.search.plans import find
 from bilateral.query.search.statements import Parts
+from bilateral.query.search.unranked import with_standings
 from bilateral.query.search.words import Matcher
 from bilateral.query.standings import statuses
 from bilateral.query.values import Wide as WideValue
@@ -84,6 +85,7 @@ class FoundAgent:
         status: The status of its standing on the first gate's side: `ok`, `thin`, `contested` or `held_back`, which
             says not to pay it; None before the first refresh.
         standing: The lower bound of its standing.
+        reason: The code of the reason that counts most for its standing.
     """
 
     id: str
@@ -103,6 +105,7 @@ class FoundAgent:
     rating: Rating | None
     status: str | None = None
     standing: float | None = None
+    reason: str | None = None
 
 
 def search_agents(
@@ -131,6 +134,8 @@ def search_agents(
     chains = search.chains or tuple(row[0] for row in _CHAINS.all(connection, {}))
     if terms is None or not chains:
         return Page((), None)
+    if search.ranking is Order.STANDING and not with_standings(connection, chains, search.rated_side):
+        search = search.without_standings()
     rows = find(Parts(connection, search, terms, chains, matcher), place, limit + 1)
     shown = rows[:limit]
     details = _details(connection, search, shown)
@@ -152,7 +157,7 @@ def _details(connection: Connection, search: AgentSearch, rows: Sequence[Row[Any
     passed = _passed(connection, search.gates[0], search.ranking, wanted) if search.gates else {}
     side = search.gates[0].side.value if search.gates else "server"
     standings = statuses(connection, wanted, side)
-    return [(by_key[key], passed.get(key), *standings.get(key, (None, None))) for key in wanted]
+    return [(by_key[key], passed.get(key), *standings.get(key, ())) for key in wanted]
 
 
 def _listed(names: Iterable[str], lists: Iterable[Iterable[Any]]) -> tuple[dict[str, Any], list[int]]:
@@ -233,9 +238,7 @@ def _merit(rating: Rating, order: Order) -> tuple[Any, ...]:
     return first, bound, rating.count, rating.registry, rating.tag
 
 
-def _found(  # parts of one agent
-    row: Row[Any], shown: Row[Any], rating: Rating | None, status: str | None, standing: float | None
-) -> FoundAgent:
+def _found(row: Row[Any], shown: Row[Any], rating: Rating | None, *standing: Any) -> FoundAgent:
     """Return an agent that a search found."""
     chain_id, identity, agent_id = row.chain_id, row.identity_registry, int(row.agent_id)
     return FoundAgent(
@@ -243,7 +246,7 @@ def _found(  # parts of one agent
         f"eip155:{chain_id}:{identity}#{agent_id}",
         *(chain_id, identity, agent_id, shown.owner, shown.wallet, shown.name, shown.description),
         *(shown.active, shown.x402_support, shown.registered_at, shown.updated_at, row.relevance, rating),
-        *(status, standing),
+        *standing,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -48,6 +48,11 @@ class Side(StrEnum):
 
 class Order(StrEnum):
     """The orders of the agents that a search finds. Agents with the same rank come by chain, registry and id."""
+
+    STANDING = "standing"
+    """Those with the words of the query in their names first; then those with the greatest standing, on the side of the
+    first gate. Agents that are held back come after all others. Without any standing: by relevance with a text, by
+    lower bound with a gate, else by the latest change."""
 
     RELEVANCE = "relevance"
     """Those with the words of the query in their names first; then those with the greatest lower bound."""
@@ -187,8 +192,7 @@ class AgentSearch:
         metadata: Only with these entries of metadata on chain: the key, and the value, or None for any one.
         rated: True for agents with feedback that counts, False for those without; None for all.
         gates: The conditions on ratings. The first one ranks.
-        order: The order; None for relevance if there is a text, for the lower bound if there is a gate, else for the
-            latest change.
+        order: The order; None for that of standings.
 
     Raises:
         InvalidArgumentError: A condition is out of its range.
@@ -246,11 +250,19 @@ class AgentSearch:
     @property
     def ranking(self) -> Order:
         """The order, also if none is named."""
-        if self.order is not None:
-            return self.order
-        if self.words:
-            return Order.RELEVANCE
-        return Order.LOWER_BOUND if self.gates else Order.UPDATED
+        return Order.STANDING if self.order is None else self.order
+
+    @property
+    def rated_side(self) -> Side:
+        """The side of the first gate, on which standings rank."""
+        return self.gates[0].side if self.gates else Side.SERVER
+
+    def without_standings(self) -> AgentSearch:
+        """Return the search in the order that it has where nobody has a standing."""
+        if self.ranking is not Order.STANDING:
+            return self
+        by_rating = Order.LOWER_BOUND if self.gates else Order.UPDATED
+        return replace(self, order=Order.RELEVANCE if self.words else by_rating)
 
 
 def query_words(text: str | None) -> list[str]:

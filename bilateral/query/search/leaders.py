@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +20,7 @@ from bilateral.query.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, enco
 from bilateral.query.search.filters import Side, storable
 from bilateral.query.search.gates import has_better
 from bilateral.query.search.plans import among
+from bilateral.query.standings import first_code
 from bilateral.query.values import Wide as WideValue
 from bilateral.text import quoted
 from bilateral.values.bounds import scale_of_tag
@@ -243,9 +243,7 @@ def _leader(row: Row[Any], owner: str, name: str | None) -> Leader:
     values: Sequence[Any] = tuple(row)
     chain_id, identity, number = values[0], values[1], int(values[2])
     ids = (f"{chain_id}:{number}", f"eip155:{chain_id}:{identity}#{number}")
-    status, lower, text = values[8:11]
-    reasons: list[dict[str, Any]] = json.loads(text or "[]")
-    code = reasons[0]["code"] if reasons else None
+    status, lower, reasons = values[8:11]
     address, count, raters, mean, bound = values[3:8]
-    figures = address, count, raters, mean, bound, status, lower, code
+    figures = address, count, raters, mean, bound, status, lower, first_code(reasons)
     return Leader(*ids, chain_id, identity, number, owner, name, *figures)

@@ -3,14 +3,15 @@
 A search for agents has two sides, words and ratings, and either may be common. It begins with the rarer one. If both
 are common, it walks down the index of lower bounds, where every few agents have the words: first among the agents with
 all words in their names, then among those with one word less. A search without ratings walks down the agents in the
-same way, in the order of their keys, of their registrations or of their last changes.
+same way, in the order of their keys, of their registrations or of their last changes. In the order of standings, a
+search walks down these, whether it has ratings or not.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
 from itertools import combinations
-from math import sqrt
+from math import floor, sqrt
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import func, literal, select
@@ -23,6 +24,7 @@ from bilateral.query.prepared import Prepared
 from bilateral.query.search.filters import Order
 from bilateral.query.search.gates import is_of_few, passing
 from bilateral.query.search.statements import KEY, Statement
+from bilateral.query.search.unranked import Unranked, is_not_held_back
 from bilateral.query.search.walks import MOST_COUNTED, Walks, has_named
 from bilateral.query.search.words import count_up_to
 from bilateral.values.bounds import scale_of_tag
@@ -64,6 +66,10 @@ A gate that few pass takes the whole index of its tag to count, which takes long
 """
 
 
+_OF_AGENTS: Final = (Order.STANDING, Order.RELEVANCE, Order.UPDATED, Order.REGISTERED)
+"""The orders in which searches without a gate walk down an index."""
+
+
 def find(parts: Parts, place: tuple[Any, ...] | None, count: int) -> Sequence[Row[Any]]:
     """Return the keys and ranks of the first agents of a search.
 
@@ -81,13 +87,12 @@ def find(parts: Parts, place: tuple[Any, ...] | None, count: int) -> Sequence[Ro
     has_bounds = _has_bounds(parts, LOOKED_AT if files <= plans.few else None)
     if files <= plans.few and not has_bounds:
         return plans.by_files(place, count, matcher.begins(terms))
-    is_of_agents = not search.gates and search.ranking in (Order.RELEVANCE, Order.UPDATED, Order.REGISTERED)
+    is_of_agents = not search.gates and search.ranking in _OF_AGENTS
     if not (has_bounds or is_of_agents):
         return plans.by_gates(place, count)
     descent = _Descent(parts, plans, has_bounds=has_bounds, are_listed=has_bounds and files <= plans.most)
-    if search.ranking is not Order.RELEVANCE:
-        return descent.walk(place, count, None)
-    return descent.by_relevance(place, count)
+    by_names = {Order.STANDING: descent.by_standing, Order.RELEVANCE: descent.by_relevance}.get(search.ranking)
+    return descent.walk(place, count, None) if by_names is None else by_names(place, count)
 
 
 def among(table: Table, keys: Sequence[tuple[Any, ...]]) -> list[ColumnElement[bool]]:
@@ -112,7 +117,7 @@ def _has_bounds(parts: Parts, within: int | None) -> bool:
         within: Only so many of the tag's greatest bounds may be looked at; None for all.
     """
     search = parts.search
-    if not search.gates or search.ranking not in (Order.RELEVANCE, Order.LOWER_BOUND):
+    if not search.gates or search.ranking not in (Order.STANDING, Order.RELEVANCE, Order.LOWER_BOUND):
         return False
     gate = search.gates[0]
     if gate.tag is None or scale_of_tag(gate.tag) is None or is_of_few(gate):
@@ -281,3 +286,35 @@ class _Descent:
             if len(rows) >= count:
                 break
         return rows
+
+    def by_standing(self, place: tuple[Any, ...] | None, count: int) -> Sequence[Row[Any]]:
+        """Find agents as `by_relevance`, each time those with a standing first; then those that are held back."""
+        rows: list[Row[Any]] = []
+        terms, plans, unranked = self._parts.terms, self._plans, Unranked(self._parts)
+        most = len(terms) if place is None else min(len(terms), floor(place[0]))
+        for relevance in range(most, -1, -1):
+            here = place if place is not None and relevance == floor(place[0]) else None
+            named = plans.begin_of_relevance(relevance)
+            files = plans.most + 1 if named is None else plans.count(terms, relevance)
+            if named is not None and files <= (plans.sure if self._has_bounds else plans.few):
+                begin = named, has_named(self._parts, relevance), is_not_held_back()
+                rows += plans.by_files(here, count - len(rows), *begin)
+            else:
+                if here is None or here[0] > relevance:
+                    rows += self._walk_ranks(here, count - len(rows), relevance, named if files <= plans.most else None)
+                    here = None
+                if len(rows) < count:
+                    rows += unranked.find(here, count - len(rows), relevance, has_bounds=self._has_bounds)
+            if len(rows) >= count:
+                return rows
+        held_back = None if place is None or place[0] >= 0 else place
+        return [*rows, *unranked.held_back(held_back, count - len(rows))]
+
+    def _walk_ranks(
+        self, place: tuple[Any, ...] | None, count: int, relevance: int, named: ColumnElement[bool] | None
+    ) -> Sequence[Row[Any]]:
+        """Walk down the standings. See `walk`."""
+        listed = None
+        if self._has_bounds:
+            listed = self._with_words if named is None else self._plans.agents(named)
+        return self._walks.by_rank(place, count, relevance, listed)

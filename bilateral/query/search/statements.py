@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Float, and_, cast, exists, func, literal, or_, select, tuple_
+from sqlalchemy import Float, and_, case, cast, exists, func, literal, or_, select, tuple_
 
 from bilateral.index.tables import files
 from bilateral.index.tables.files import State
 from bilateral.index.tables.schema import agent, agent_metadata
 from bilateral.index.tables.search import agent_file, registration_words
+from bilateral.index.tables.standings import standing
 from bilateral.index.tables.unindexed import unindexed
 from bilateral.query.search.filters import OF_GATE, Order
 from bilateral.query.search.gates import best, best_of_agent, is_of_few, is_rated
@@ -26,8 +27,14 @@ if TYPE_CHECKING:
 REAL: Final = Float(53)
 """The type of ranks."""
 
-_OF_AGENT: Final = (Order.UPDATED, Order.REGISTERED)
-"""The orders that have nothing to do with ratings."""
+_WITHOUT_GATE: Final = (Order.STANDING, Order.UPDATED, Order.REGISTERED)
+"""The orders in which agents that pass the first gate have a rank without it."""
+
+RANKED: Final = 0.5
+"""The addition of a standing to the first rank: those with one precede others with as many words in their names."""
+
+HELD_BACK: Final = -100.0
+"""The addition of being held back to the first rank. It puts agents last: a name has at most 16 words of a search."""
 
 KEY: Final = ("chain_id", "identity_registry", "agent_id")
 """The columns of the key of an agent."""
@@ -77,22 +84,44 @@ class Statement:
         parts: The search.
         are_few: True to look the ratings of each agent up, False to collect all that pass.
         walks: True if the statement begins with the summaries of the first gate.
+        stands: True if conditions on the standing of the agent are added later. Without, an order by standings takes
+            agents with and without one.
+
+    Attributes:
+        passes_first: The conditions that the agent passes the first gate, if they are not among all others.
     """
 
-    def __init__(self, parts: Parts, *, are_few: bool, walks: bool = False) -> None:
+    def __init__(self, parts: Parts, *, are_few: bool, walks: bool = False, stands: bool = False) -> None:
         """See the class."""
         self._parts = parts
         self._search = parts.search
         self._terms = parts.terms
         self._from: FromClause = agent
         self._where: list[ColumnElement[bool]] = [*self._of_agent()]
-        self._passes_first: list[ColumnElement[bool]] = []
+        self.passes_first: list[ColumnElement[bool]] = []
         self._add_file()
         self._gate_rank = self._add_gates(parts.chains, are_few=are_few, walks=walks)
+        if self._search.ranking is Order.STANDING and not stands:
+            self._from = self._from.outerjoin(standing, and_(*self.has_standing()))
 
     def has_words(self) -> list[ColumnElement[bool]]:
         """Return the condition that the file of a row has all words."""
         return [self._parts.matcher.has(self._terms)] if self._terms else []
+
+    def has_standing(self, *, looks_up_agents: bool = False) -> list[ColumnElement[bool]]:
+        """Return the conditions that a standing is that of the agent, on the side of the first gate.
+
+        Args:
+            looks_up_agents: True to keep SQLite from looking up the standing of each agent.
+        """
+        columns = standing.c
+        agent_id = unindexed(columns.agent_id) if looks_up_agents else columns.agent_id
+        return [
+            columns.side == self._search.rated_side.value,
+            agent.c.chain_id == columns.chain_id,
+            agent.c.identity_registry == columns.identity_registry,
+            agent.c.agent_id == agent_id,
+        ]
 
     def select(
         self,
@@ -125,15 +154,15 @@ class Statement:
         """
         relevance = self._parts.relevance
         first_rank, second_rank = self._ranks(relevance)
-        is_ranked = self._search.ranking not in _OF_AGENT
+        is_ranked = self._search.ranking not in _WITHOUT_GATE
         inner = (
-            self.select(first_rank, second_rank, relevance, where if is_ranked else [*self._passes_first, *where])
+            self.select(first_rank, second_rank, relevance, where if is_ranked else [*self.passes_first, *where])
             .offset(0)  # keeps the engine from computing ranks both here and around
             .subquery()
         )
         key = [inner.c[name] for name in KEY]
         query = select(inner).order_by(inner.c.first_rank.desc(), inner.c.second_rank.desc(), *key)
-        if is_ranked and self._passes_first:
+        if is_ranked and self.passes_first:
             by_gate = inner.c.second_rank if self._search.ranking is Order.RELEVANCE else inner.c.first_rank
             query = query.where(by_gate.is_not(None))
         if place is not None:
@@ -150,6 +179,10 @@ class Statement:
         by_gate = zero if self._gate_rank is None else cast(self._gate_rank, REAL)
         if order is Order.RELEVANCE:
             return cast(relevance, REAL), by_gate
+        if order is Order.STANDING:
+            rank, has_none = standing.c.rank, standing.c.agent_id.is_(None)
+            added = case((rank.is_not(None), RANKED), (has_none, 0.0), else_=HELD_BACK)
+            return cast(relevance, REAL) + cast(added, REAL), case((rank.is_not(None), rank), else_=by_gate)
         if order is Order.UPDATED:
             return cast(agent.c.updated_at, REAL), zero
         if order is Order.REGISTERED:
@@ -211,7 +244,7 @@ class Statement:
         for gate in self._search.gates[walks:]:
             if are_few and not is_of_few(gate):
                 rank = best_of_agent(gate, order)
-                (self._where if ranks or walks else self._passes_first).append(rank.is_not(None))
+                (self._where if ranks or walks else self.passes_first).append(rank.is_not(None))
                 ranks.append(rank)
                 continue
             passed = best(gate, order, chains)

@@ -5,18 +5,19 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import ARRAY, Numeric, any_, cast, literal, or_, type_coerce
+from sqlalchemy import ARRAY, Numeric, any_, cast, exists, literal, or_, type_coerce
 
 from bilateral.index.tables.schema import agent, registry, summary
+from bilateral.index.tables.standings import standing
 from bilateral.index.tables.unindexed import unindexed
 from bilateral.query.search.filters import Order
 from bilateral.query.search.gates import has_better, passing
-from bilateral.query.search.statements import KEY, REAL, Statement, is_behind
+from bilateral.query.search.statements import KEY, RANKED, REAL, Statement, is_behind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row, Select
+    from sqlalchemy import ColumnElement, Connection, Row, Select, Table
 
     from bilateral.query.search.statements import Parts
 
@@ -86,7 +87,7 @@ class Walks:
 
     def _walk_agents(self, chain_id: int, place: tuple[Any, ...] | None, relevance: int | None) -> Select[Any]:
         """Return the statement that walks down the agents of a chain."""
-        statement = Statement(self._parts, are_few=True)
+        statement = Statement(self._parts, are_few=True, stands=True)
         where = [agent.c.chain_id == chain_id, *statement.has_words()]
         time = agent.c.registered_at if self._parts.search.ranking is Order.REGISTERED else agent.c.updated_at
         zero, first = literal(0.0, REAL), cast(time, REAL) if relevance is None else literal(float(relevance), REAL)
@@ -99,6 +100,7 @@ class Walks:
         if place is not None:
             behind = is_behind([agent.c[name] for name in KEY], place[2:])
             where.append(behind if relevance is not None else or_(time < last, behind))
+        where += self._without_standing(statement)
         query = statement.select(first, zero, self._parts.relevance, where)
         order = [time.desc()] if relevance is None else []
         return query.order_by(*order, agent.c.identity_registry, agent.c.agent_id)
@@ -118,22 +120,74 @@ class Walks:
             relevance: The number of words that the names have; None for any number, in the order of the bound alone.
             among: The ids of all agents that can be found, by chains, on PostgreSQL; None if they are not known.
         """
+        return self._best(lambda chain_id: self._walk(chain_id, place, relevance), summary, count, among)
+
+    def by_rank(
+        self,
+        place: tuple[Any, ...] | None,
+        count: int,
+        relevance: int,
+        among: Mapping[int, Sequence[int]] | None = None,
+    ) -> Sequence[Row[Any]]:
+        """Walk down the standings of each chain that rank, on the side of the first gate.
+
+        Args:
+            place: The values of the cursor; None for the first page.
+            count: The number of agents.
+            relevance: The number of words that the names have.
+            among: As for `by_bound`.
+        """
+        return self._best(lambda chain_id: self._walk_ranks(chain_id, place, relevance), standing, count, among)
+
+    def _best(
+        self,
+        walk_of: Callable[[int], Select[Any]],
+        walked: Table,
+        count: int,
+        among: Mapping[int, Sequence[int]] | None,
+    ) -> Sequence[Row[Any]]:
+        """Return the first rows of the walks of all chains."""
         rows: list[Row[Any]] = []
         with _without_sorting(self._parts.connection):
             for chain_id in self._parts.chains if among is None else sorted({*self._parts.chains} & {*among}):
-                walk = self._walk(chain_id, place, relevance)
+                walk = walk_of(chain_id)
                 if among is not None:
                     # A sum has no index: PostgreSQL looks each agent up in a table of the ids.
                     known = any_(literal(among[chain_id], ARRAY(Numeric(78, 0))))
-                    walk = walk.where(type_coerce(summary.c.agent_id + 0, Numeric(78, 0)) == known)
+                    walk = walk.where(type_coerce(walked.c.agent_id + 0, Numeric(78, 0)) == known)
                 rows += self._parts.connection.execute(walk.limit(count))
         rows.sort(key=lambda row: (-row.first_rank, -row.second_rank, *row[:3]))
         return rows[:count]
 
+    def _walk_ranks(self, chain_id: int, place: tuple[Any, ...] | None, relevance: int) -> Select[Any]:
+        """Return the statement that walks down the standings of a chain."""
+        columns, statement = standing.c, Statement(self._parts, are_few=True, stands=True)
+        where = [
+            columns.chain_id == chain_id,
+            columns.rank.is_not(None),
+            *statement.has_standing(looks_up_agents=True),
+            *statement.passes_first,
+            *statement.has_words(),
+        ]
+        if self._parts.terms:
+            where.append(has_named(self._parts, relevance))
+        if place is not None:
+            _, rank, *last = place
+            limit, behind = literal(rank, REAL), is_behind([agent.c[name] for name in KEY], last)
+            where += [columns.rank <= limit, or_(columns.rank < limit, behind)]
+        query = statement.select(literal(relevance + RANKED, REAL), columns.rank, self._parts.relevance, where)
+        return query.order_by(columns.rank.desc(), columns.identity_registry, columns.agent_id)
+
+    def _without_standing(self, statement: Statement) -> list[ColumnElement[bool]]:
+        """Return the condition of an order by standings on the agents that have none."""
+        if self._parts.search.ranking is not Order.STANDING:
+            return []
+        return [~exists().where(*statement.has_standing()).correlate(agent)]
+
     def _walk(self, chain_id: int, place: tuple[Any, ...] | None, relevance: int | None) -> Select[Any]:
         """Return the statement that walks down the lower bounds of a chain."""
         gate, columns = self._parts.search.gates[0], summary.c
-        statement = Statement(self._parts, are_few=True, walks=True)
+        statement = Statement(self._parts, are_few=True, walks=True, stands=True)
         where = [
             *passing(gate, chain_id),
             registry.c.chain_id == chain_id,
@@ -155,5 +209,6 @@ class Walks:
             behind = is_behind([agent.c[name] for name in KEY], (chain, identity, agent_id))
             # The first part repeats the second, in a form that finds its place in the index.
             where += [columns.lower_bound <= limit, or_(columns.lower_bound < limit, behind)]
+        where += self._without_standing(statement)
         query = statement.select(first, second, self._parts.relevance, where)
         return query.order_by(columns.lower_bound.desc(), registry.c.identity_registry, agent.c.agent_id)

@@ -104,6 +104,7 @@ class Oracle:
                 named[row["kind"]][row["block_number"], row["log_index"]] = row
             self._read_agents(named["registration"], contents)
             self._read_ratings(named["feedback"], contents)
+        self.standings = {}
         self.summaries = defaultdict(list)
         for entry in self.given:
             self.summaries[entry.agent, entry.registry, entry.side, entry.tag].append(entry)
@@ -162,6 +163,8 @@ class Oracle:
         terms = self._terms(search.words)
         if terms is None:
             return []
+        if not any(side == search.rated_side for side, _ in self.standings):
+            search = search.without_standings()
         passed = [self._passed(gate, search.ranking) for gate in search.gates]
         matches = []
         for key, agent in self.agents.items():
@@ -277,9 +280,14 @@ class Oracle:
         return len(entries), len(shares), mean, bound
 
     def _ranks(self, agent, search, terms, by_gate):
+        points = sum(self._has(agent.name_words, term) for term in terms)
         if search.ranking is Order.RELEVANCE:
-            points = sum(self._has(agent.name_words, term) for term in terms)
             return points, by_gate
+        if search.ranking is Order.STANDING:
+            key = (search.rated_side, agent.key)
+            rank, stands = self.standings.get(key), key in self.standings
+            is_ranked = rank is not None
+            return is_ranked or not stands, points, is_ranked, rank if is_ranked else by_gate
         if search.ranking is Order.UPDATED:
             return agent.updated_at, 0
         if search.ranking is Order.REGISTERED:

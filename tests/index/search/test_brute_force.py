@@ -6,21 +6,53 @@
 from __future__ import annotations
 
 import os
+import random
 
 import pytest
+from sqlalchemy import insert, select
 
+from bilateral.index.tables.schema import agent
+from bilateral.index.tables.standings import standing, standing_refresh
 from bilateral.query.search import plans as search_plans
 from bilateral.query.search.agents import search_agents
+from bilateral.query.search.filters import Side
 from tests.index.search.random_searches import RandomSearches
 
 SEARCHES = int(os.environ.get("BILATERAL_SEARCHES", "40"))
+
+FIGURES = {
+    "basis": "analysis",
+    "reasons": "[]",
+    **dict.fromkeys(("lower_bound", "upper_bound", "effective_raters", "raters", "payments", "paid"), 0),
+    "evidence_cost": 0,
+}
 
 
 def keys(page):
     return [(item.chain_id, item.identity_registry, item.agent_id) for item in page.items]
 
 
-def test_random_searches_find_what_a_plain_filter_finds(connection, oracle, monkeypatch):
+@pytest.fixture(params=[True, False], ids=["standings", "no standings"])
+def stood(request, connection, oracle):
+    """The index, with made-up standings of servers and of some clients: some held back, and none of the newest."""
+    random_ = random.Random(4)  # noqa: S311  # reproducible, not secret
+    agents = connection.execute(select(agent).order_by(agent.c.registered_block)).mappings().all()
+    if request.param:
+        key = {name: agents[0][name] for name in ("chain_id", "identity_registry")}
+        last = agents[-4]["registered_block"]
+        connection.execute(insert(standing_refresh).values(**key, block_number=last))
+        for row in agents:
+            for side in [Side.SERVER] * (row["registered_block"] <= last) + [Side.CLIENT] * (random_.random() < 0.5):
+                rank = random_.choice((None, 0.0, 0.0, 25.5, 60.25, 80.1, 1 / 3))
+                names = {"side": side.value, "agent_id": row["agent_id"], "rank": rank, "status": "ok"}
+                connection.execute(insert(standing).values(**key, **names, **FIGURES))
+                oracle.standings[side, (row["chain_id"], row["identity_registry"], int(row["agent_id"]))] = rank
+    yield connection
+    oracle.standings.clear()
+    connection.rollback()
+
+
+def test_random_searches_find_what_a_plain_filter_finds(stood, oracle, monkeypatch):
     searches, found_some, gated, passed, number = RandomSearches(oracle, seed=1), 0, 0, 0, 0
     while gated < SEARCHES:
         number += 1
@@ -30,7 +62,7 @@ def test_random_searches_find_what_a_plain_filter_finds(connection, oracle, monk
         monkeypatch.setattr(search_plans, "MOST_LISTED", (2_000, 2_000, 0, 8)[number % 4])
         monkeypatch.setattr(search_plans, "LOOKED_AT", (2_000, 0, 20)[number % 3])
         search = searches.make()
-        agents = search_agents(connection, search, limit=1_000)
+        agents = search_agents(stood, search, limit=1_000)
         expected = oracle.search(search)
         assert keys(agents) == expected, search
         assert agents.next is None
@@ -43,7 +75,7 @@ def test_random_searches_find_what_a_plain_filter_finds(connection, oracle, monk
 
 
 @pytest.mark.parametrize("few", [2_000, 0], ids=["few", "many"])
-def test_pages_of_random_searches_join_to_the_whole(connection, oracle, monkeypatch, few):
+def test_pages_of_random_searches_join_to_the_whole(stood, oracle, monkeypatch, few):
     monkeypatch.setattr(search_plans, "FEW_FILES", few)
     monkeypatch.setattr(search_plans, "FEW_RATED", few)
     searches, turned = RandomSearches(oracle, seed=2), 0
@@ -51,7 +83,7 @@ def test_pages_of_random_searches_join_to_the_whole(connection, oracle, monkeypa
         search, cursor, agents = searches.make(), None, []
         limit = searches.random.randint(1, 9)
         while True:
-            page = search_agents(connection, search, limit=limit, cursor=cursor)
+            page = search_agents(stood, search, limit=limit, cursor=cursor)
             agents += keys(page)
             if (cursor := page.next) is None:
                 break

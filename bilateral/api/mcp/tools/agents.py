@@ -68,7 +68,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         limit: Limit = 20,
         cursor: Cursor = None,
     ) -> Untrusted:
-        """List ratings, 0 to 100, that servers gave an agent as client or validator, or it gave, or that are sealed."""
+        """List ratings, 0 to 100, of an agent as client or validator, or by it; or its sealed pairs."""
 
         def read(connection: Connection) -> Page[Rating]:
             key = key_of(connection, agent_id)

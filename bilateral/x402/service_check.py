@@ -1,0 +1,141 @@
+"""The answer about a service that is known by its URL alone: price, declaration, agent, file, ratings, verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.checks import LiveCheck, Verdict, check_live_server
+from bilateral.contracts.reverts import ContractRevertError
+from bilateral.text import printable
+from bilateral.x402.errors import InvalidMessageError
+from bilateral.x402.preflight import Finding, ask_price, findings_of
+from bilateral.x402.profiles import PROFILES
+from bilateral.x402.verifier import Verifier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from bilateral.checks import Policy
+    from bilateral.client import Client
+    from bilateral.documents import Loader
+
+_FIELDS: Final = {"scheme": 40, "network": 80, "asset": 200, "amount": 80, "payTo": 200}
+"""The fields of an option of payment that are shown, each with its longest text."""
+
+_MOST_OPTIONS: Final = 10
+_GRAVITY: Final = (Verdict.ACCEPT, Verdict.CAUTION, Verdict.DECLINE)
+
+
+@dataclass(frozen=True)
+class ServiceCheck:
+    """The answer about a service.
+
+    Attributes:
+        verdict: The answer in one word, the gravest of findings and agents.
+        url: The URL.
+        price: The options of payment, at most ten, as the server names them: texts of strangers.
+        findings: The checks of the declaration, as of `check_url`.
+        agents: The checks of the declared agents on the chain of the client.
+        unknown: The facts that could not be asked.
+    """
+
+    verdict: Verdict
+    url: str
+    price: tuple[Mapping[str, str], ...]
+    findings: tuple[Finding, ...]
+    agents: tuple[LiveCheck, ...]
+    unknown: tuple[str, ...]
+
+
+def check_service(  # noqa: PLR0913  # the service, and how to ask
+    client: Client,
+    rpc_url: str,
+    url: str,
+    method: str = "GET",
+    *,
+    content: bytes = b"",
+    policy: Policy | None = None,
+    loader: Loader | None = None,
+    report: Callable[[str], None] = lambda _: None,
+) -> ServiceCheck:
+    """Answer the question: should I pay the service behind this URL? Nothing is paid or signed.
+
+    Args:
+        client: The SDK's client of the chain of the payment.
+        rpc_url: The URL of the client's node.
+        url: The URL of a paid route.
+        method: The method of the request.
+        content: The body of the request.
+        policy: The policy; the default one if left out.
+        loader: Loads registration files.
+        report: Called with the name of each step, to show progress.
+
+    Raises:
+        InvalidArgumentError: The server asks for no payment.
+        UnreachableDocumentError: It cannot be reached.
+        BilateralError: The node cannot be reached, or returns an error.
+    """
+    report("asking for the price")
+    price = ask_price(url, method, content=content)
+    deployment = client.get_deployment()
+    with Verifier({rpc_url: deployment}, loader=loader) as verifier:
+        findings = findings_of(verifier, url, price)
+    answers, unknown = [], []
+    for agent, pay_to in dict.fromkeys(_declared(price or {}, str(deployment.agent_registry))):
+        try:
+            answers.append(
+                check_live_server(client, int(agent), pay_to=pay_to, policy=policy, loader=loader, report=report)
+            )
+        except (ContractRevertError, ValueError):  # a finding says it already
+            unknown.append(f"agent {printable(agent[:80])}: the registry does not have it")
+    if not answers:
+        unknown.append("the agent: none on this chain is declared, so nobody has ratings to look at")
+    verdicts = [*(answer.verdict for answer in answers), *map(_verdict, findings)]
+    return ServiceCheck(
+        verdict=max(verdicts, key=_GRAVITY.index, default=Verdict.CAUTION),
+        url=url,
+        price=tuple(_option(option) for option in _options(price or {})),
+        findings=tuple(findings),
+        agents=tuple(answers),
+        unknown=tuple(unknown),
+    )
+
+
+def _verdict(finding: Finding) -> Verdict:
+    """Return the verdict of one finding. A service that declares no agent may be honest; nobody can tell."""
+    if not finding.code:
+        return Verdict.ACCEPT
+    return Verdict.CAUTION if finding.code == "not_declared" else Verdict.DECLINE
+
+
+def _options(price: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the options of payment."""
+    accepts = price.get("accepts")
+    return (
+        [option for option in accepts if isinstance(option, dict)][:_MOST_OPTIONS] if isinstance(accepts, list) else []
+    )
+
+
+def _option(option: Mapping[str, Any]) -> dict[str, str]:
+    """Return an option of payment as it is shown."""
+    return {name: printable(str(option[name])[:longest]) for name, longest in _FIELDS.items() if name in option}
+
+
+def _declared(price: Mapping[str, Any], registry: str) -> Iterator[tuple[str, str]]:
+    """Yield the agents of a registry that a price declares, each with the account that is paid on its chain."""
+    extensions = price.get("extensions")
+    if not isinstance(extensions, dict):
+        return
+    for profile in (PROFILES[name] for name in PROFILES if name in extensions):
+        try:
+            info = profile.info_of(extensions[profile.key])
+        except InvalidMessageError:
+            continue
+        for registration in info.registrations:
+            if str(registration.agent.registry).lower() != registry.lower():
+                continue
+            network = registry.rpartition(":")[0]
+            for option in _options(price):
+                if option.get("network") == network:
+                    yield registration.agent.agent, str(option.get("payTo"))[:200]

@@ -1,0 +1,160 @@
+"""One walk over all answers of the service: a known ring stands above no honest agent unmarked, anywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+
+import httpx
+import pytest
+from mcp import Client
+
+from bilateral.api.settings import ApiSettings
+from bilateral.index.analysis.refresh import Refresher
+from bilateral.index.store.database import open_database
+from tests.api.world import served
+from tests.commands import run_here
+from tests.explorer.html import Page
+from tests.index.analysis.conftest import KEY, index
+
+RING, HONEST = 9, set(range(1, 8))
+RINGS = f"31337:{RING}"
+LISTS = {
+    "/v1/leaders?tag=starred": "left out",
+    "/v1/leaders?tag=starred&board=lower_bound": "marked",
+    "/v1/leaders?tag=starred&board=held_back": "marked",
+    "/v1/search/agents": "last",
+    "/v1/search/agents?tag=starred": "last",
+    "/v1/search/agents?tag=starred&order=standing": "last",
+    "/v1/search/agents?tag=starred&order=mean": "marked",
+    "/v1/search/agents?tag=starred&order=lower_bound": "marked",
+}
+"""The fate of the ring's agent in each list."""
+
+PAGES = {
+    "/": "marked",
+    "/latest": "marked",
+    "/search": "last",
+    "/search?tag=starred": "last",
+    f"/search?q={RINGS}": "marked",
+    f"/compare?first={RINGS}&second=31337:1": "marked",
+    "/31337/network": "marked",
+    f"/31337/{RING}/network": "marked",
+    f"/31337/{RING}": "marked",
+    f"/31337/{RING}/ratings": "marked",
+}
+
+
+@pytest.fixture(scope="module")
+def database(market, tmp_path_factory):
+    """The URL of the database of the market, whose standings are current."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('walk') / 'index.sqlite'}"
+    engine = open_database(url)
+    index(engine, market.chain.url)
+    Refresher(engine, {KEY.chain_id: (market.chain.url,)}).refresh()
+    engine.dispose()
+    return url
+
+
+@pytest.fixture(scope="module")
+def api(database):
+    with served(ApiSettings(database=database)) as url, httpx.Client(base_url=url, timeout=120) as client:
+        yield client
+
+
+def require(rows, fate):
+    """Check what becomes of the ring's agent in rows of an id and a status: in the order in which they are listed."""
+    listed = [agent for agent, _ in rows]
+    assert {int(agent.partition(":")[2]) for agent in listed} >= HONEST or fate == "marked"
+    if fate == "left out":
+        assert RINGS not in listed
+        return
+    assert dict(rows)[RINGS] == "held_back"
+    assert {status for agent, status in rows if agent != RINGS} <= {"ok", "thin", "contested"}
+    if fate == "last":
+        assert listed[-1] == RINGS
+
+
+@pytest.mark.parametrize(("path", "fate"), LISTS.items())
+def test_lists_rank_the_ring_below_honest_agents_or_mark_it(api, path, fate):
+    items = api.get(path).raise_for_status().json()["items"]
+    require([(item["id"], item["status"]) for item in items], fate)
+    assert all(item["reason"] for item in items if item["status"] == "held_back")
+    table = csv.DictReader(io.StringIO(api.get(f"{path}&format=csv" if "?" in path else f"{path}?format=csv").text))
+    assert [(row["id"], row["status"]) for row in table] == [(item["id"], item["status"]) for item in items]
+
+
+@pytest.mark.parametrize(("path", "fate"), PAGES.items())
+def test_pages_mark_the_ring_wherever_they_name_it(api, path, fate):
+    page = Page(api.get(path).raise_for_status().text)
+    links = [link for link in page.attributes("href") if link.startswith("/31337/")]
+    assert "made up" in page.text
+    assert f"/31337/{RING}#deal" in links
+    if fate == "last":
+        named = [link for link in links if link in {f"/31337/{agent}" for agent in (*HONEST, RING)}]
+        assert named[-1] == f"/31337/{RING}"
+
+
+def test_boards_of_the_first_page_leave_the_ring_out(api):
+    boards = api.get("/index.json").json()["leaders"]
+    assert RINGS not in {leader["id"] for board in boards for leader in board["leaders"]}
+    assert "Not enough evidence yet" in Page(api.get("/").text).text, "nobody leads as a client"
+
+
+def test_page_of_an_agent_opens_with_the_verdict_its_reasons_and_what_they_rest_on(api):
+    ring, honest = (Page(api.get(f"/31337/{agent}").text).text for agent in (RING, 1))
+    assert "Should I deal with it? JSON No. Its ratings were made up." in ring
+    assert "Yes, for" in honest
+    for text in (ring, honest):
+        assert "Rests on" in text
+        assert "--amount 5" in text
+    assert "raters are independent" not in ring, "a prior is no score"
+
+
+def test_graphql_tells_standings_and_filters_by_them(api):
+    ranked = 'where: {standing_: {status_not: "held_back"}}, orderBy: standing__lower, orderDirection: desc'
+    every = "orderBy: lower, orderDirection: desc"
+    query = f"{{ agents({ranked}) {{ id standing {{ status lower }} }}"
+    query += f" standings({every}) {{ agent {{ id }} side status }} }}"
+    data = api.post("/graphql/31337", json={"query": query}).raise_for_status().json()["data"]
+    require([(agent["id"], agent["standing"]["status"]) for agent in data["agents"]], "left out")
+    lowers = [float(agent["standing"]["lower"]) for agent in data["agents"]]
+    assert lowers == sorted(lowers, reverse=True)
+    servers = [(row["agent"]["id"], row["status"]) for row in data["standings"] if row["side"] == "server"]
+    require(servers, "marked")
+
+
+def test_models_find_the_ring_last_and_are_told_not_to_pay_it(api):
+    async def ask():
+        async with Client(f"{str(api.base_url).rstrip('/')}/mcp") as session:
+            agents = await session.call_tool("search_agents", {"gates": [{"tag": "starred"}], "limit": 100})
+            verdict = await session.call_tool("check_server", {"agent_id": RINGS, "amount": "1"})
+        return [json.loads(answer.content[0].text) for answer in (agents, verdict)]
+
+    agents, verdict = asyncio.run(ask())
+    require([(item["id"], item["status"]) for item in agents["data"]["items"]], "last")
+    assert verdict["check"]["verdict"] == "decline"
+
+
+def test_command_line_shows_the_ring_last_with_the_reason(database):
+    code, out, _ = run_here("search", "--tag", "starred", "--database", database)
+    rows = [line for line in out.splitlines() if "31337:" in line]
+    assert code == 0
+    assert RINGS in rows[-1]
+    assert "held back" in rows[-1]
+
+
+def test_standing_exists_from_the_first_rating_and_says_that_no_analysis_weighed_it(market, tmp_path):
+    url = f"sqlite:///{tmp_path / 'index.sqlite'}"
+    engine = open_database(url)
+    index(engine, market.chain.url)
+    engine.dispose()
+    with served(ApiSettings(database=url)) as base, httpx.Client(base_url=base, timeout=120) as client:
+        held = client.get("/v1/agents/31337:1/standing").raise_for_status().json()
+        assert (held["basis"], held["made_at"]) == ("ratings", None)
+        assert held["raters"] > 1
+        assert 0 < held["lower"] < held["rating"] <= 100
+        assert client.get("/v1/agents/31337:777/standing").status_code == 404
+        assert "No analysis weighed the raters yet" in Page(client.get("/31337/1").text).text
