@@ -9,7 +9,7 @@ from collections import defaultdict
 from math import sqrt
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from bilateral.index.tables.payments import payment
 from bilateral.index.tables.schema import agent, chain, counterpart, registry
@@ -17,10 +17,15 @@ from bilateral.values.bounds import QUANTILE, SHARES, scale_of_tag
 from bilateral.values.standing import LEAST, Basis, Reason, Standing, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import Connection
 
 UNPAID: Final = 0.2
 """The weight of a rater who did not pay, if a rater of the agent did. `standings_of_ratings` gives as much."""
+
+MOST_READ: Final = 5_000
+"""Raters and payments that are read: a page waits for them. So many make the bounds close, whoever else rates."""
 
 _MICROS: Final = 10**6
 
@@ -28,7 +33,8 @@ _MICROS: Final = 10**6
 def first_standing(connection: Connection, chain_id: int, identity: str, agent_id: int, side: str) -> Standing | None:
     """Return the standing of an agent by its ratings alone; None if the index has no such agent.
 
-    Each account counts once, by the mean of its values as shares of their scales. Nobody is held back.
+    Each account counts once, by the mean of its values as shares of their scales. Nobody is held back. Of many raters,
+    the first `MOST_READ` count.
 
     Args:
         connection: The database.
@@ -42,7 +48,7 @@ def first_standing(connection: Connection, chain_id: int, identity: str, agent_i
     if wallets is None:
         return None
     shares = _shares(connection, chain_id, identity, agent_id, side)
-    paid = _paid(connection, chain_id, identity, agent_id) if side == "server" else {}
+    paid = _paid(connection, chain_id, agent_id, tuple(wallets)) if side == "server" else {}
     for own in wallets:
         shares.pop(own, None)
         paid.pop(own, None)
@@ -77,13 +83,14 @@ def first_standing(connection: Connection, chain_id: int, identity: str, agent_i
 
 
 def _shares(connection: Connection, chain_id: int, identity: str, agent_id: int, side: str) -> dict[str, float]:
-    """Return the mean share of each account that rated an agent, over the tags that have a scale."""
+    """Return the mean share of the accounts that rated an agent, over the tags that have a scale: of the first ones."""
     columns, of_registry = counterpart.c, registry.c
     query = (
         select(columns.account, columns.tag, columns.share_sum, columns["count"])
         .where(of_registry.chain_id == chain_id, of_registry.identity_registry == identity)
         .where(columns.chain_id == chain_id, columns.registry == of_registry.address)
         .where(columns.agent_id == agent_id, columns.side == side)
+        .limit(MOST_READ)
     )
     sums: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for account, tag, share_sum, count in connection.execute(query):
@@ -93,15 +100,22 @@ def _shares(connection: Connection, chain_id: int, identity: str, agent_id: int,
     return {account: total / count / SHARES for account, (total, count) in sums.items()}
 
 
-def _paid(connection: Connection, chain_id: int, identity: str, agent_id: int) -> dict[str, tuple[int, float]]:
-    """Return the number and the sum of the payments of each account for an agent."""
+def _paid(
+    connection: Connection, chain_id: int, agent_id: int, wallets: Sequence[str | None]
+) -> dict[str, tuple[int, float]]:
+    """Return the number and the sum of each account's payments for an agent, to its present owner and wallet."""
     columns = payment.c
+    payees = [wallet for wallet in wallets if wallet is not None]
     query = (
-        select(columns.payer, func.count(), func.sum(columns.micros))
-        .where(columns.chain_id == chain_id, columns.identity_registry == identity, columns.agent_id == agent_id)
-        .group_by(columns.payer)
+        select(columns.payer, columns.micros)
+        .where(columns.chain_id == chain_id, columns.payee.in_(payees), columns.agent_id == agent_id)
+        .limit(MOST_READ)
     )
-    return {payer: (count, float(micros) / _MICROS) for payer, count, micros in connection.execute(query)}
+    sums: dict[str, tuple[int, float]] = {}
+    for payer, micros in connection.execute(query):
+        count, amount = sums.get(payer, (0, 0.0))
+        sums[payer] = count + 1, amount + float(micros) / _MICROS
+    return sums
 
 
 def _interval(share: float | None, count: float) -> tuple[float, float]:

@@ -227,7 +227,7 @@ def test_a_name_without_a_deployment_finds_none(own_record):
 def own_record(monkeypatch, tmp_path):
     """The place of this project's record of chain 8453, in a package without other records."""
     (tmp_path / "deployments").mkdir()
-    monkeypatch.setattr("bilateral.contracts.files", lambda _: tmp_path)
+    monkeypatch.setattr("bilateral.contracts.deployments.files", lambda _: tmp_path)
     return tmp_path / "deployments" / "8453.json"
 
 

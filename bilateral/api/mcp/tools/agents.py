@@ -34,7 +34,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
 
     @server.tool(title="Get agent", annotations=READS)
     async def get_agent(agent_id: AgentText) -> Untrusted:
-        """Look up an agent: owner, wallet, registration file, metadata, and summaries of its ratings by side and tag.
+        """Look up an agent: owner, wallet, registration file, metadata, summaries of ratings by side and tag.
 
         A lower_bound is the least value with 95 % confidence.
         """
@@ -68,7 +68,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         limit: Limit = 20,
         cursor: Cursor = None,
     ) -> Untrusted:
-        """List ratings, 0 to 100, of an agent as client or validator, or by it; or its sealed pairs."""
+        """List ratings (0-100) of a client or validator, or by an agent; or sealed pairs."""
 
         def read(connection: Connection) -> Page[Rating]:
             key = key_of(connection, agent_id)
