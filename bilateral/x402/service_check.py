@@ -112,9 +112,9 @@ def _verdict(finding: Finding) -> Verdict:
 def _options(price: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the options of payment."""
     accepts = price.get("accepts")
-    return (
-        [option for option in accepts if isinstance(option, dict)][:_MOST_OPTIONS] if isinstance(accepts, list) else []
-    )
+    listed: list[Any] = accepts if isinstance(accepts, list) else []
+    options: list[Mapping[str, Any]] = [option for option in listed if isinstance(option, dict)]
+    return options[:_MOST_OPTIONS]
 
 
 def _option(option: Mapping[str, Any]) -> dict[str, str]:

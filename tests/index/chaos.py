@@ -9,7 +9,6 @@ their cursors meanwhile: what they learned must be what the tables hold, and the
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import random
 import sys
 import tempfile
@@ -38,6 +37,7 @@ from tests.index.feed_reader import FeedReader
 from tests.index.proxy import Answer, Proxy, range_of, refusal
 from tests.index.schemas import make_schema
 from tests.postgres import running_postgres
+from tests.processes import CONTEXT
 
 CHAIN_ID = 31337
 REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}
@@ -47,7 +47,6 @@ MANY_LOGS = 20
 """Logs from which on a thread writes on PostgreSQL: some transactions of a round are larger, and some smaller."""
 ROWS_AT_ONCE = 3
 """Rows of a table that it begins to write while others are read."""
-SPAWN = multiprocessing.get_context("spawn")
 
 MISDEEDS = {
     "loses a registry's logs": lambda _, result: [
@@ -210,7 +209,7 @@ class Round:
 
         The machine's speed says how many blocks are mined meanwhile. The acts after it do not depend on that.
         """
-        workers = [SPAWN.Process(target=work, args=(self._database, self._urls)) for _ in range(2)]
+        workers = [CONTEXT.Process(target=work, args=(self._database, self._urls)) for _ in range(2)]
         for worker in workers:
             worker.start()
         end, later = time.monotonic() + self._random.uniform(1.0, 3.0), self._random.getstate()
