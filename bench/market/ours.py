@@ -105,5 +105,5 @@ class Standings:
         if self.weighs:
             cost, rating = table["evidence_cost"].to_numpy(), table["rating"].to_numpy()
             limit = np.where(status == Status.OK, np.maximum(cost, NEWCOMER), NEWCOMER)
-            refused |= (rating < LEAST_RATING) | (status == Status.CONTESTED)
+            refused |= ((rating < LEAST_RATING) & (status != Status.THIN)) | (status == Status.CONTESTED)
         return Answers(lower, np.where(refused, 0.0, limit), (0.0, NEWCOMER if self.weighs else np.inf))

@@ -30,7 +30,7 @@ STUDY: Final = Settings(accounts=3_000)
 ORACLE: Final = "oracle"
 OURS: Final = "our standing"
 WEIGHED: Final = "`bilateral trust decide`"
-_EVERY: Final = 4
+_EVERY: Final = 1
 """The days between analyses of the study, in which attackers act unseen. Fewer days take longer."""
 
 _TRIES: Final = 3

@@ -138,7 +138,7 @@ def answer_page(request: Request, kind: Any, page: Page[Any], shown_as: Format =
     if shown_as is Format.JSON:
         response = answer(request, Page[kind], page)
     elif shown_as is Format.JSON_LINES:
-        response = tagged(request, _json_lines(kind, page.items), JSON_LINES)
+        response = tagged(request, json_lines(kind, page.items), JSON_LINES)
     else:
         response = tagged(request, _csv(kind, page.items), CSV)
         response.headers["Content-Disposition"] = 'attachment; filename="list.csv"'
@@ -177,8 +177,13 @@ def tagged_by(known: str | None, body: bytes, media_type: str = JSON) -> Respons
     return Response(body, HTTPStatus.OK, headers, media_type)
 
 
-def _json_lines(kind: Any, items: Iterable[Any]) -> bytes:
-    """Return entries as JSON Lines. No text in them ends a line, for whatever program."""
+def json_lines(kind: Any, items: Iterable[Any]) -> bytes:
+    """Return entries as JSON Lines. No text in them ends a line, for whatever program.
+
+    Args:
+        kind: The type of an entry.
+        items: The entries.
+    """
     encode = adapter(kind).dump_json
     written = b"".join(encode(item) + b"\n" for item in items)
     for end, escaped in _ESCAPED_ENDS:

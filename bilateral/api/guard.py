@@ -103,7 +103,7 @@ class Guard:
         body = None
         try:
             self._check_head(scope)
-            address = _network(client_address(scope, self._proxies))
+            address = network_of(scope, self._proxies)
             await self._count(scope, address)
             if limit := self._body_limit(scope):
                 body = _Body(self._held, address, limit)
@@ -272,6 +272,16 @@ def client_address(scope: Scope, proxies: tuple[object, ...]) -> str:
             return address
         peer = address
     return peer
+
+
+def network_of(scope: Scope, proxies: tuple[object, ...]) -> str:
+    """Return what counts as one client: its IPv4 address, or the network of its IPv6 address.
+
+    Args:
+        scope: The request.
+        proxies: The networks of trusted proxies, see `client_address`.
+    """
+    return _network(client_address(scope, proxies))
 
 
 def _is_address(text: str) -> bool:

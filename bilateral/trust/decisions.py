@@ -162,7 +162,7 @@ def _answered(table: pa.Table, asks: pa.Table) -> pa.Table:
         (status == str(Status.HELD_BACK), "decline", "is held back: its ratings were made up"),
         (rated & (raters > 1) & (upper < LEAST_RATING), "decline", "is rated at most {upper:.0f} of 100"),
         (status == str(Status.CONTESTED), "caution", "is tied to false ratings by acts of its own"),
-        (rated & (rating < LEAST_RATING), "caution", "is rated {rating:.0f} of 100"),
+        (rated & (rating < LEAST_RATING) & (status != str(Status.THIN)), "caution", "is rated {rating:.0f} of 100"),
         (amount <= np.minimum(bound, NEWCOMER), "accept", "may be tried for {amount:g}, up to {newcomer:g}"),
         (amount <= bound, "accept", "has evidence that cost {cost:.2f}, more than the {amount:g} at stake"),
         (np.ones(len(asked), bool), "caution", "has evidence that cost {cost:.2f}, less than the {amount:g} at stake"),

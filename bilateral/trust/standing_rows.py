@@ -186,9 +186,11 @@ def named_findings(engine: Engine, held: Flags) -> dict[int, list[Reason]]:
         concerned = ledger.opinions.subject[finding.opinions]
         by_itself = [by_account[account] for account in np.unique(members[np.isin(members, accounts)]).tolist()]
         about = np.unique(concerned[held[concerned]]).tolist()
-        for subject in {*about, *(subject for subjects in by_itself for subject in subjects)}:
-            if len(out[subject]) < _MOST_REASONS - 2:
-                out[subject].append(_of_finding(ledger, finding))
+        named = {*about, *(subject for subjects in by_itself for subject in subjects)}
+        if wanting := [subject for subject in named if len(out[subject]) < _MOST_REASONS - 2]:
+            reason = _of_finding(ledger, finding)
+            for subject in wanting:
+                out[subject].append(reason)
     return out
 
 

@@ -58,7 +58,7 @@ def play(stage: Stage) -> None:
     with tempfile.TemporaryDirectory() as folder:
         engine = open_database(f"sqlite:///{Path(folder) / 'index.sqlite'}")
         key = _index(stage, engine)
-        with stage.step("Trust analysis ranks the ring's agent below every honest one, and condemns no other.") as step:
+        with stage.step("Trust analysis marks the ring's agent, ranks it last, and condemns no other.") as step:
             pool = Pool(stage.chain_id, [Source(Endpoint(stage.url), ())])
             FundingCollector(engine, key, pool).collect()
             analyse(engine, key)
@@ -68,7 +68,7 @@ def play(stage: Stage) -> None:
             with engine.connect() as connection:
                 standings = {int(agent): (lower, status) for agent, lower, status in connection.execute(stored)}
             lower, status = standings[praised]
-            step.check("status of its agent", status, "contested")
+            step.check("its agent is marked", status in {"held_back", "contested"}, True)
             step.check("honest agents that stand above it", sum(standings[agent][0] > lower for agent in servers), 3)
             others = {status for agent, (_, status) in standings.items() if agent != praised}
             step.check("others that are held back", int("held_back" in others), 0)

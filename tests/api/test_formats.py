@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis.strategies import lists, text, tuples
 
-from bilateral.api.answers import _cell, _csv, _json_lines
+from bilateral.api.answers import _cell, _csv, json_lines
 from tests.api.world import FORMULA_TAG
 
 pytestmark = pytest.mark.one_engine
@@ -23,7 +23,7 @@ def rows(response):
     return list(csv.DictReader(io.StringIO(response.text, newline="")))
 
 
-def test_json_lines_have_the_entries_of_json(api):
+def testjson_lines_have_the_entries_of_json(api):
     items = api.get("/v1/agents/31337:1/feedback").json()["items"]
     response = api.get("/v1/agents/31337:1/feedback", params={"format": "jsonl"})
     assert response.headers["content-type"].startswith("application/jsonl")
@@ -101,7 +101,7 @@ def test_no_text_ends_a_line_of_its_own(texts):
         text: str
 
     entries = [Entry(text) for text in texts]
-    lines = _json_lines(Entry, entries).decode().splitlines()
+    lines = json_lines(Entry, entries).decode().splitlines()
     assert [json.loads(line)["text"] for line in lines] == texts
     read = list(csv.reader(_csv(Entry, entries).decode().splitlines(keepends=True)))
     assert [cell for (cell,) in read[1:]] == [_cell(cell, is_number=False) for cell in texts]

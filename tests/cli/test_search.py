@@ -21,6 +21,8 @@ OF_AN_INDEX = [
     ["search"],
     ["check", "server", "1"],
     ["check", "client", "1"],
+    ["watch", "agent", "1:1"],
+    ["watch", "account", f"0x{'11' * 20}"],
     ["index", "status"],
     ["index", "verify", "--rpc-url", "http://127.0.0.1:9"],
     ["index", "rebuild", "--chain-id", "1"],

@@ -20,12 +20,13 @@ from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.database import connect_engine
 from bilateral.index.tables import schema
 from bilateral.index.tables.batches import Block
-from tests.index.chaos import SPAWN, work
+from tests.index.chaos import work
 from tests.index.comparison import assert_equals_model
 from tests.index.conftest import CHAIN_ID
 from tests.index.proxy import Proxy, range_of
 from tests.index.test_endpoints import assert_complete
 from tests.index.test_transactions import Store, fails_from, follower_of, hundred_blocks
+from tests.processes import CONTEXT
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 
@@ -253,7 +254,7 @@ def work_patiently(database, urls):
 def test_a_process_that_is_killed_between_two_ranges_leaves_nothing(
     engine, store, settled_chain, proxy, in_the_middle, database_url, writers
 ):
-    process = SPAWN.Process(target=work_patiently, args=(database_url, [proxy.url]), daemon=True)
+    process = CONTEXT.Process(target=work_patiently, args=(database_url, [proxy.url]), daemon=True)
     done = in_the_middle(process.kill)
     process.start()
     wait_until(lambda: done)

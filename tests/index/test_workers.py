@@ -13,9 +13,10 @@ from bilateral.index.errors import CursorMovedError
 from bilateral.index.store import background_writes as behind
 from bilateral.index.store import event_writes
 from bilateral.index.tables.batches import Batch, Block
-from tests.index.chaos import MANY_LOGS, ROWS_AT_ONCE, SPAWN, Round, work
+from tests.index.chaos import MANY_LOGS, ROWS_AT_ONCE, Round, work
 from tests.index.comparison import assert_exact
 from tests.index.proxy import Proxy
+from tests.processes import CONTEXT
 
 
 def grow(event_chain, generator, blocks, logs=5):
@@ -24,7 +25,7 @@ def grow(event_chain, generator, blocks, logs=5):
 
 
 def started(database_url, event_chain, number):
-    workers = [SPAWN.Process(target=work, args=(database_url, [event_chain.url])) for _ in range(number)]
+    workers = [CONTEXT.Process(target=work, args=(database_url, [event_chain.url])) for _ in range(number)]
     for worker in workers:
         worker.start()
     return workers

@@ -18,6 +18,7 @@ from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import NoEndpointError
+from bilateral.index.store.changes import add_notes
 from bilateral.index.store.database import is_lost, is_transient, snapshot
 from bilateral.index.tables import analysis, payments, schema
 from bilateral.trust.coding import coded
@@ -133,8 +134,9 @@ class Refresher:
             indexed = read_tables(connection, key.chain_id, key.identity_registry)
         table = standings_of_ratings(coded(indexed.tables))
         with self._engine.begin() as connection:
-            replace_standings(connection, key, table, number, time.monotonic() - began)
+            notes = replace_standings(connection, key, table, number, time.monotonic() - began)
             note_problem(connection, key, problem)
+            add_notes(connection, key.chain_id, number, notes)
 
     def _find_funds(self, key: AnalysisKey) -> int:
         """Look for the first funds of new accounts, and return their number.

@@ -16,6 +16,7 @@ from bilateral.index.analysis.standings import replace_standings
 from bilateral.index.analysis.storage import replace_results
 from bilateral.index.analysis.tables import read_tables
 from bilateral.index.errors import AnalysisOutdatedError
+from bilateral.index.store.changes import add_notes
 from bilateral.index.store.database import is_transient, snapshot
 from bilateral.index.tables import schema
 from bilateral.index.tables.analysis import AnalysisKey
@@ -166,12 +167,13 @@ def _analyse_once(
         if not _is_still_indexed(connection, key.chain_id, state):
             return None
         told = head | {name: getattr(summary, name) for name in figures}
-        replace_standings(connection, key, results.standings, state.block_number, seconds)
+        notes = replace_standings(connection, key, results.standings, state.block_number, seconds)
         note_problem(connection, key, None)
-        replace_results(connection, key, told, results, tables.places)
+        notes += replace_results(connection, key, told, results, tables.places)
         if not _is_still_indexed(connection, key.chain_id, state):  # a reorganisation during the inserts
             connection.rollback()
             return None
+        add_notes(connection, key.chain_id, state.block_number, notes)
     return summary
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import delete, insert, select
 
 from bilateral.index.analysis.notes import note
+from bilateral.index.store.changes import Note
+from bilateral.index.tables.changes import ChangeKind
 from bilateral.index.tables.standings import standing
 from bilateral.values.standing import Status
 
@@ -23,7 +25,9 @@ _AT_ONCE: Final = 5_000
 _RENAMED: Final = {"lower": "lower_bound", "upper": "upper_bound"}
 
 
-def replace_standings(connection: Connection, key: AnalysisKey, table: pa.Table, block: int, seconds: float) -> None:
+def replace_standings(
+    connection: Connection, key: AnalysisKey, table: pa.Table, block: int, seconds: float
+) -> list[Note]:
     """Replace the standings of a registry's agents, in the connection's transaction.
 
     Args:
@@ -32,7 +36,11 @@ def replace_standings(connection: Connection, key: AnalysisKey, table: pa.Table,
         table: The standings, with the columns of `bilateral.trust.standing.SCHEMA`.
         block: The last block that they rest on.
         seconds: The time that it took to make them.
+
+    Returns:
+        The changes of status, for the change feed.
     """
+    former = _statuses(connection, key)
     connection.execute(delete(standing).where(key.of(standing)))
     for batch in table.to_batches(max_chunksize=_AT_ONCE):
         rows = [key.columns | row for row in _rows(batch)]
@@ -41,6 +49,32 @@ def replace_standings(connection: Connection, key: AnalysisKey, table: pa.Table,
     basis = table["basis"][0].as_py() if table.num_rows else None
     made = {"block_number": block, "made_at": int(time.time()), "basis": basis, "seconds": round(seconds, 3)}
     note(connection, key, made)
+    return _changed(key, former, _statuses(connection, key))
+
+
+def _statuses(connection: Connection, key: AnalysisKey) -> dict[tuple[str, int], str]:
+    """Return the status of each agent and side, but for the thin ones: an agent without a standing is thin, too."""
+    columns = standing.c
+    query = select(columns.side, columns.agent_id, columns.status)
+    rows = connection.execute(query.where(key.of(standing), columns.status != Status.THIN))
+    return {(side, int(agent_id)): status for side, agent_id, status in rows}
+
+
+def _changed(key: AnalysisKey, former: dict[tuple[str, int], str], current: dict[tuple[str, int], str]) -> list[Note]:
+    """Return the changes of status between two states."""
+    thin = Status.THIN.value
+    states = {part: (former.get(part, thin), current.get(part, thin)) for part in sorted(former.keys() | current)}
+    return [
+        Note(
+            ChangeKind.VERDICT,
+            key.identity_registry,
+            agent_id,
+            None,
+            {"side": side, "former_status": before, "status": after},
+        )
+        for (side, agent_id), (before, after) in states.items()
+        if before != after
+    ]
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:

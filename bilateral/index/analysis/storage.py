@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, func, insert, select, update
 
+from bilateral.index.store.changes import Note
 from bilateral.index.tables import analysis as schema
 from bilateral.index.tables import schema as events
 from bilateral.index.tables.analysis import AnalysisKey, Part
+from bilateral.index.tables.changes import ChangeKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +37,7 @@ def replace_results(
     head: Mapping[str, Any],
     results: Results,
     places: Mapping[str, Sequence[Place]],
-) -> None:
+) -> list[Note]:
     """Replace the results of an analysis, in the connection's transaction.
 
     The inserts may take minutes, in which the index goes on. So the block at which the results become known is read
@@ -47,8 +49,11 @@ def replace_results(
         head: The further columns of its row in `analysis`.
         results: Its results.
         places: The events that the rows of its tables were made from.
+
+    Returns:
+        The accounts that got or lost a flag, for the change feed.
     """
-    former = current_analysis(connection, key)
+    former, flagged = current_analysis(connection, key), _flagged(connection, key)
     for table in (*schema.RESULT_TABLES, schema.analysis):
         connection.execute(delete(table).where(key.of(table)))
     for table, rows in (
@@ -61,6 +66,19 @@ def replace_results(
         _insert(connection, table, key, rows)
     moment = _moment(connection, key, former)
     connection.execute(insert(schema.analysis).values(**key.columns, **head, **moment))
+    current = _flagged(connection, key)
+    return [
+        Note(ChangeKind.FLAG, key.identity_registry, None, account, {"is_flagged": account in current})
+        for account in sorted(flagged ^ current)
+    ]
+
+
+def _flagged(connection: Connection, key: AnalysisKey) -> set[str]:
+    """Return the accounts that the stored analysis flags."""
+    columns = schema.suspicion.c
+    return set(
+        connection.execute(select(columns.account).where(key.of(schema.suspicion), columns.is_flagged)).scalars()
+    )
 
 
 def _moment(connection: Connection, key: AnalysisKey, former: Mapping[str, Any] | None) -> dict[str, int]:

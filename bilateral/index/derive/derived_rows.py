@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import msgspec
 from sqlalchemy import Table, delete, select
 
+from bilateral.index.store.packed_rows import packed, unpacked
 from bilateral.index.store.row_changes import Writes
 from bilateral.index.store.rows import Row, Rows, key_columns
 from bilateral.index.tables import schema
-from bilateral.index.tables.columns import WideInteger, python_integer, sqlite_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sqlalchemy import Connection
 
-_ENCODER: Final = msgspec.msgpack.Encoder()
 _TABLES: Final = {table.name: table for table in schema.DERIVED_TABLES}
 
 
@@ -104,10 +102,10 @@ class Journal:
         position = len(self._recorded)
         self._recorded.add((table.name, key))
         if former is None:
-            row_key, packed = _packed(key), None
+            row_key, former_row = packed(key), None
         else:
-            row_key, packed = b"", _packed(former)  # it begins with its key
-        self._rows.append((self._chain_id, self._block, position, table.name, row_key, packed))
+            row_key, former_row = b"", packed(former)  # it begins with its key
+        self._rows.append((self._chain_id, self._block, position, table.name, row_key, former_row))
 
     def write(self, rows: Rows) -> None:
         """Write what was recorded."""
@@ -135,28 +133,11 @@ def undo(connection: Connection, rows: Rows, chain_id: int, block: int) -> None:
     for name, key, row in stored:  # the oldest comes last, and counts
         table_of_row = _TABLES[name]
         if row is None:
-            former[name][_unpacked(table_of_row, key)] = None
+            former[name][unpacked(table_of_row, key)] = None
         else:
-            unpacked = _unpacked(table_of_row, row)
-            former[name][unpacked[: len(table_of_row.primary_key)]] = unpacked
+            former_row = unpacked(table_of_row, row)
+            former[name][former_row[: len(table_of_row.primary_key)]] = former_row
     for name, changed in former.items():
         rows.replace(_TABLES[name], [row for row in changed.values() if row is not None])
         rows.delete(_TABLES[name], [key for key, row in changed.items() if row is None])
     connection.execute(delete(table).where(after))
-
-
-def _packed(row: Row) -> bytes:
-    """Return a row as bytes. MessagePack has 64 bits for an integer, so larger ones take their form on SQLite."""
-    try:
-        return _ENCODER.encode(row)
-    except OverflowError:
-        return _ENCODER.encode([sqlite_integer(cell) if type(cell) is int else cell for cell in row])
-
-
-def _unpacked(table: Table, packed: bytes) -> Row:
-    """Return the row, or the key, that `_packed` made bytes of."""
-    values: list[Any] = msgspec.msgpack.decode(packed)
-    return tuple(
-        python_integer(value) if value is not None and isinstance(column.type, WideInteger) else value
-        for value, column in zip(values, table.c, strict=False)
-    )

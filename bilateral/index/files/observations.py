@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, case, exists, func, insert, literal_column, or_, select, update
 
+from bilateral.index.files.news import tell_sights
 from bilateral.index.store.cursor_locks import hold_cursors, number_sights
 from bilateral.index.tables import files as schema
 from bilateral.index.tables.files import State
@@ -33,7 +34,7 @@ def note_sights(connection: Connection, file_ids: Collection[bytes]) -> None:
         connection: The connection, in the transaction that stores the files and their references. It is about to end.
         file_ids: The files.
     """
-    wanted, is_held = sorted(file_ids), False
+    wanted, former = sorted(file_ids), None
     for start in range(0, len(wanted), _AT_ONCE):
         part = wanted[start : start + _AT_ONCE]
         named, known = schema.registration_domain, schema.file
@@ -46,11 +47,13 @@ def note_sights(connection: Connection, file_ids: Collection[bytes]) -> None:
         changes = _changes(sorted(ids))
         if connection.execute(changes.limit(1)).first() is None:
             continue  # most refreshes find what is known: they need not wait for each other
-        if not is_held:
+        if former is None:
             number_sights(connection)
             hold_cursors(connection)
-            is_held = True
+            former = connection.execute(select(func.coalesce(func.max(schema.file_sight.c.sight_id), 0))).scalar_one()
         connection.execute(insert(schema.file_sight).from_select(_COLUMNS, changes))
+    if former is not None:
+        tell_sights(connection, former)
 
 
 def move_sights(connection: Connection, chain_id: int, block: int) -> None:

@@ -23,6 +23,7 @@ from bilateral.index.payments.rollback import forget_payments_after
 from bilateral.index.search.current import find_files, forget_files, left_files, left_files_after
 from bilateral.index.search.payments import find_payments_of_chain
 from bilateral.index.store.background_writes import pays_behind
+from bilateral.index.store.changes import add_blocks, add_rollback, keep_removed
 from bilateral.index.store.cursor_locks import own_cursor
 from bilateral.index.store.event_writes import EventWrites
 from bilateral.index.store.head_progress import HeadNotes
@@ -152,6 +153,7 @@ class ChainStore:
             self._prune(connection, batch.end.number - JOURNAL_BLOCKS)
             self._thin(connection, cursor.number - JOURNAL_BLOCKS, batch.end.number - JOURNAL_BLOCKS)
             own_cursor(connection, self.chain_id)
+            add_blocks(connection, self.chain_id, cursor.number + 1, batch.end.number, batch.count)
             connection.commit()
 
     def begin_early(self, cursor: Block, count: int) -> EventWrites | None:
@@ -229,6 +231,7 @@ class ChainStore:
                 SummaryTables(self.chain_id, rows).derive(stored_rows, sign=-1)
                 progress(block)
             left = left_files_after(connection, self.chain_id, target.number)
+            removal, kept = keep_removed(connection, self.chain_id, target.number)
             activity = ActivityTable(self.chain_id, connection, rows)
             touched = activity.touched_after(target.number)
             after = (*schema.EVENT_TABLES.values(), schema.undecodable_log)
@@ -259,6 +262,7 @@ class ChainStore:
             own_cursor(connection, self.chain_id)
             move_sights(connection, self.chain_id, target.number)
             self._move(connection, cursor, values)
+            add_rollback(connection, self.chain_id, (target.number + 1, cursor.number), removal, kept)
 
     def rebuild(self, progress: Callable[[int], None] = lambda _: None) -> None:
         """Compute the derived tables anew from the tables of events.

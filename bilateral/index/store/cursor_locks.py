@@ -10,6 +10,7 @@ for each other in a circle. SQLite has one writer at a time, and needs no lock.
 
 Answers say the number of the newest sight that they used. Sights of other files with smaller numbers must be stored by
 then, so that the answer can be given again. A lock makes sights of all workers commit in the order of their numbers.
+Steps of the change feed have such a lock, too. It is always the last one that a transaction takes.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ _FIRST: Final = 8004 << 48
 
 _SIGHTS: Final = _FIRST - 1
 """The lock of the numbers of sights."""
+
+_STEPS: Final = _FIRST - 2
+"""The lock of the numbers of the change feed's steps."""
 
 _CHAINS: Final = 1 << 48
 
@@ -47,6 +51,15 @@ def number_sights(connection: Connection) -> None:
         connection: The connection, in a transaction that holds no cursor yet, and that is about to end.
     """
     _own(connection, _SIGHTS)
+
+
+def number_steps(connection: Connection) -> None:
+    """Wait for the numbers that others give to steps of the change feed. The next ones wait for the transaction's end.
+
+    Args:
+        connection: The connection, in a transaction that is about to end and takes no further lock.
+    """
+    _own(connection, _STEPS)
 
 
 def _own(connection: Connection, number: int) -> None:

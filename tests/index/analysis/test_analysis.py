@@ -15,10 +15,14 @@ from bilateral.index.analysis.storage import current_analysis
 from bilateral.index.analysis.stored import stored_results
 from bilateral.index.analysis.tables import read_tables
 from bilateral.index.store.chain_store import ChainStore
+from bilateral.index.store.database import snapshot
 from bilateral.index.tables import analysis as schema
 from bilateral.index.tables import schema as index_schema
 from bilateral.index.tables.analysis import AnalysisKey
 from bilateral.index.tables.batches import Block
+from bilateral.index.tables.changes import ChangeKind
+from bilateral.index.tables.standings import standing
+from bilateral.query.feed.reading import FeedFilter, read_feed
 from bilateral.trust.engine import Engine
 from bilateral.trust.explain import explain
 from bilateral.trust.results import Results
@@ -231,3 +235,25 @@ def test_tables_hold_what_the_story_tells(funded, market):
 def test_parts_of_a_suspicion_are_stored(analysed, market):
     (row,) = [row for row in rows(analysed, schema.suspicion) if row["account"] == market.ring[0]]
     assert sum(json.loads(row["parts"]).values()) == pytest.approx(row["suspicion"])
+
+
+def changes_of(engine, kind, since="0"):
+    with snapshot(engine) as connection:
+        return read_feed(connection, since, FeedFilter(kinds=(kind,))).items
+
+
+def test_the_change_feed_tells_new_flags_and_verdicts_once(funded, market):
+    analyse(funded, KEY)
+    flags, verdicts = changes_of(funded, ChangeKind.FLAG), changes_of(funded, ChangeKind.VERDICT)
+    assert {change.accounts[0] for change in flags} == flagged(funded)
+    assert all(change.details == {"is_flagged": True} for change in flags)
+    stored = {(f"31337:{row['agent_id']}", row["side"], row["status"]) for row in rows(funded, standing)}
+    told = {(change.agents[0], change.details["side"], change.details["status"]) for change in verdicts}
+    assert told == {entry for entry in stored if entry[2] != "thin"} != set()
+    analyse(funded, KEY)
+    assert changes_of(funded, ChangeKind.FLAG) == flags
+    innocent = market.ring[0]
+    cases = Reviews.of([{"account": innocent, "verdict": "innocent", "reason": "a person showed its papers"}])
+    analyse(funded, KEY, cases)
+    later = changes_of(funded, ChangeKind.FLAG, flags[-1].id)
+    assert [(change.accounts, change.details) for change in later] == [((innocent,), {"is_flagged": False})]

@@ -14,9 +14,9 @@ from bilateral.index.files.worker import FileWorkers
 from bilateral.index.settings import FileSettings
 from bilateral.index.store.database import open_database
 from bilateral.index.tables import files as schema
-from tests.index.chaos import SPAWN
 from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import registered, registration, uri_updated
+from tests.processes import CONTEXT
 
 OFFLINE = Failed("unreachable_document", "it does not answer", is_of_host=True)
 
@@ -157,7 +157,7 @@ def test_files_of_a_killed_process_are_fetched_by_the_next_one(story, server, da
 
     server.routes["/hangs"] = hang
     register(story, f"{server.url}/hangs")
-    process = SPAWN.Process(target=work, args=(database_url, server.port))
+    process = CONTEXT.Process(target=work, args=(database_url, server.port))
     process.start()
     assert asked.wait(120)
     process.kill()

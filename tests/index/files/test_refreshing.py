@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bilateral.documents import document_hash
+from bilateral.index.store.database import snapshot
 from bilateral.index.tables import files as schema
+from bilateral.query.feed.reading import FeedFilter, last_cursor, read_feed
 from tests.index.files.conftest import feedback_given, registered, registration, uri_updated
 from tests.sdk.servers import respond
 
@@ -69,7 +71,7 @@ def test_a_changed_file_replaces_all_that_the_former_one_said(story, refreshed):
     former = registration(name="Old", services=[{"name": "MCP", "endpoint": "https://a.example", "mcpTools": ["t"]}])
     versioned = refreshed(former, ETag='"v1"')
     versioned.content, versioned.marks = registration(name="New"), {"ETag": '"v2"'}
-    story.clock.pass_(1.2 * HOUR)
+    story.clock.pass_(24 * HOUR)
     story.settle()
     row = story.file()
     assert (row["content_hash"], row["etag"]) == (document_hash(registration(name="New")), '"v2"')
@@ -84,7 +86,7 @@ def test_a_content_that_another_file_has_too_is_kept(story, server, refreshed):
     story.block(*registered(f"{server.url}/other.json", agent_id=2))
     story.settle()
     versioned.content, versioned.marks = registration(name="New"), {"ETag": '"v2"'}
-    story.clock.pass_(1.2 * HOUR)
+    story.clock.pass_(24 * HOUR)
     story.settle()
     assert sorted(entry["name"] for entry in story.query("SELECT name FROM agent_registration")) == ["Agent", "New"]
 
@@ -152,3 +154,20 @@ def test_a_server_that_calls_an_unknown_file_unchanged_fails(story, server):
     story.block(*registered(f"{server.url}/a"))
     story.settle()
     assert (story.file()["state"], story.file()["reason"]) == ("failed", "unreachable_document")
+
+
+def test_the_change_feed_tells_each_agent_of_a_file_that_its_content_changed(story, refreshed, server):
+    versioned = refreshed(registration(name="Old"), ETag='"v1"')
+    story.block(*registered(f"{server.url}/agent.json", agent_id=2))
+    story.settle()
+    with snapshot(story.engine) as connection:
+        before = last_cursor(connection)
+    versioned.content, versioned.marks = registration(name="New"), {"ETag": '"v2"'}
+    story.clock.pass_(24 * HOUR)
+    story.settle()
+    with snapshot(story.engine) as connection:
+        changes = read_feed(connection, before, FeedFilter()).items
+    assert [change.agents for change in changes] == [("31337:1",), ("31337:2",)]
+    assert all(change.kind == "file" and change.event is None for change in changes)
+    assert changes[0].details["content_hash"] == f"0x{story.file()['content_hash'].hex()}"
+    assert (changes[0].details["file"], changes[0].details["state"]) == ("registration", "loaded")

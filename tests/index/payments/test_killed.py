@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
 import time
 
@@ -17,8 +16,8 @@ from bilateral.index.store.database import open_database
 from bilateral.index.tables.payments import payment, payment_cursor
 from tests.index.analysis.conftest import DEPLOYMENT
 from tests.index.payments.world import TOKEN, account, stored
+from tests.processes import CONTEXT
 
-SPAWN = multiprocessing.get_context("spawn")
 KILLS = 3
 BLOCKS = 60
 
@@ -48,7 +47,7 @@ def test_killed_process_loses_and_doubles_nothing(world, event_chain, engine, da
     kills = 0
     for _ in range(KILLS):
         before = count(engine)
-        process = SPAWN.Process(target=follow, args=(event_chain.url, database_url, False))
+        process = CONTEXT.Process(target=follow, args=(event_chain.url, database_url, False))
         process.start()
         while count(engine) == before and before < len(expected):
             time.sleep(0.002)
@@ -56,7 +55,7 @@ def test_killed_process_loses_and_doubles_nothing(world, event_chain, engine, da
         process.join()
         kills += before < len(expected)
         assert stored(engine) == expected[: count(engine)]  # whole ranges, in their order
-    last = SPAWN.Process(target=follow, args=(event_chain.url, database_url, True))
+    last = CONTEXT.Process(target=follow, args=(event_chain.url, database_url, True))
     last.start()
     last.join()
     assert last.exitcode == 0

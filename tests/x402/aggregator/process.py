@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import multiprocessing
 import os
 import signal
 from contextlib import contextmanager
@@ -23,9 +22,7 @@ from bilateral.x402.aggregator.configuration import read_aggregator_settings
 from bilateral.x402.aggregator.queue import WorkQueue
 from bilateral.x402.aggregator.service import Aggregator
 from bilateral.x402.aggregator.submitter import Submitter
-
-CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["tests.x402.aggregator.process", "tests.x402.aggregator.preload"])
+from tests.processes import CONTEXT
 
 POINTS = {
     "before it is accepted": (Acceptance, "accept", "before"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from alembic import op
 
 from bilateral.index.derive import activity
-from bilateral.index.tables import aggregator, analysis, files, payments, schema, search, standings
+from bilateral.index.tables import aggregator, analysis, changes, files, payments, schema, search, standings
 
 revision = "1"
 down_revision = None
@@ -18,7 +18,7 @@ down_revision = None
 def upgrade() -> None:
     """Create the tables and views."""
     connection = op.get_bind()
-    for tables in (schema, files, analysis, aggregator, search, payments, activity, standings):
+    for tables in (schema, files, analysis, aggregator, search, payments, activity, standings, changes):
         tables.metadata.create_all(connection, checkfirst=False)
     if connection.dialect.name == "sqlite":
         for statement in search.SQLITE_STATEMENTS:

@@ -1,0 +1,118 @@
+"""Waits for new steps of the change feed, for long polls and streams."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from bilateral.api.problems import ProblemError
+from bilateral.query.feed.reading import last_step, read_feed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bilateral.api.service import Service
+    from bilateral.query.feed.reading import FeedFilter, FeedPage
+
+LOOK_SECONDS: Final = 0.5
+"""The seconds between two looks for a new step. All that wait in a process share one look."""
+
+MOST_WAITING: Final = 500
+"""The long polls and streams of a process. They hold no connection to the database while they wait."""
+
+MOST_OF_ADDRESS: Final = 10
+"""Those of one address."""
+
+_READS: Final = 20
+"""The reads of one answer that nothing passes. The caller goes on from its cursor."""
+
+
+class Feed:
+    """The change feed, as the routes read it.
+
+    Args:
+        service: The service.
+    """
+
+    def __init__(self, service: Service) -> None:
+        """See the class."""
+        self._service = service
+        self._waiting: Counter[str] = Counter()
+        self._lock = asyncio.Lock()
+        self._last = 0
+        self._seen_at = float("-inf")
+
+    @contextmanager
+    def place(self, address: str) -> Iterator[None]:
+        """Count a request that waits.
+
+        Args:
+            address: The address of its client.
+
+        Raises:
+            ProblemError: Too many wait.
+        """
+        for count, most, whose in (
+            (self._waiting[address], MOST_OF_ADDRESS, "this address"),
+            (self._waiting.total(), MOST_WAITING, "the service"),
+        ):
+            if count >= most:
+                detail = f"{whose} has {count} requests that wait for changes, and {most} are allowed: end one"
+                headers = {"Retry-After": "10"}
+                raise ProblemError(HTTPStatus.TOO_MANY_REQUESTS, "too_many_waiting", detail, headers=headers)
+        self._waiting[address] += 1
+        try:
+            yield
+        finally:
+            self._waiting[address] -= 1
+            if not self._waiting[address]:
+                del self._waiting[address]
+
+    async def last(self) -> int:
+        """Return the number of the feed's last step, as it was a moment ago."""
+        async with self._lock:
+            if time.monotonic() - self._seen_at > LOOK_SECONDS * 0.8:
+                self._last = await self._service.read_briefly(last_step)
+                self._seen_at = time.monotonic()
+        return self._last
+
+    async def read(self, since: str, wanted: FeedFilter, limit: int) -> FeedPage:
+        """Return the next changes that pass a filter; none at the end, or if many that do not pass come first.
+
+        Args:
+            since: The cursor.
+            wanted: The filter.
+            limit: The largest number of changes.
+        """
+        for _ in range(_READS):
+            page = await self._service.read_aside(read_feed, since, wanted, limit)
+            if page.items or page.is_end:
+                break
+            since = page.cursor
+        return page
+
+    async def wait(self, since: str, wanted: FeedFilter, limit: int, seconds: float) -> FeedPage:
+        """Return the next changes that pass a filter. Wait for them if there are none.
+
+        Args:
+            since: The cursor.
+            wanted: The filter.
+            limit: The largest number of changes.
+            seconds: The longest time to wait.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            page = await self.read(since, wanted, limit)
+            if page.items or not page.is_end:
+                return page
+            since, read = page.cursor, int(page.cursor.partition(".")[0])
+            while await self.last() <= read:
+                if time.monotonic() >= deadline:
+                    return page
+                await asyncio.sleep(min(LOOK_SECONDS, max(0.0, deadline - time.monotonic())))
+            if time.monotonic() >= deadline:
+                return page

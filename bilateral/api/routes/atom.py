@@ -1,0 +1,109 @@
+"""Atom feeds (RFC 4287) of an agent and of an account, for feed readers."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from fastapi import APIRouter, Request, Response
+
+from bilateral.api.answers import one_of, tagged
+from bilateral.api.parameters import AddressPath, AgentPath
+from bilateral.api.service import service_of
+from bilateral.identifiers import checksummed
+from bilateral.query.changes import changes_of
+from bilateral.query.feedback import FeedbackFilter, feedback_by, feedback_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bilateral.query.changes import Change
+    from bilateral.query.feedback import Feedback
+
+MEDIA_TYPE: Final = "application/atom+xml"
+
+ENTRIES: Final = 50
+"""The entries of a feed, the newest first."""
+
+_ALL: Final = FeedbackFilter(include_revoked=True)
+_NAMESPACE: Final = "http://www.w3.org/2005/Atom"
+_NOT_OF_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ANSWERS: Final = one_of(str, 404) | {200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}}
+_VERBS: Final = {
+    "registered": "Registered by",
+    "transferred": "Transferred to",
+    "wallet": "Wallet",
+    "file": "New file, set by",
+    "domain": "New domain, for",
+}
+
+_Entry = tuple[int, str, str, str]
+"""Time, id, title and text of an entry."""
+
+router = APIRouter(tags=["changes"])
+
+
+@router.get("/v1/agents/{agent}/atom", response_class=Response, responses=_ANSWERS)
+def read_agent_feed(request: Request, agent_id: AgentPath) -> Response:
+    """Return the newest feedback on an agent, and its newest changes, as an Atom feed."""
+    service = service_of(request)
+    key = service.agent_key(agent_id)
+    page, changes = service.read(feedback_of, key, _ALL, limit=ENTRIES), service.read(changes_of, key, ENTRIES)
+    entries = [*map(_feedback, page.items), *(_change(key.chain_id, entry) for entry in changes)]
+    return _answer(request, f"Agent {key.id}", key.global_id, entries)
+
+
+@router.get("/v1/accounts/{address}/atom", response_class=Response, responses=_ANSWERS)
+def read_account_feed(request: Request, address: AddressPath) -> Response:
+    """Return the newest feedback that an account gave, on all chains, as an Atom feed."""
+    service, account = service_of(request), checksummed(address)
+    entries = [
+        _feedback(entry)
+        for chain_id in service.registries().by_chain
+        for entry in service.read(feedback_by, chain_id, account, _ALL, limit=ENTRIES).items
+    ]
+    return _answer(request, f"Account {account}", account, entries)
+
+
+def _feedback(entry: Feedback) -> _Entry:
+    """Return a feedback as an entry."""
+    tags = " ".join(filter(None, (entry.tag1, entry.tag2)))
+    title = f"{entry.value:f} {tags} for {entry.agent}" + (" (revoked)" if entry.is_revoked else "")
+    text = f"By {entry.client}, feedback {entry.id}, transaction {entry.transaction}"
+    return entry.time, f"{entry.agent.partition(':')[0]}:{entry.block}:{entry.log_index}", title, text
+
+
+def _change(chain_id: int, entry: Change) -> _Entry:
+    """Return a change of an agent as an entry."""
+    title = f"{_VERBS[entry.kind]} {entry.account or 'taken away'}"
+    text = f"{entry.text or ''}\nTransaction {entry.transaction}".strip()
+    return entry.time, f"{chain_id}:{entry.block}:{entry.log_index}", title, text
+
+
+def _answer(request: Request, title: str, name: str, entries: Iterable[_Entry]) -> Response:
+    """Answer with a feed. Titles and texts are plain text, so that nothing of a stranger is markup."""
+    newest = sorted(entries, reverse=True)[:ENTRIES]
+    feed = Element("feed", xmlns=_NAMESPACE)
+    _add(feed, "id", f"urn:bilateral:{name}")
+    _add(feed, "title", title)
+    _add(feed, "updated", _moment(newest[0][0] if newest else 0))
+    _add(SubElement(feed, "author"), "name", "Bilateral")
+    for time, place, entry_title, text in newest:
+        entry = SubElement(feed, "entry")
+        _add(entry, "id", f"urn:bilateral:{name}:{place}")
+        _add(entry, "title", entry_title)
+        _add(entry, "updated", _moment(time))
+        _add(entry, "content", text)
+    return tagged(request, tostring(feed, encoding="utf-8", xml_declaration=True), MEDIA_TYPE)
+
+
+def _add(parent: Element, name: str, text: str) -> None:
+    """Add an element with a text. Characters that XML cannot hold become U+FFFD."""
+    SubElement(parent, name).text = _NOT_OF_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _moment(unix: int) -> str:
+    """Return a time in the form of RFC 3339."""
+    return datetime.fromtimestamp(unix, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,208 @@
+"""The change feed: JSON, JSON Lines, long polls, and server-sent events."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Final
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from bilateral.api.answers import JSON, JSON_LINES, adapter, json_lines, one_of
+from bilateral.api.feed import Feed
+from bilateral.api.guard import network_of
+from bilateral.api.problems import ProblemError
+from bilateral.api.service import service_of
+from bilateral.errors import BilateralError, InvalidArgumentError
+from bilateral.identifiers import checksummed
+from bilateral.index.tables.changes import ChangeKind
+from bilateral.query.feed.changes import FeedChange
+from bilateral.query.feed.reading import AT_ONCE, FeedFilter, last_cursor
+from bilateral.query.registries import agent_key
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from fastapi import FastAPI
+    from starlette.types import Receive, Scope, Send
+
+    from bilateral.query.feed.reading import FeedPage
+
+EVENTS: Final = "text/event-stream"
+
+STREAM_SECONDS: Final = 600.0
+"""The length of a stream. Its client connects again, so that no old connection piles up behind a proxy."""
+
+BEAT_SECONDS: Final = 15.0
+"""The seconds after which a stream without changes says its cursor. Proxies end silent connections after a minute."""
+
+_MOST_VALUES: Final = 20
+_DEFAULT: Final = 100
+
+router = APIRouter(tags=["changes"])
+
+
+class FeedFormat(StrEnum):
+    """The formats of the feed."""
+
+    JSON = "json"
+    JSON_LINES = "jsonl"
+    EVENTS = "sse"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """A part of the change feed.
+
+    Attributes:
+        items: The changes, in their order.
+        cursor: The `since` of the next request.
+        is_end: True if the feed had nothing more.
+    """
+
+    items: tuple[FeedChange, ...]
+    cursor: str
+    is_end: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesEnd:
+    """The last line of the feed as JSON Lines.
+
+    Attributes:
+        cursor: The `since` of the next request.
+        is_end: True if the feed had nothing more.
+    """
+
+    cursor: str
+    is_end: bool
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Keep count of the requests that wait."""
+    app.state.feed = Feed(app.state.service)
+    yield
+
+
+_TEXTS = {JSON_LINES: {"schema": {"type": "string"}}, EVENTS: {"schema": {"type": "string"}}}
+_ANSWERS = one_of(Changes, 404)
+_ANSWERS[200]["content"] = _TEXTS
+del _ANSWERS[304]
+
+
+@router.get("/v1/changes", response_class=Response, responses=_ANSWERS)
+async def read_changes(  # noqa: PLR0913, PLR0917  # one a parameter
+    request: Request,
+    since: Annotated[
+        str | None,
+        Query(
+            max_length=60,
+            description="The cursor of an answer or the id of a change; `0` for the beginning. Without it: now.",
+        ),
+    ] = None,
+    agents: Annotated[
+        list[Annotated[str, Query(max_length=200)]] | None,
+        Query(alias="agent", max_length=_MOST_VALUES, description="Changes of one of these agents."),
+    ] = None,
+    accounts: Annotated[
+        list[Annotated[str, Query(max_length=42)]] | None,
+        Query(alias="account", max_length=_MOST_VALUES, description="Changes that name one of these accounts."),
+    ] = None,
+    tags: Annotated[
+        list[Annotated[str, Query(max_length=1_000)]] | None,
+        Query(alias="tag", max_length=_MOST_VALUES, description="Feedback or validations with one of these tags."),
+    ] = None,
+    kinds: Annotated[
+        list[ChangeKind] | None, Query(alias="kind", max_length=_MOST_VALUES, description="Changes of these kinds.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=AT_ONCE, description="The largest number of changes.")] = _DEFAULT,
+    wait: Annotated[float, Query(ge=0, le=30, description="The seconds to wait for a change if there is none.")] = 0.0,
+    shown_as: Annotated[FeedFormat, Query(alias="format", description="The format.")] = FeedFormat.JSON,
+    last_event_id: Annotated[
+        str | None,
+        Header(max_length=60, description="The cursor at which a stream goes on. It counts more than `since`."),
+    ] = None,
+) -> Response:
+    """Return the changes after a cursor, in order. Events that a reorganisation removes are retracted.
+
+    As JSON Lines, the last line has the cursor. A stream of server-sent events ends after ten minutes: connect again.
+    """
+    service, feed = service_of(request), _feed_of(request)
+    registries = await service.registries_briefly()
+    wanted = FeedFilter(
+        tuple(agent_key(registries, text) for text in agents or ()),
+        tuple(checksummed(text) for text in accounts or ()),
+        tuple(tags or ()),
+        tuple(kinds or ()),
+    )
+    if shown_as is FeedFormat.EVENTS:
+        if wait:
+            raise InvalidArgumentError("wait: a stream always waits: leave the parameter out")
+        since = last_event_id or since
+    cursor = since if since is not None else await service.read_briefly(last_cursor)
+    if shown_as is not FeedFormat.EVENTS and not wait:
+        return _answer(await feed.read(cursor, wanted, limit), shown_as)
+    with ExitStack() as stack:
+        stack.enter_context(feed.place(network_of(request.scope, service.settings.proxy_networks)))
+        if shown_as is not FeedFormat.EVENTS:
+            return _answer(await feed.wait(cursor, wanted, limit, wait), shown_as)
+        first = await feed.read(cursor, wanted, limit)  # a wrong cursor is refused before the stream begins
+        return _Stream(_events(feed, first, wanted, limit), stack.pop_all())
+
+
+def _feed_of(request: Request) -> Feed:
+    """Return the feed of a request's application."""
+    feed: Feed = request.app.state.feed
+    return feed
+
+
+def _answer(page: FeedPage, shown_as: FeedFormat) -> Response:
+    """Answer with a part of the feed."""
+    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    if shown_as is FeedFormat.JSON:
+        body = adapter(Changes).dump_json(Changes(page.items, page.cursor, page.is_end))
+        return Response(body, headers=headers, media_type=JSON)
+    end = json_lines(ChangesEnd, (ChangesEnd(page.cursor, page.is_end),))
+    return Response(json_lines(FeedChange, page.items) + end, headers=headers, media_type=JSON_LINES)
+
+
+async def _events(feed: Feed, page: FeedPage, wanted: FeedFilter, limit: int) -> AsyncIterator[bytes]:
+    """Yield changes as server-sent events, until the stream has its length or the database fails."""
+    end = time.monotonic() + STREAM_SECONDS
+    yield b"retry: 1000\n\n"
+    while True:
+        for change in page.items:
+            line = json_lines(FeedChange, (change,)).rstrip(b"\n")
+            yield b"id: %s\nevent: change\ndata: %s\n\n" % (change.id.encode(), line)
+        yield b"id: %s\n\n" % page.cursor.encode()  # clients keep it, and see no event
+        if (left := end - time.monotonic()) <= 0:
+            return
+        try:
+            page = await feed.wait(page.cursor, wanted, limit, min(BEAT_SECONDS, left))
+        except (BilateralError, ProblemError):
+            return  # the client connects again, and learns the problem then
+
+
+class _Stream(StreamingResponse):
+    """A stream that gives its place back at its end, also if its client is gone before the first part.
+
+    Args:
+        parts: Its parts.
+        place: Its place among the requests that wait.
+    """
+
+    def __init__(self, parts: AsyncIterator[bytes], place: ExitStack) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "X-Content-Type-Options": "nosniff"}
+        super().__init__(parts, headers=headers, media_type=EVENTS)
+        self._parts = parts
+        self._place = place
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        with self._place:
+            async with aclosing(self._parts):  # type: ignore[type-var]  # it is a generator
+                await super().__call__(scope, receive, send)

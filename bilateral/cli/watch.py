@@ -1,0 +1,142 @@
+"""`bilateral watch …`: the changes of an agent or an account, as the index learns them."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from bilateral.cli.index import Database, require_extra
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.options import command, make_group
+from bilateral.errors import InvalidArgumentError
+from bilateral.text import printable, quoted
+
+if TYPE_CHECKING:
+    from bilateral.query.feed.changes import FeedChange
+    from bilateral.query.feed.reading import FeedFilter
+
+app = make_group("watch")
+
+_SECONDS: Final = 30.0
+"""Seconds that a read may take."""
+
+_PAUSE: Final = 1.0
+"""Seconds between two looks for changes."""
+
+Since = Annotated[
+    str | None,
+    typer.Option(
+        "--since", metavar="CURSOR", help="The id of the last change that is known; 0 for all. From now on if left out."
+    ),
+]
+Kinds = Annotated[
+    list[str] | None, typer.Option("--kind", metavar="KIND", help="Changes of this kind only. Can be repeated.")
+]
+Tags = Annotated[
+    list[str] | None, typer.Option("--tag", metavar="TAG", help="Changes with this tag only. Can be repeated.")
+]
+Once = Annotated[bool, typer.Option("--once", help="End at the end of the feed, instead of waiting for more.")]
+
+
+@command(
+    app,
+    "agent",
+    "bilateral watch agent 8453:247",
+    "bilateral watch agent 8453:247 --since 0 --kind feedback --kind revoked --once",
+    is_local=True,
+)
+def watch_agents(  # noqa: PLR0913, PLR0917  # one an option
+    invocation: Invocation,
+    agents: Annotated[
+        list[str],
+        typer.Argument(metavar="AGENT...", help="The ids of agents, with their chains.", show_default=False),
+    ],
+    kinds: Kinds = None,
+    tags: Tags = None,
+    since: Since = None,
+    once: Once = False,
+    database: Database = None,
+) -> None:
+    """Print the changes of agents, until you stop it."""
+    _watch(invocation, database, since, once=once, agents=agents, kinds=kinds, tags=tags)
+
+
+@command(
+    app,
+    "account",
+    "bilateral watch account 0x8004B663056A597Dffe9eCcC1965A193B7388713 --json",
+    is_local=True,
+)
+def watch_accounts(  # noqa: PLR0913, PLR0917  # one an option
+    invocation: Invocation,
+    accounts: Annotated[
+        list[str], typer.Argument(metavar="ADDRESS...", help="The addresses of accounts.", show_default=False)
+    ],
+    kinds: Kinds = None,
+    tags: Tags = None,
+    since: Since = None,
+    once: Once = False,
+    database: Database = None,
+) -> None:
+    """Print the changes that name accounts, until you stop it."""
+    _watch(invocation, database, since, once=once, accounts=accounts, kinds=kinds, tags=tags)
+
+
+def _watch(
+    invocation: Invocation, database: str | None, since: str | None, *, once: bool, **wanted: list[str] | None
+) -> None:
+    """Print changes as they come."""
+    require_extra()
+    from bilateral.query.feed.reading import last_cursor, read_feed  # noqa: PLC0415  # slow to import
+    from bilateral.query.readers import Reader  # noqa: PLC0415
+
+    reader = Reader(database, seconds=_SECONDS, connections=1)
+    try:
+        wanted_changes = reader.read(_filter, wanted)
+        cursor = reader.read(last_cursor) if since is None else since
+        while True:
+            page = reader.read(read_feed, cursor, wanted_changes)
+            for change in page.items:
+                invocation.output.raw(_line(change, as_json=invocation.output.as_json))
+            cursor = page.cursor
+            if page.is_end and once:
+                return
+            if page.is_end:
+                time.sleep(_PAUSE)
+    finally:
+        reader.close()
+
+
+def _filter(connection: Any, wanted: dict[str, list[str] | None]) -> FeedFilter:
+    """Return the filter that the arguments describe."""
+    from bilateral.identifiers import checksummed  # noqa: PLC0415  # slow to import
+    from bilateral.index.tables.changes import ChangeKind  # noqa: PLC0415
+    from bilateral.query.feed.reading import FeedFilter  # noqa: PLC0415
+    from bilateral.query.registries import agent_key, read_registries  # noqa: PLC0415
+
+    kinds = wanted["kinds"] or []
+    for kind in kinds:
+        if kind not in list(ChangeKind):
+            raise InvalidArgumentError(f"kind {quoted(kind)} is unknown: choose {', '.join(ChangeKind)}")
+    registries = read_registries(connection)
+    return FeedFilter(
+        tuple(agent_key(registries, text) for text in wanted.get("agents") or ()),
+        tuple(checksummed(text) for text in wanted.get("accounts") or ()),
+        tuple(wanted["tags"] or ()),
+        tuple(map(ChangeKind, kinds)),
+    )
+
+
+def _line(change: FeedChange, *, as_json: bool) -> str:
+    """Return a change as one line. Texts of strangers cannot steer a terminal."""
+    from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
+
+    if as_json:
+        return json.dumps(plain(change))
+    moment = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(change.time))
+    details = " ".join(f"{name}={value}" for name, value in change.details.items() if value not in (None, ""))
+    kind = change.kind if change.retracts is None else f"retracted {change.retracts} {change.kind}"
+    return printable(f"{moment} {change.id} {kind} {' '.join(change.agents)} {details}")

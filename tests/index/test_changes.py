@@ -1,0 +1,87 @@
+"""The change feed: each change once, in order, and taken back if a reorganisation removes it."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.index.generator import ADDRESSES
+from bilateral.contracts import Registry
+from bilateral.index.store.database import snapshot
+from bilateral.index.tables.changes import ChangeKind
+from bilateral.query.feed import reading
+from bilateral.query.feed.reading import FeedCursorError, FeedFilter, read_feed
+from bilateral.query.registries import AgentKey
+from tests.index.feed_reader import EVERYTHING, FeedReader
+
+
+def read(engine, since="0", wanted=EVERYTHING, limit=1_000):
+    with snapshot(engine) as connection:
+        return read_feed(connection, since, wanted, limit)
+
+
+@pytest.fixture
+def reorganised(engine, event_chain, generator, catch_up):
+    """An index that followed a chain whose last blocks were replaced, and a reader who saw both."""
+    reader = FeedReader()
+    for _ in range(6):
+        event_chain.mine(generator.logs(12))
+    catch_up()
+    reader.catch_up(engine)
+    event_chain.rpc("anvil_rollback", 3)
+    for _ in range(4):
+        event_chain.mine(generator.logs(12))
+    catch_up()
+    return reader
+
+
+def test_a_reorganisation_takes_back_what_it_removed_the_latest_first(engine, reorganised):
+    before = list(reorganised.log)
+    reorganised.assert_holds_all(engine)
+    assert reorganised.retractions > 0
+    retracted = [retracts for _, retracts, *_ in reorganised.log if retracts is not None]
+    told = [id_ for id_, retracts, *_ in before if retracts is None]
+    assert retracted == [id_ for id_ in reversed(told) if id_ in retracted]
+
+
+def test_every_reader_gets_the_same_changes_whenever_it_begins_and_however_it_pages(engine, reorganised, monkeypatch):
+    reorganised.assert_holds_all(engine)
+    for limit in (1, 5, 1_000):
+        reorganised.assert_same_for_all(engine, limit)
+    monkeypatch.setattr(reading, "AT_ONCE", 4)  # steps are larger than one read
+    reorganised.assert_same_for_all(engine, 4)
+
+
+def test_filters_show_what_a_filter_in_the_end_would_show(engine, reorganised):
+    everything = read(engine).items
+    some = next(change for change in everything if change.kind is ChangeKind.FEEDBACK)
+    agent_id = int(some.agents[0].rpartition("#")[2].rpartition(":")[2])
+    key = AgentKey(31337, ADDRESSES[Registry.IDENTITY], agent_id, ())
+    cases = {
+        FeedFilter(agents=(key,)): lambda change: some.agents[0] in change.agents,
+        FeedFilter(accounts=(some.accounts[0],)): lambda change: some.accounts[0] in change.accounts,
+        FeedFilter(kinds=(ChangeKind.OWNER, ChangeKind.RATING)): lambda change: change.kind in ("owner", "rating"),
+        FeedFilter(kinds=(ChangeKind.FEEDBACK,), agents=(key,)): (
+            lambda change: change.kind == "feedback" and some.agents[0] in change.agents
+        ),
+    }
+    for wanted, passes in cases.items():
+        assert read(engine, wanted=wanted).items == tuple(filter(passes, everything)) != ()
+
+
+def test_each_id_is_a_cursor_of_the_changes_after_it(engine, reorganised):
+    everything = read(engine).items
+    for number, change in enumerate(everything):
+        assert read(engine, change.id, limit=2).items == everything[number + 1 : number + 3]
+
+
+@pytest.mark.parametrize("cursor", ["", "-1", "1.2", "1.2.3.4", "\u0661", "1" * 19, "x", "1 "])
+def test_a_malformed_cursor_is_refused(engine, cursor):
+    with pytest.raises(FeedCursorError, match="is malformed: pass the id of a change or the cursor of an answer, or 0"):
+        read(engine, cursor)
+
+
+def test_a_cursor_of_another_index_is_refused(engine, reorganised):
+    last = int(read(engine).cursor)
+    assert read(engine, str(last)).is_end
+    with pytest.raises(FeedCursorError, match=f"lies behind the end of the feed, {last}: the index was made anew"):
+        read(engine, str(last + 1))
