@@ -216,8 +216,8 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # one a setting
 command(
     app,
     "url",
-    "bilateral check https://agent.example/weather --rpc-url https://mainnet.base.org",
-    "bilateral check https://agent.example/forecast --method POST --body-file question.json",
+    "bilateral check url https://agent.example/weather --rpc-url https://mainnet.base.org",
+    "bilateral check url https://agent.example/forecast --method POST --body-file question.json",
 )(check_url_command)
 
 

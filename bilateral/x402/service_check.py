@@ -1,4 +1,7 @@
-"""The answer about a service that is known by its URL alone: price, declaration, agent, file, ratings, verdict."""
+"""The answer about a service that is known by its URL alone: price, declaration, agent, file, ratings, verdict.
+
+The verdict is one of `bilateral.checks`, so this module needs the extra `index` too.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from bilateral.cli.groups import GROUPS
 @pytest.mark.parametrize(
     ("words", "completed"),
     [
-        ("bilateral ", {*GROUPS, "info", "mcp", "search", "serve"}),
+        ("bilateral ", {*GROUPS, "dev", "info", "mcp", "search", "serve"}),
         ("bilateral feedback re", {"respond", "revoke"}),
         ("bilateral agent register --dr", {"--dry-run"}),
         ("bilateral agent register --account a", {"alice", "anna"}),

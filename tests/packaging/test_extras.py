@@ -36,7 +36,13 @@ ELSEWHERE = {
     "cli": ["bilateral.cli.analysis", "bilateral.cli.index_verification"],
     "index": ["bilateral.index.analysis"],
     "private": ["bilateral.buyers.private.members", "bilateral.buyers.private.stored_nullifiers"],
-    "x402": ["bilateral.x402.aggregator", "bilateral.x402.stores", "bilateral.x402.asgi", "bilateral.x402.gate"],
+    "x402": [
+        "bilateral.x402.aggregator",
+        "bilateral.x402.asgi",
+        "bilateral.x402.gate",
+        "bilateral.x402.service_check",
+        "bilateral.x402.stores",
+    ],
     "all": [],
 }
 """Their parts that need another extra, or a framework that the user chooses, and whose documentation says so."""
