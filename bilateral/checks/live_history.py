@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from eth_utils.crypto import keccak
 
 from bilateral.checks.as_of_block import DAY
+from bilateral.checks.errors import CheckError
 from bilateral.client.operations import registries
 from bilateral.contracts import Registry
 from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import (
-    BilateralError,
     MalformedNodeAnswerError,
     NodeError,
     NodeTimeoutError,
@@ -42,7 +42,7 @@ _UNREADABLE: Final = (NodeError, NodeTimeoutError, MalformedNodeAnswerError, Une
 _NOBODY: Final = bytes(32)
 
 
-class RequestsSpentError(BilateralError):
+class RequestsSpentError(CheckError):
     """An answer takes more requests to the node than allowed."""
 
     reason = "requests_spent"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-import time
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
@@ -19,6 +18,7 @@ from bilateral.api.guard import HeldBodies
 from bilateral.api.problems import ProblemError
 from bilateral.api.protocol import BoundedProtocol
 from tests.api.world import served
+from tests.waiting import wait_until
 
 PATIENCE = 300
 """The seconds to wait for a busy service."""
@@ -62,14 +62,6 @@ def under_way(connection):
 def is_closed(connection):
     """Wait until the service closes a connection."""
     return read_all(connection) == 0
-
-
-def wait_until(condition):
-    """Wait until a condition holds, for some minutes at most."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def with_large_answer(settings):

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from bilateral.api.settings import ApiSettings, read_api_settings
 from bilateral.errors import InvalidArgumentError
 from tests.api.world import ALICE
 from tests.sdk.servers import HttpServer
+from tests.waiting import wait_until
 
 PATIENCE = 300
 """The seconds to wait for another process."""
@@ -44,14 +44,6 @@ def serving(*arguments):
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # also the processes that it started
-
-
-def wait_until(condition):
-    """Wait until a condition holds, for some minutes at most."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import json
 import re
 import signal
 import textwrap
-import time
 
 import pytest
 
 from bilateral.cli.errors import ExitCode
 from tests.helpers import logged
 from tests.sdk.client.unreliable import UnreliableNode, times
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("agent")
 
@@ -135,13 +135,6 @@ def pending_of(chain, account):
     content = chain.provider.make_request("txpool_content", [])["pending"]
     (transaction,) = [sent for sender, sent in content.items() if sender.lower() == account.address.lower()]
     return [transaction[nonce]["hash"] for nonce in sorted(transaction, key=int)]
-
-
-def wait_until(condition):
-    end = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def without_logs(_, forward):

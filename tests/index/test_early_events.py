@@ -27,6 +27,7 @@ from tests.index.proxy import Proxy, range_of
 from tests.index.test_endpoints import assert_complete
 from tests.index.test_transactions import Store, fails_from, follower_of, hundred_blocks
 from tests.processes import CONTEXT
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 
@@ -105,13 +106,6 @@ def wait_for_unseen_rows(watcher):
     wait_until(lambda: watcher(writing))
     assert not watcher("SELECT count(*) FROM registered")
     assert watcher("SELECT max(block_number) FROM chain") == -1
-
-
-def wait_until(is_true):
-    end = time.monotonic() + 300
-    while not is_true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def is_held(engine):

@@ -18,7 +18,7 @@ from solcx import compile_standard
 from scripts import npm_package
 from scripts._build import ROOT
 from tests.packaging.fixtures import once_a_run, run
-from tests.x402.aggregator.waiting import until
+from tests.waiting import until
 
 pytestmark = pytest.mark.nightly
 

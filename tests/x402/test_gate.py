@@ -27,8 +27,8 @@ from bilateral.x402.exchange import CURRENT, Exchange
 from bilateral.x402.gate import rate_after_settlement, rate_client, reputable_client
 from bilateral.x402.types import ClientAgent
 from tests.sdk.client.helpers import CHAIN_ID, plain, transact
+from tests.waiting import until
 from tests.x402 import examples
-from tests.x402.aggregator.waiting import until
 from tests.x402.world import paying_client, payment_for, settled
 
 

@@ -10,8 +10,8 @@ from bilateral.client.blind_vault import BlindVault
 from bilateral.signatures.blind_ratings import RatingState
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
+from tests.waiting import until
 from tests.x402.aggregator.blind_deals import RATING, openings
-from tests.x402.aggregator.waiting import until
 
 
 def refused(aggregator, content):

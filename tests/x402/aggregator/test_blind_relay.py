@@ -19,9 +19,9 @@ from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
 from tests.api.world import served
 from tests.commands import run_here
+from tests.waiting import until
 from tests.x402.aggregator.blind_deals import RATING, VALUE, openings
 from tests.x402.aggregator.process import RELAY_POINTS, work_until_killed, write_settings
-from tests.x402.aggregator.waiting import until
 from tests.x402.world import NETWORK
 
 RELAY = "/v1/aggregator/blind-ratings"

@@ -30,7 +30,7 @@ from bilateral.x402.aggregator.messages import MAX_BODIES, Bodies
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.settings import AggregatorSettings
 from tests.api.world import served
-from tests.x402.aggregator.waiting import until
+from tests.waiting import until
 from tests.x402.aggregator.world import Review
 from tests.x402.buying import buy
 from tests.x402.world import serving_wsgi

@@ -13,8 +13,8 @@ from bilateral.index.store.database import open_database
 from bilateral.index.tables.aggregator import State
 from bilateral.x402.aggregator.records import Filter
 from bilateral.x402.aggregator.service import Aggregator
+from tests.waiting import until
 from tests.x402.aggregator.process import POINTS, running, work_until_killed, write_settings
-from tests.x402.aggregator.waiting import until
 
 STORED = ("after it has a nonce", "after its transaction is stored", "after its transaction is sent")
 

@@ -13,7 +13,7 @@ from bilateral.x402.aggregator.records import Filter
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
 from tests.sdk.servers import HttpServer, respond
-from tests.x402.aggregator.waiting import until
+from tests.waiting import until
 
 
 def refused(aggregator, content):

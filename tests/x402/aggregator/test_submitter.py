@@ -17,7 +17,7 @@ from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
 from bilateral.x402.aggregator.submitter import Submitter
 from tests.sdk.client.helpers import send
-from tests.x402.aggregator.waiting import until
+from tests.waiting import until
 
 
 class Clock:

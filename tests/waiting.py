@@ -16,3 +16,8 @@ def until(read, holds, seconds=SECONDS):
             return value
         assert time.monotonic() < end, value
         time.sleep(0.02)
+
+
+def wait_until(condition):
+    """Wait until a condition holds."""
+    until(condition, bool)
