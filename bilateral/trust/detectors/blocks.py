@@ -118,6 +118,7 @@ class Blocks(Detector):
         ledger, opinions = context.ledger, context.ledger.opinions
         shared = sharing(opinions.rater[rows], opinions.subject[rows], (ledger.accounts, ledger.subjects), most)
         p_values = excess(shared.count, self.clustering * shared.expected)
+        # Between one test a rater and one a pair: only pairs that share a rare subject are looked at, far from all.
         return (shared.left, shared.right, p_values), int(shared.raters**1.5)
 
     def _cycles(self, context: Context, rows: Ints) -> list[tuple[Ints, Ints, float]]:
