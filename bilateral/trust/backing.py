@@ -106,8 +106,8 @@ def backing(context: Context, rows: Ints, hand: Ints) -> Floats:
     voices = _Voices.of(context, rows, bought.usual)
     spent = np.maximum(group_sums(bought.share, bought.client, size), 1.0)
     trust = _first_trust(context, bought)
-    good = np.ones(size)
-    weight = np.zeros(len(rows))
+    good: Floats = np.ones(size)
+    weight: Floats = np.zeros(len(rows))
     feedback = opinions.kind[rows] == Kind.FEEDBACK
     for _ in range(_ROUNDS):
         reached = group_sums((bought.share * trust[bought.client]) / spent[bought.client], bought.seller, size)
@@ -133,9 +133,9 @@ def _purchases(context: Context, hand: Ints) -> _Purchases:
     seller = hand[receiver]
     other = hand[sender] != seller
     keys, place = np.unique(pairs(sender[other], seller[other], ledger.accounts), return_inverse=True)
-    amount, back = (np.bincount(place, weights=values[other], minlength=len(keys)) for values in (paid, back))
+    amount, returned = (np.bincount(place, weights=values[other], minlength=len(keys)) for values in (paid, back))
     usual = float(np.median(amount)) if len(keys) else 1.0
-    left = np.where(back < _RETURNED * amount, amount - back, 0.0)
+    left = np.where(returned < _RETURNED * amount, amount - returned, 0.0)
     client, seller = unpaired(keys, size)
     return _Purchases(keys, client.astype(np.int64), seller.astype(np.int64), np.minimum(left / usual, 1.0), usual)
 
