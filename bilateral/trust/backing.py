@@ -59,6 +59,10 @@ _UNPAID: Final = 0.3
 _UNBACKED: Final = 0.05
 """The weight of a paid opinion of a rater without backing. It orders newcomers; twenty of them make one voice."""
 
+_HEARD: Final = 3.0
+"""The backed voices about a seller from which those without backing count nothing. A rival's fresh accounts, each of
+which buys once, then cannot slander a seller whom others know."""
+
 _GIFT: Final = 0.5
 """The part of a usual payment from which a gift may have paid for an opinion."""
 
@@ -116,7 +120,9 @@ def backing(context: Context, rows: Ints, hand: Ints) -> Floats:
         trust = np.minimum(backed / _BOUGHT, 1.0)
         others = np.maximum(backed[rater] - own * sellers[seller], 0.0)
         weight = np.minimum(others / np.maximum(_BOUGHT, _RATED * rated[rater]), 1.0)
-        weight = np.where(own > 0, weight + _UNBACKED, _UNPAID * weight)
+        weight = np.where(own > 0, weight, _UNPAID * weight)
+        heard = group_sums(np.where(is_own, 0.0, weight), seller, size)
+        weight += np.where(own > 0, _UNBACKED * np.maximum(1 - heard / _HEARD, 0.0)[seller], 0.0)
         weight = voices.shared(np.where(is_own, 0.0, np.minimum(weight, 1.0)))
         good = _good(seller[feedback], opinions.percent[rows][feedback], weight[feedback], size)
     return weight

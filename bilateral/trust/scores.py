@@ -135,9 +135,10 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     bias = BiasModel(iterations=4).fit(rater, subject, percent, trust, ledger.accounts, size).bias_
     telling = np.flatnonzero((trust > 0) & (_usual(suspicion) ** 2 >= _TELLS)[rater] & ~suspicion.flagged[rater])
     values = percent[telling] - 0.7 * bias[rater[telling]]
-    heard = _heard(subject[telling], rater[telling], trust[telling], ledger.accounts)
-    trust *= _lasting(subject, telling, values, trust, heard, minimum)
-    del telling, values, heard
+    told = trust * _ground(context, rows, backed)
+    heard = _heard(subject[telling], rater[telling], told[telling], ledger.accounts)
+    trust *= _lasting(subject, telling, values, told, heard, minimum)
+    del telling, values, told, heard
     model = BiasModel().fit(rater, subject, percent, trust, ledger.accounts, size)
     effective = model.information_
     spread = _spread(model, rater, subject, percent, size)
@@ -246,6 +247,14 @@ def _backed(context: Context, rows: Ints) -> Floats | None:
         return None
     kin = context.kin
     return backing(context, rows, np.where(kin.acknowledged, kin.root, np.arange(context.ledger.accounts)))
+
+
+def _ground(context: Context, rows: Ints, backed: Floats | None) -> Floats | float:
+    """Return how far opinions tell that a subject changed. A rival's fresh accounts do not, if payments are known."""
+    if backed is None:
+        return 1.0
+    is_feedback = context.ledger.opinions.kind[rows] == Kind.FEEDBACK
+    return np.where(is_feedback, np.minimum(backed / _USUAL, 1), 1.0)
 
 
 def _lower(context: Context, model: BiasModel, rows: Ints, spread: Floats, backed: Floats | None) -> Floats:

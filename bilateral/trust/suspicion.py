@@ -33,10 +33,10 @@ THRESHOLD: Final = 2.0
 _SECOND: Final = 1.0
 """The digits that the second kind of evidence needs."""
 
-_STRONG: Final = 3.5
+_CONTROL: Final = 3.0
 _WEAK_SECOND: Final = 0.5
-"""The digits of all kinds together from which half a digit of a second kind suffices. In a small market ten accounts
-that one funder made for its praise have 3.3 of control and 0.6 of opinions, and cannot have more."""
+"""The digits of control from which half a digit of a second kind suffices. In a small market ten accounts that one
+funder made for its praise have 3.3 of control and 0.6 of opinions, and cannot have more."""
 
 _ALONE: Final = {Basis.CONTROL: 4.0, Basis.ANSWERS: 4.0, Basis.REVIEWS: THRESHOLD}
 """The digits from which one kind of evidence suffices. It rests on acts of the accounts themselves, and on no habit of
@@ -204,7 +204,7 @@ def _evidence(
     total, second = digits.sum(axis=0), min(_SECOND, threshold)
     acted = np.max(list(own.values()), axis=0) >= second
     held = (facts >= threshold) | (acted & (digits[-2] >= second) & (total >= threshold))
-    held |= acted & (digits[-2] >= min(_WEAK_SECOND, second)) & (total >= max(_STRONG, threshold))
+    held |= (own[Basis.CONTROL] >= min(_CONTROL, 2 * threshold)) & (digits[-2] >= min(_WEAK_SECOND, second))
     for basis, limit in _ALONE.items():
         held |= own[basis] >= min(limit, 2 * threshold)
     return total, held

@@ -47,11 +47,22 @@ def weights(scene, *clients):
 
 def test_who_bought_from_others_counts_and_who_paid_the_rated_alone_hardly_does():
     scene = usual_market()
-    buys(scene, "buyer 0", NEW, "newcomer")
     buys(scene, "fresh", NEW, "newcomer")
-    usual, fresh = weights(scene, "buyer 0", "fresh")
-    assert usual > 0.5
-    assert fresh == pytest.approx(0.05)
+    assert weights(scene, "fresh") == [pytest.approx(0.05)]
+    buys(scene, "buyer 0", NEW, "newcomer")
+    assert weights(scene, "buyer 0")[0] > 0.5
+
+
+def test_who_paid_the_rated_alone_counts_nothing_beside_three_who_bought_from_others():
+    scene = usual_market()
+    buys(scene, "fresh", NEW, "newcomer", value=0)
+    weight = [weights(scene, "fresh")[0]]
+    for number in range(5):
+        buys(scene, f"buyer {number}", NEW, "newcomer")
+        weight.append(weights(scene, "fresh")[0])
+    assert weight == sorted(weight, reverse=True)
+    assert weight[1] > 0
+    assert weight[5] == 0
 
 
 def test_buyers_to_whom_one_account_gave_money_before_have_one_voice():

@@ -158,6 +158,9 @@ CONTROL, MONEY, OPINIONS = Basis.CONTROL, Basis.MONEY, Basis.OPINIONS
         ([(OPINIONS, 8.0), (OPINIONS, 8.0)], False),
         ([(OPINIONS, 1.0), (MONEY, 1.0)], True),
         ([(OPINIONS, 8.0), (MONEY, 0.9)], False),
+        ([(CONTROL, 3.0), (OPINIONS, 0.5)], True),
+        ([(CONTROL, 2.9), (OPINIONS, 0.9)], False),
+        ([(CONTROL, 3.9), (OPINIONS, 0.4)], False),
     ],
 )
 def test_two_kinds_of_evidence_hold_an_account_back_and_one_only_if_others_cannot_make_it(market, evidence, is_held):
