@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+
 from bilateral.cli.index import Database, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
