@@ -7,13 +7,11 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from pydantic import ValidationError
 
 from bilateral.cli.index import Database, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 from bilateral.errors import InvalidArgumentError
-from bilateral.errors.invalid_fields import first_problem
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
@@ -276,6 +274,9 @@ def _search(options: dict[str, Any]) -> AgentSearch:
     Raises:
         InvalidArgumentError: A value is out of its limits, or malformed.
     """
+    from pydantic import ValidationError  # noqa: PLC0415  # slow to import
+
+    from bilateral.errors.invalid_fields import first_problem  # noqa: PLC0415
     from bilateral.query.search.filters import Order, Payment, Side  # noqa: PLC0415
     from bilateral.query.search.questions import AgentQuestion  # noqa: PLC0415  # slow to import
 

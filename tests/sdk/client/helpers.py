@@ -102,6 +102,8 @@ class Awaited:
         attribute = getattr(self._inner, name)
         if inspect.iscoroutinefunction(attribute):
             return lambda *arguments, **options: self._wrapped(self._await(attribute(*arguments, **options)))
+        if name == "runner":
+            return self.of(attribute)
         return (lambda: self.of(attribute())) if name == "batch" else self._wrapped(attribute)
 
     def __enter__(self):
