@@ -241,10 +241,7 @@ def _limits() -> str:
     """Return the limits of the measurement."""
     return "\n## Limits\n\n" + paragraph(
         "The attackers' search is random changes of plans that paid, for two markets; a longer search may find more.",
-        "The figures of our policies are of an older analysis, which did not weigh raters by what they bought. It ran",
-        "every fourth day, while the simple policies answer each day. Measure again before you rely on them.",
-        "Framing is searched in one market without other attackers, with three",
-        "draws for each kind.",
+        "Framing is searched in one market without other attackers, with three draws for each kind.",
         "Sizes are one market each. The named policies of `check_server` are not measured here:",
         "`bilateral trust decide` stands for a decision by amount, and it treats caution as a refusal.",
     )
