@@ -75,6 +75,7 @@ class Feed:
     async def last(self) -> int:
         """Return the number of the feed's last step, as it was a moment ago."""
         async with self._lock:
+            # A little less than the pause between two looks: otherwise jitter lets every other look see nothing new.
             if time.monotonic() - self._seen_at > LOOK_SECONDS * 0.8:
                 self._last = await self._service.read_briefly(last_step)
                 self._seen_at = time.monotonic()

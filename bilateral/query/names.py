@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import and_, func, select
@@ -10,6 +9,7 @@ from sqlalchemy import and_, func, select
 from bilateral.index.tables import files
 from bilateral.index.tables.files import State
 from bilateral.index.tables.search import agent_file
+from bilateral.query.registries import numbers_by_chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,15 +32,10 @@ def names_of(connection: Connection, registries: Registries, ids: Iterable[str |
         registries: The indexed registries: an id means an agent of its chain's first one.
         ids: Short ids, such as `8453:247`; None is skipped.
     """
-    by_chain: dict[int, set[int]] = defaultdict(set)
-    for agent in ids:
-        if agent is not None:
-            chain_id, _, agent_id = agent.partition(":")
-            by_chain[int(chain_id)].add(int(agent_id))
     return {
         f"{chain_id}:{agent_id}": name
-        for chain_id, wanted in by_chain.items()
-        for agent_id, name in _names(connection, chain_id, registries.identity_of(chain_id), sorted(wanted))
+        for chain_id, wanted in numbers_by_chain(ids).items()
+        for agent_id, name in _names(connection, chain_id, registries.identity_of(chain_id), wanted)
     }
 
 

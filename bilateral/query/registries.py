@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -198,3 +199,17 @@ def _chain_of(agent_id: AgentId, text: str) -> int:
     if agent_id.chain_id is None or agent_id.chain_id.bit_length() > 63:  # noqa: PLR2004  # the largest of the tables
         raise MalformedIdentifierError("an agent id with its chain", text, AGENT_FORMS)
     return agent_id.chain_id
+
+
+def numbers_by_chain(ids: Iterable[str | None]) -> dict[int, list[int]]:
+    """Return the numbers of some agents, ascending and each once, by the id of their chain.
+
+    Args:
+        ids: Short ids, such as `8453:247`; None is skipped.
+    """
+    numbers: dict[int, set[int]] = defaultdict(set)
+    for agent in ids:
+        if agent is not None:
+            chain_id, _, number = agent.partition(":")
+            numbers[int(chain_id)].add(int(number))
+    return {chain_id: sorted(wanted) for chain_id, wanted in numbers.items()}

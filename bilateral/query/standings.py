@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +10,7 @@ from sqlalchemy import and_, select
 
 from bilateral.index.tables.standings import standing, standing_refresh
 from bilateral.query.first_standings import first_standing
+from bilateral.query.registries import numbers_by_chain
 from bilateral.query.standing_words import MARKS, why
 from bilateral.values.standing import Reason, Side, Standing, Status
 
@@ -105,22 +105,16 @@ def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str 
         registries: The indexed registries: an id means an agent of its chain's first one.
         ids: Short ids, such as `8453:247`; None is skipped.
     """
-    by_chain: dict[int, set[int]] = defaultdict(set)
-    for agent in ids:
-        if agent is not None:
-            chain, _, number = agent.partition(":")
-            by_chain[int(chain)].add(int(number))
     columns, doubts = standing.c, dict[str, Doubt]()
-    for chain_id, wanted in by_chain.items():
+    for chain_id, wanted in numbers_by_chain(ids).items():
         query = select(columns.agent_id, columns.side, columns.status, columns.reasons).where(
             columns.chain_id == chain_id,
             columns.identity_registry == registries.identity_of(chain_id),
             columns.side.in_(tuple(Side)),
             columns.status.in_(tuple(MARKS)),
         )
-        listed = sorted(wanted)
-        for begin in range(0, len(listed), _AT_ONCE):
-            rows = connection.execute(query.where(columns.agent_id.in_(listed[begin : begin + _AT_ONCE])))
+        for begin in range(0, len(wanted), _AT_ONCE):
+            rows = connection.execute(query.where(columns.agent_id.in_(wanted[begin : begin + _AT_ONCE])))
             for row in sorted(rows, key=lambda row: (row.status == Status.HELD_BACK, row.side)):
                 reasons = (Reason(**reason) for reason in json.loads(row.reasons))
                 doubts[f"{chain_id}:{int(row.agent_id)}"] = Doubt(row.status, row.side, why(row.status, reasons))
