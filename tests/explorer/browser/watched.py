@@ -100,5 +100,5 @@ class Watched:
         """
         ran = self.page.evaluate(f"globalThis.{MARKER} ?? null")
         self._context.close()
-        assert self.faults == []
+        assert self.faults == [], self.faults
         assert ran is None
