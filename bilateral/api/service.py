@@ -55,6 +55,7 @@ class Service:
         payments: The progress of their payments a moment ago.
         statements: Runs single statements in the event loop. None on SQLite.
         buyer_work: Runs what may ask a node about buyers.
+        visitor_work: Runs what asks a node for visitors who act.
         networks: The networks of the web pages that were made a moment ago.
     """
 
@@ -72,6 +73,7 @@ class Service:
         self.statements = _single_statements(settings) if has_server else None
         self.networks = RecentNetworks()
         self.buyer_work = NodeWork()
+        self.visitor_work = NodeWork()
         self._registries = Registries({})
         self._registries_until = 0.0
 

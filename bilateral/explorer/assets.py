@@ -17,6 +17,8 @@ _OWN: Final = {
     "app.js": _JAVASCRIPT,
     "network.js": _JAVASCRIPT,
     "docs.js": _JAVASCRIPT,
+    "act.js": _JAVASCRIPT,
+    "act.css": _CSS,
     "icon.svg": "image/svg+xml",
 }
 _COPIED: Final = {
