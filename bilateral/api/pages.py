@@ -98,7 +98,8 @@ async def problem_page(request: Request, problem: ProblemError) -> Response | No
 
 def _frame(request: Request) -> rendering.Frame:
     """Return the place of a page."""
-    return rendering.Frame(request.url.path, request.url.query, str(request.base_url).rstrip("/"))
+    acts = frozenset(map(int, service_of(request).settings.nodes))
+    return rendering.Frame(request.url.path, request.url.query, str(request.base_url).rstrip("/"), acts)
 
 
 def _shown(request: Request, problem: ProblemError) -> Response:

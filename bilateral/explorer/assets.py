@@ -18,6 +18,8 @@ _OWN: Final = {
     "live.js": _JAVASCRIPT,
     "network.js": _JAVASCRIPT,
     "docs.js": _JAVASCRIPT,
+    "act.js": _JAVASCRIPT,
+    "act.css": _CSS,
     "icon.svg": "image/svg+xml",
 }
 _COPIED: Final = {
