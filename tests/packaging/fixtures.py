@@ -11,6 +11,7 @@ import sys
 import tarfile
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -81,17 +82,17 @@ def installed(wheel, tmp_path_factory):
     Versions are those of the lock, so that a release of somebody else's breaks no test.
     """
 
-    def install(extra, *others):
-        name = "-".join(["environment", extra.replace(",", "-"), *others])
+    def install(extra, *others, python=sys.executable):
+        name = "-".join(["environment", extra.replace(",", "-"), *others, *Path(python).parts[-3:]])
         with once_a_run(tmp_path_factory, name) as folder:
             if not folder.exists():
                 building = folder.with_name(f"{name}.part")
-                run(_UV, "venv", "--quiet", "--relocatable", "--python", sys.executable, building)
+                run(_UV, "venv", "--quiet", "--relocatable", "--python", python, building)
                 wanted = f"bilateral[{extra}] @ {wheel.as_uri()}" if extra else f"bilateral @ {wheel.as_uri()}"
                 versions = ["--constraint", LOCK, "--override", _OVERRIDES]
-                python = building / "bin" / "python"
+                target = building / "bin" / "python"
                 began = time.monotonic()
-                run(_UV, "pip", "install", "--quiet", "--python", python, *versions, wanted, *others)
+                run(_UV, "pip", "install", "--quiet", "--python", target, *versions, wanted, *others)
                 (building / _SECONDS).write_text(str(time.monotonic() - began))
                 building.rename(folder)
         return folder / "bin"
@@ -124,6 +125,15 @@ def unpack_with_tools(archive, modules):
     for package in TOOLS.iterdir():
         if package.name not in {"bilateral", ".package-lock.json"}:
             (modules / package.name).symlink_to(package)
+
+
+def python_of(version):
+    """Return the interpreter of a version of Python, or skip the test if this machine has none."""
+    command = [_UV, "python", "find", "--no-python-downloads", "--no-project", "--system", version]
+    done = subprocess.run(command, cwd=ROOT.parent, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        pytest.skip(f"this machine has no Python {version}")
+    return done.stdout.strip()
 
 
 class Market:
