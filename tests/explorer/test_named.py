@@ -27,10 +27,21 @@ def site(tmp_path_factory):
     evidence_index(database)
     engine = open_database(database)
     held = {
-        "chain_id": 8453, "identity_registry": IDENTITY, "side": "server", "basis": "analysis", "status": "ok",
-        "upper_bound": 95.0, "effective_raters": 2.5, "raters": 4, "payments": 1, "paid": 1.5, "first_at": 1, "last_at": 2,
-        "evidence_cost": 3.25, "reasons": "[]",
-    }  # fmt: skip
+        "chain_id": 8453,
+        "identity_registry": IDENTITY,
+        "side": "server",
+        "basis": "analysis",
+        "status": "ok",
+        "upper_bound": 95.0,
+        "effective_raters": 2.5,
+        "raters": 4,
+        "payments": 1,
+        "paid": 1.5,
+        "first_at": 1,
+        "last_at": 2,
+        "evidence_cost": 3.25,
+        "reasons": "[]",
+    }
     refresh = {"chain_id": 8453, "identity_registry": IDENTITY, "block_number": 1, "made_at": 3, "basis": "analysis"}
     with engine.begin() as connection:
         connection.execute(insert(standing_refresh), refresh)
