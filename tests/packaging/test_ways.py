@@ -62,14 +62,10 @@ class Page:
         return ran.stdout.split(f"{MARK}\n")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "names",
-    [
-        ("for-buyers.md",),
-        pytest.param(("for-buyers.md", "for-sellers.md"), marks=pytest.mark.nightly),
-        pytest.param(("for-operators.md",), marks=pytest.mark.nightly),
-        pytest.param(("for-contract-authors.md",), marks=pytest.mark.nightly),
-    ],
+    [("for-buyers.md",), ("for-buyers.md", "for-sellers.md"), ("for-operators.md",), ("for-contract-authors.md",)],
     ids=lambda names: names[-1],
 )
 def test_page_leads_from_nothing_to_its_end_with_the_output_that_it_shows(installed, request, tmp_path, names):
