@@ -14,8 +14,10 @@ const stop = (words) => { throw { words }; };
 function fields() {
   const body = { action };
   for (const it of form.elements) if (it.name && it.name !== "wallet") {
-    if (it.type === "checkbox") body[it.name] = it.checked;
-    else if (it.value.trim()) body[it.name] = it.value;
+    const isBox = it.type === "checkbox", changed = isBox ? it.checked !== it.defaultChecked : it.value !== it.defaultValue;
+    if ("changes" in form.dataset && !changed && it.name !== "agent") continue;
+    if (isBox) body[it.name] = it.checked;
+    else if (it.value.trim() || "changes" in form.dataset) body[it.name] = it.value;
   }
   return body;
 }
@@ -47,6 +49,17 @@ function show() {
   $("final").textContent = prepared.final;
   $("what").hidden = false;
   $("sign").focus();
+}
+
+async function pick() { // the visitor's own payments to this agent, which the index learned
+  fail("");
+  await connect();
+  const { paid } = await (await fetch(`/accounts/${account}.json`)).json(), agent = form.elements.agent.value;
+  const own = paid.filter((it) => it.agent === agent || agent.endsWith(`#${it.agent.split(":")[1]}`));
+  if (!own.length) stop(`The index knows no payment of ${account} to this agent.`);
+  $("payments").replaceChildren(...own.map((it) => new Option(`$${it.dollars} in block ${it.block}`, it.transaction)));
+  form.elements.payment.value = own[0].transaction;
+  form.elements.payment.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
 async function connect() {
@@ -155,7 +168,7 @@ async function guarded(button, work) {
 }
 
 async function validate() {
-  for (const it of form.querySelectorAll("[list]")) form.querySelector(`output[for=${it.id}]`).textContent = [...it.list.options].find((option) => option.value === it.value)?.textContent ?? "";
+  for (const it of form.querySelectorAll("[list$=-list]")) form.querySelector(`output[for=${it.id}]`).textContent = [...it.list.options].find((option) => option.value === it.value)?.textContent ?? "";
   if (!form.checkValidity()) return;
   try {
     const { document: file } = await post("/v1/transactions", fields());
@@ -169,6 +182,7 @@ addEventListener("eip6963:announceProvider", announce);
 dispatchEvent(new Event("eip6963:requestProvider"));
 form.addEventListener("input", () => { reset(); clearTimeout(timer); timer = setTimeout(validate, 250); });
 form.addEventListener("submit", (event) => { event.preventDefault(); guarded($("go"), begin); });
+$("pick")?.addEventListener("click", () => guarded($("pick"), pick));
 $("sign").addEventListener("click", () => guarded($("sign"), sign));
 if (!wallets.size) $("check").textContent = "No wallet announces itself to this page yet.";
 validate();
