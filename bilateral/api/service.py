@@ -68,9 +68,9 @@ class Service:
         self.payments = Recent(partial(self.reader.read, payment_progress))
         # A short read takes less than its way to a thread and back. This connection is the event loop's alone.
         seconds = min(_SHORT_SECONDS, settings.query_seconds)
-        is_sqlite = self.reader.dialect == "sqlite"
-        self._short = Reader(settings.database, seconds=seconds, connections=1, is_brief=True) if is_sqlite else None
-        self.statements = None if is_sqlite else _single_statements(settings)
+        has_server = self.reader.has_server
+        self._short = None if has_server else Reader(settings.database, seconds=seconds, connections=1, is_brief=True)
+        self.statements = _single_statements(settings) if has_server else None
         self.networks = RecentNetworks()
         self.buyer_work = NodeWork()
         self.visitor_work = NodeWork()

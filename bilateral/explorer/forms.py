@@ -41,7 +41,7 @@ class Form:
         intro: A sentence about it.
         fields: Its fields.
         shows: The place where its result is shown: `rating`, `row`, `agent`, `new agent` or `validation`;
-            empty if its result is no transaction.
+            empty for a signature alone.
     """
 
     action: str
@@ -57,7 +57,8 @@ def _scale(name: str) -> str:
     if tag.binary:
         return f"{tag.measures}: 1 for yes, 0 for no"
     limits = "any number" if tag.lowest is None else f"from {tag.lowest}"
-    return f"{tag.measures} in {tag.unit}: {limits}{'' if tag.highest is None else f' to {tag.highest}'}"
+    highest = "" if tag.highest is None else f" to {tag.highest}"
+    return f"{tag.measures}: {limits}{highest}{'' if tag.unit.startswith('of') else f', in {tag.unit}'}"
 
 
 _AGENT: Final = Field("agent", "Agent", kind="key", is_required=True)

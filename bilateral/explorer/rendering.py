@@ -86,6 +86,7 @@ def _environment() -> Environment:
         "has_unseen": lambda text_: "<mark" in text.visible(text_),
         "mixes_alphabets": text.mixes_alphabets,
         "moment": text.moment,
+        "iso": text.iso,
         "network": networks.slug_of,
         "plain": text.plain,
         "dollars": text.dollars,
@@ -169,6 +170,8 @@ def render_agent(frame: Frame, page: AgentPage) -> str:
         {**page.names, **own},
         page=page,
         histogram=_histogram(page),
+        clients=clients,
+        servers=servers,
         chart=charts.timeline(page.activity.server, page.activity.client, page.activity.last_day),
         graph=charts.neighbourhood(page.agent.id, clients, servers) if clients or servers else None,
     )

@@ -13,7 +13,7 @@ const stop = (words) => { throw { words }; };
 
 function fields() {
   const body = { action };
-  for (const it of form.elements) if (it.name && it.name !== "wallet") {
+  for (const it of form.elements) if (it.name && it.name !== "provider") {
     const isBox = it.type === "checkbox", changed = isBox ? it.checked !== it.defaultChecked : it.value !== it.defaultValue;
     if ("changes" in form.dataset && !changed && it.name !== "agent") continue;
     if (isBox) body[it.name] = it.checked;
@@ -34,7 +34,7 @@ async function post(path, body) {
 function announce({ detail: { info, provider: it } }) {
   if (wallets.has(info.uuid)) return;
   wallets.set(info.uuid, it);
-  const label = document.createElement("label"), radio = Object.assign(document.createElement("input"), { type: "radio", name: "wallet", value: info.uuid });
+  const label = document.createElement("label"), radio = Object.assign(document.createElement("input"), { type: "radio", name: "provider", value: info.uuid });
   label.className = "wallet";
   radio.checked = wallets.size === 1;
   label.append(radio, info.name);
@@ -63,7 +63,7 @@ async function pick() { // the visitor's own payments to this agent, which the i
 }
 
 async function connect() {
-  provider = wallets.get(form.elements.wallet.value);
+  provider = wallets.get(form.elements.provider.value);
   const accounts = await ask("eth_requestAccounts");
   account = accounts[0] ?? stop("The wallet shows no account: choose one in it.");
   for (const event of ["accountsChanged", "chainChanged"]) provider.on?.(event, reset);

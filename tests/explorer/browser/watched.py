@@ -104,5 +104,5 @@ class Watched:
         """
         ran = self.page.evaluate(f"globalThis.{MARKER} ?? null")
         self.context.close()
-        assert self.faults == []
+        assert self.faults == [], self.faults
         assert ran is None
