@@ -59,7 +59,7 @@ class SearchPage:
     Attributes:
         fields: The filled fields of the form.
         found: The agents.
-        details: What stands beside each of them, by short id.
+        details: The words and figures beside each of them, by short id.
         rated_side: The side of the first filled gate, as which the shown ratings rate the agents.
         next: The path of the next page; None if this is the last one.
         problem: The sentence that says why the form is wrong; None if it is not.

@@ -288,8 +288,8 @@ def test_order_by_ratings_without_a_gate_ranks_by_the_usual_tag(api):
         answer = api.get(f"/search?q=weather&order={order}", follow_redirects=False)
         assert (answer.status_code, answer.headers["Location"]) == (303, f"/search?q=weather&tag=starred&order={order}")
         assert api.get(f"/search.json?order={order}").json()["problem"] is None
-    (found,) = api.get("/search.json?q=weather&order=mean").json()["found"]
-    assert found["rating"]["tag"] == "starred"
+    (oracle,) = api.get("/search.json?q=weather&order=mean").json()["found"]
+    assert oracle["rating"]["tag"] == "starred"
 
 
 def test_rows_of_a_search_say_how_agents_are_rated_why_they_match_and_how_they_serve(api):
