@@ -40,8 +40,13 @@ function announce({ detail: { info, provider: it } }) {
   label.append(radio, info.name);
   $("wallets").append(label);
   $("wallets").hidden = wallets.size < 2;
-  $("go").disabled = false;
-  if (wallets.size === 1 && url.searchParams.has("tx")) { provider = it; follow(url.searchParams.get("tx")); }
+  $("go").disabled = false; $("none").hidden = true;
+  resume(it);
+}
+
+async function resume(it) { // after a reload, with the first wallet on the right chain
+  const tx = url.searchParams.get("tx"), id = tx && await it.request({ method: "eth_chainId" }).catch(() => null);
+  if (tx && !provider && same(id, hex)) { provider = it; follow(tx); }
 }
 
 function show() {
@@ -178,11 +183,12 @@ async function validate() {
   } catch (error) { $("check").textContent = error.words ?? ""; }
 }
 
-addEventListener("eip6963:announceProvider", announce);
-dispatchEvent(new Event("eip6963:requestProvider"));
 form.addEventListener("input", () => { reset(); clearTimeout(timer); timer = setTimeout(validate, 250); });
 form.addEventListener("submit", (event) => { event.preventDefault(); guarded($("go"), begin); });
 $("pick")?.addEventListener("click", () => guarded($("pick"), pick));
 $("sign").addEventListener("click", () => guarded($("sign"), sign));
-if (!wallets.size) $("check").textContent = "No wallet announces itself to this page yet.";
+if (url.searchParams.has("tx")) { $("progress").hidden = false; $("hash").textContent = `Transaction ${url.searchParams.get("tx")}`; list("states", [`Open a wallet on ${network} (chain ${chain}) to see its state.`]); }
+addEventListener("eip6963:announceProvider", announce);
+dispatchEvent(new Event("eip6963:requestProvider"));
+$("none").hidden = wallets.size > 0;
 validate();
