@@ -84,7 +84,6 @@ DETECTORS: Final = tuple(
             "wait for other servers to rate first, or skip the rating; let a server of one's own rate the critic low "
             "first: one account and one rating",
         ),
-        ("reliability", "bias and noise of raters; it corrects scores and flags nobody", "nothing to evade"),
         (
             "reviewed kin",
             "accounts under common control with reviewed ones; from 200 cases on, "
@@ -96,11 +95,6 @@ DETECTORS: Final = tuple(
             "values out of range, proofs by foreign or missing payments; "
             "tags with one value only (told, without blame)",
             "honest values and proofs",
-        ),
-        (
-            "change points",
-            "agents that turn; it flags nobody",
-            "turn slowly",
         ),
     )
 )
