@@ -40,7 +40,7 @@ def _code(source: str) -> str:
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
             node.body = [part for part in node.body if not _is_docstring(part)]
-    return ast.dump(tree)
+    return ast.unparse(tree)
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
