@@ -12,7 +12,7 @@ import numpy as np
 
 import bilateral.trust as analysis
 from bench.market.play import Answers
-from bilateral.trust.decisions import CONTESTED, LEAST_RATING, NEWCOMER
+from bilateral.trust.decisions import LEAST_RATING, NEWCOMER
 from bilateral.trust.engine import Engine, all_detectors
 from bilateral.trust.standing import Side, Status
 from bilateral.trust.standings import standings
@@ -97,6 +97,5 @@ class Standings:
         if self.weighs:
             cost, rating = table["evidence_cost"].to_numpy(), table["rating"].to_numpy()
             limit = np.where(status == Status.OK, np.maximum(cost, NEWCOMER), NEWCOMER)
-            alone = (status == Status.CONTESTED) & (table["effective_raters"].to_numpy() < CONTESTED)
-            refused |= alone | ((rating < LEAST_RATING) & (status != Status.THIN))
+            refused |= (rating < LEAST_RATING) & (status != Status.THIN)
         return Answers(lower, np.where(refused, 0.0, limit), (0.0, NEWCOMER if self.weighs else np.inf))

@@ -152,9 +152,7 @@ def propose_seeds(
 
     proposals = seeds(Engine().fit(Tables.read(tables)), count)
     if not proposals:
-        invocation.output.note(
-            "no account bought from three sellers for two weeks and rated as others did"
-        )
+        invocation.output.note("no account bought from three sellers for two weeks and rated as others did")
     invocation.output.result({"proposals": [asdict(proposal) for proposal in proposals]}, title="Accounts to trust")
 
 

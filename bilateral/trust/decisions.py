@@ -17,7 +17,6 @@ from bilateral.trust.reading import cast
 from bilateral.trust.standing import Side, Status
 from bilateral.trust.standings import standings
 from bilateral.trust.tables import Tables
-from bilateral.values.standing import LEAST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,10 +47,6 @@ ANSWERS: Final = pa.schema(
 NEWCOMER: Final = 1.0
 """The amount up to which an agent without evidence is accepted: newcomers must be tried to be known. It is about the
 price of a usual purchase."""
-
-CONTESTED: Final = LEAST / 2
-"""The effective raters from which a contested agent may be tried: half of those that make a standing. In `make market`,
-cheats that are contested have at most 0.5, and most good sellers 0.7 to 4.5."""
 
 LEAST_RATING: Final = 50.0
 """The rating below which buyers got less than half of their money's worth."""
@@ -162,16 +157,16 @@ def _answered(table: pa.Table, asks: pa.Table) -> pa.Table:
     score = column("rating", None)
     rated = np.array([value is not None for value in score], bool)
     rating = np.where(rated, score, np.nan).astype(float)
-    # A contested agent with a little independent evidence may be tried as a newcomer may.
+    # A contested agent may be tried as a newcomer may: its owner could register a new one for less than a trial costs.
+    # Sellers that send gifts at their launch are contested, too.
     contested = status == str(Status.CONTESTED)
-    alone = contested & (column("effective_raters", 0.0).astype(float) < CONTESTED)
     bound = np.where(status == str(Status.OK), np.maximum(cost, NEWCOMER), NEWCOMER)
     cases = [
         (status == _UNKNOWN, "decline", "is not registered at this time"),
         (status == str(Status.HELD_BACK), "decline", "is held back: its ratings were made up"),
         (rated & (raters > 1) & (upper < LEAST_RATING), "decline", "is rated at most {upper:.0f} of 100"),
         (rated & (rating < LEAST_RATING) & (status != str(Status.THIN)), "caution", "is rated {rating:.0f} of 100"),
-        (alone | (contested & (amount > NEWCOMER)), "caution", "is tied to false ratings by acts of its own"),
+        (contested & (amount > NEWCOMER), "caution", "is tied to false ratings by acts of its own"),
         (amount <= np.minimum(bound, NEWCOMER), "accept", "may be tried for {amount:g}, up to {newcomer:g}"),
         (amount <= bound, "accept", "has evidence that cost {cost:.2f}, more than the {amount:g} at stake"),
         (np.ones(len(asked), bool), "caution", "has evidence that cost {cost:.2f}, less than the {amount:g} at stake"),
