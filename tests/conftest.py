@@ -62,6 +62,11 @@ collect_ignore = [] if "INTEROP" in os.environ else ["interop"]
 """Tests of published SDKs are part of `make test-interop`, which installs the SDKs first, and not of `make test`."""
 
 
+def pytest_xdist_auto_num_workers():
+    """Run three processes on two cores: of their time they wait a third, for blocks, servers and time limits."""
+    return os.cpu_count() * 3 // 2
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
     """Collect garbage only after all tests are collected, and less often than usual.

@@ -7,16 +7,24 @@
 - `one_client`: the blocking client is generated from the asynchronous one, so its cases are nightly where they show no
   more than those of the other.
 - `sample(count)`: so many of its cases, evenly spread, stand for all of them.
+
+Of the examples that Hypothesis draws for a test, `make test` tries a part. Sequences of calls are played in full: each
+must meet every refusal.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from math import ceil
 
 import pytest
+from hypothesis import is_hypothesis_test, settings
 
 QUICK = "not nightly"
 """The marks that `make test` asks for."""
+
+PART = 0.4
+"""The part of the examples that `make test` tries. Most faults show in the first ones, which are the same every day."""
 
 
 def pytest_configure(config):
@@ -30,9 +38,13 @@ def pytest_configure(config):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     sampled = defaultdict(list)
     names = {item.nodeid for item in items}
+    if config.option.markexpr == QUICK:
+        _try_fewer_examples(
+            {function for item in items if is_hypothesis_test(function := getattr(item, "function", 0))}
+        )
     for item in items:
         if _is_repeated(item, names):
             item.add_marker("nightly")
@@ -41,6 +53,13 @@ def pytest_collection_modifyitems(items):
     for cases in sampled.values():
         for item in _unchosen(cases, cases[0].get_closest_marker("sample").args[0]):
             item.add_marker("nightly")
+
+
+def _try_fewer_examples(tests):
+    """Let Hypothesis try a part of the examples. A sequence of calls has settings of its own, see `tests.sequences`."""
+    for test in tests:
+        own = test._hypothesis_internal_use_settings
+        test._hypothesis_internal_use_settings = settings(own, max_examples=ceil(own.max_examples * PART))
 
 
 def _is_repeated(item, names):

@@ -39,6 +39,8 @@ _RARE_ENDS: Final = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
 _RARE_END: Final = re.compile(f"[{_RARE_ENDS}]")
 
+_NOT_OF_NAMES: Final = re.compile("[^A-Za-z0-9]+")
+
 _ESCAPED_ENDS: Final = tuple(
     (character.encode(), f"\\u{ord(character):04x}".encode()) for character in "\x85\u2028\u2029"
 )
@@ -140,8 +142,8 @@ def answer_page(request: Request, kind: Any, page: Page[Any], shown_as: Format =
     elif shown_as is Format.JSON_LINES:
         response = tagged(request, json_lines(kind, page.items), JSON_LINES)
     else:
-        response = tagged(request, _csv(kind, page.items), CSV)
-        response.headers["Content-Disposition"] = 'attachment; filename="list.csv"'
+        response = tagged(request, csv_lines(kind, page.items), CSV)
+        response.headers["Content-Disposition"] = attachment(request.url.path.removeprefix("/v1/"))
     if page.next is not None:
         query = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]
         path = request.scope.get("raw_path", b"").decode("latin-1")
@@ -191,12 +193,28 @@ def json_lines(kind: Any, items: Iterable[Any]) -> bytes:
     return written
 
 
-def _csv(kind: Any, items: Iterable[Any]) -> bytes:
-    """Return entries as CSV (RFC 4180). An apostrophe is before each text that a spreadsheet would compute."""
+def attachment(name: str) -> str:
+    """Return the header that gives a CSV file its name.
+
+    Args:
+        name: Words that say what its rows are; other characters than letters and digits become hyphens.
+    """
+    return f'attachment; filename="{_NOT_OF_NAMES.sub("-", name).strip("-")[:120]}.csv"'
+
+
+def csv_lines(kind: Any, items: Iterable[Any], *, has_header: bool = True) -> bytes:
+    """Return entries as CSV (RFC 4180). An apostrophe is before each text that a spreadsheet would compute.
+
+    Args:
+        kind: The type of an entry, a dataclass.
+        items: The entries.
+        has_header: True to begin with the names of the columns.
+    """
     names = [field.name for field in fields(kind)]
     written = io.StringIO()
     writer, quoting = csv.writer(written), csv.writer(written, quoting=csv.QUOTE_ALL)
-    writer.writerow(names)
+    if has_header:
+        writer.writerow(names)
     dump = adapter(kind).dump_python
     numbers = {name for name in names if _is_number(kind, name)}
     for item in items:

@@ -10,6 +10,7 @@ from fastapi import Response
 from starlette.convertors import IntegerConvertor, register_url_convertor
 
 from bilateral.api.answers import answer, tagged
+from bilateral.api.compression import compressed
 from bilateral.api.problems import ProblemError, problem_of
 from bilateral.api.service import service_of
 from bilateral.errors import BilateralError
@@ -97,7 +98,8 @@ async def problem_page(request: Request, problem: ProblemError) -> Response | No
 
 def _frame(request: Request) -> rendering.Frame:
     """Return the place of a page."""
-    return rendering.Frame(request.url.path, request.url.query, str(request.base_url).rstrip("/"))
+    acts = frozenset(map(int, service_of(request).settings.nodes))
+    return rendering.Frame(request.url.path, request.url.query, str(request.base_url).rstrip("/"), acts)
 
 
 def _shown(request: Request, problem: ProblemError) -> Response:
@@ -125,7 +127,7 @@ def html(request: Request, body: str) -> Response:
     """
     response = tagged(request, body.encode(errors="replace"), _HTML)
     response.headers.update(SECURITY)
-    return response
+    return compressed(request, response)
 
 
 def indexed_chain(service: Service, network: str) -> int:

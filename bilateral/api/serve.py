@@ -35,6 +35,9 @@ SETTINGS_VARIABLE: Final = "BILATERAL_API_SETTINGS"
 _GRACE_SECONDS: Final = 10
 _KEEP_ALIVE_SECONDS: Final = 30
 _PARENT_SECONDS: Final = 1.0
+_NODE_SECONDS: Final = 5.0
+"""The longest wait for the chain of a node at the start."""
+
 _LOGGER: Final = logging.getLogger("bilateral.api")
 
 
@@ -75,6 +78,8 @@ def serve(
         BilateralError: Following a chain failed for good: see `follow_chains`.
     """
     _prepare_database(settings, creates=index is not None)
+    if index is not None:
+        settings = replace(settings, nodes={**_nodes(index), **settings.nodes})
     runner: _One | _Several = _One(settings, report) if settings.workers == 1 else _Several(settings, report)
     follower = None if index is None else _Follower(replace(index, database=settings.database), runner.stop)
     if follower is not None:
@@ -96,6 +101,25 @@ def _prepare_database(settings: ApiSettings, *, creates: bool) -> None:
     from bilateral.index.store.database import open_database  # noqa: PLC0415  # slow to import
 
     open_database(settings.database, creates=creates).dispose()
+
+
+def _nodes(index: IndexSettings) -> dict[str, str]:
+    """Return the first node of each chain that is followed, by the chain's id. One that does not answer is left out."""
+    from bilateral.client import Client  # noqa: PLC0415  # slow to import
+    from bilateral.client.operations.registries import chain_id_of_node  # noqa: PLC0415
+
+    nodes = {}
+    for chain in index.chains:
+        url = chain.rpc_urls[0]
+        if chain.deployments:
+            nodes[str(chain.deployments[0].chain_id)] = url
+            continue
+        try:
+            with Client(url, request_timeout=_NODE_SECONDS) as client:
+                nodes[str(client.runner.run(chain_id_of_node()))] = url
+        except BilateralError as problem:
+            _LOGGER.warning("visitors cannot act on a chain, because its node does not answer: %s", problem)
+    return nodes
 
 
 def server_config(app: Any, settings: ApiSettings, **options: Any) -> uvicorn.Config:

@@ -55,6 +55,7 @@ class Service:
         payments: The progress of their payments a moment ago.
         statements: Runs single statements in the event loop. None on SQLite.
         buyer_work: Runs what may ask a node about buyers.
+        visitor_work: Runs what asks a node for visitors who act.
         networks: The networks of the web pages that were made a moment ago.
     """
 
@@ -67,11 +68,12 @@ class Service:
         self.payments = Recent(partial(self.reader.read, payment_progress))
         # A short read takes less than its way to a thread and back. This connection is the event loop's alone.
         seconds = min(_SHORT_SECONDS, settings.query_seconds)
-        is_sqlite = self.reader.dialect == "sqlite"
-        self._short = Reader(settings.database, seconds=seconds, connections=1, is_brief=True) if is_sqlite else None
-        self.statements = None if is_sqlite else _single_statements(settings)
+        has_server = self.reader.has_server
+        self._short = None if has_server else Reader(settings.database, seconds=seconds, connections=1, is_brief=True)
+        self.statements = _single_statements(settings) if has_server else None
         self.networks = RecentNetworks()
         self.buyer_work = NodeWork()
+        self.visitor_work = NodeWork()
         self._registries = Registries({})
         self._registries_until = 0.0
 

@@ -46,6 +46,8 @@ class ApiSettings:
         max_silence: The seconds since the index last looked at a chain, while the service counts as ready.
         aggregator: The aggregator's settings, or the path of their TOML file; None to switch it off.
         buyers: The settings of the service for buyers.
+        nodes: The URL of a node of each chain, by the chain's id in digits. A node simulates what visitors do. On a
+            chain without one, visitors read only. While the service follows chains, their nodes are added.
     """
 
     database: str | None = None
@@ -63,6 +65,7 @@ class ApiSettings:
     max_silence: int = 120
     aggregator: AggregatorSettings | str | None = None
     buyers: BuyerSettings = field(default_factory=BuyerSettings)
+    nodes: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""
@@ -77,6 +80,8 @@ class ApiSettings:
             except ValueError:
                 raise InvalidArgumentError(f"the rate {self.rate!r} is invalid: write it as 1200/minute") from None
         _ = self.proxy_networks
+        if unknown := [node for node in self.nodes if not node.isdecimal()]:
+            raise InvalidArgumentError(f"api.nodes: {unknown[0]!r} is not the id of a chain")
 
     @property
     def proxy_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:

@@ -21,6 +21,7 @@ from bilateral.contracts import Registry
 from bilateral.contracts.buyer_terms import BuyerState, policy_hash
 from bilateral.contracts.reverts import ContractRevertError
 from bilateral.errors import InvalidArgumentError
+from bilateral.index.store.database import snapshot
 from bilateral.index.tables.payments import buyer_anchor, payment
 
 if TYPE_CHECKING:
@@ -125,8 +126,7 @@ def _stored_root(engine: Engine, epoch: Epoch) -> bytes | None:
 def _prepare(engine: Engine, epoch: Epoch, policies: Sequence[str], now: int) -> bytes:
     """Compute and store the states of an epoch and their tree, and return its root."""
     place = dict(zip(("chain_id", "registry", "epoch"), epoch, strict=True))
-    isolation = "REPEATABLE READ" if engine.dialect.name == "postgresql" else "SERIALIZABLE"
-    with engine.connect().execution_options(isolation_level=isolation) as connection, connection.begin():
+    with snapshot(engine) as connection:
         states = list(states_of(connection, policies, now))
     if not states:
         raise InvalidArgumentError("no buyer has paid yet: let the index learn payments first")

@@ -20,6 +20,7 @@ from bilateral.events import ClientRated
 from bilateral.index.derive.summaries import DECIMALS
 from bilateral.index.tables import schema
 from bilateral.index.tables.blind import BLIND_SIDES
+from bilateral.index.tables.dialects import dialect_of
 from bilateral.index.tables.unindexed import newest_first
 from bilateral.query.prepared import size_for, spread
 from bilateral.values.bounds import lower_bound, scale_of_tag, share_of_scale
@@ -295,7 +296,7 @@ def _rows(connection: Connection, question: Question, column: Any, values: Colle
     is_account = column is not table.c.agent_id
     for start in range(0, len(wanted), _AT_ONCE):
         part = wanted[start : start + _AT_ONCE]
-        if is_account and connection.dialect.name == "sqlite":
+        if is_account and not dialect_of(connection).has_statistics:
             # Of a long list, SQLite would look at all agents of the chain, and not at those of the accounts.
             parameters = {
                 "chain_id": question.moment.chain_id,

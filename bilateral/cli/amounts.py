@@ -1,4 +1,4 @@
-"""Amounts of the chain's own currency, as people read them."""
+"""Amounts of the chain's own currency, as people write them, and the cost of transactions."""
 
 from __future__ import annotations
 
@@ -8,32 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
+from bilateral.values.currency import ether, symbol_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ETHER: Final = 10**18
 GWEI: Final = 10**9
 
-_WEI: Final = Decimal(ETHER)
 _AMOUNT = re.compile(r"[0-9]+(\.[0-9]+)?", re.ASCII)
 _LONGEST: Final = 60
-_DIGITS: Final = Context(prec=6)
 _EXACT: Final = Context(prec=90)
-
-_SYMBOLS: Final = {56: "BNB", 97: "BNB", 100: "xDAI", 137: "POL", 80002: "POL", 43113: "AVAX", 43114: "AVAX"}
-"""The currency of chains whose currency is not ether, by EIP-155 id."""
-
-
-def ether(wei: int) -> str:
-    """Return an amount in whole units, with at most six significant digits.
-
-    Args:
-        wei: The amount in wei, 10^-18 of a unit.
-    """
-    amount = _DIGITS.plus(_EXACT.divide(Decimal(wei), _WEI))
-    text = format(amount, "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def wei_of(amount: str, unit: int, option: str) -> int:
@@ -53,15 +37,6 @@ def wei_of(amount: str, unit: int, option: str) -> int:
             return int(wei)
     decimals = len(str(unit)) - 1
     raise InvalidArgumentError(f"{option} is a number from 0 with at most {decimals} decimals, not {quoted(amount)}")
-
-
-def symbol_of(chain_id: int) -> str:
-    """Return the symbol of a chain's currency; ETH for chains that this package does not know.
-
-    Args:
-        chain_id: EIP-155 id of the chain.
-    """
-    return _SYMBOLS.get(chain_id, "ETH")
 
 
 def cost_of(transaction: Mapping[str, Any], gas: int) -> str:

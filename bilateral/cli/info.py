@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from bilateral.cli.amounts import ether, symbol_of
 from bilateral.contracts import REGISTRY_ATTRIBUTES
 from bilateral.errors import UnknownDeploymentError
 from bilateral.node import answers
 from bilateral.node.steps import Rpc
+from bilateral.values.currency import ether, symbol_of
 
 if TYPE_CHECKING:
     from bilateral.cli.invocation import Invocation

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from bilateral.cli.amounts import ETHER, GWEI, cost_of, wei_of
+from bilateral.cli.amounts import GWEI, cost_of, wei_of
 from bilateral.cli.client_notes import client_notes
 from bilateral.cli.errors import KeyUnavailableError, UsageProblemError
 from bilateral.cli.secrets import KEY_VARIABLE, PINATA_VARIABLE, PINNING_VARIABLE
@@ -23,6 +23,7 @@ from bilateral.errors import (
     NodeTimeoutError,
     NodeUnreachableError,
 )
+from bilateral.values.currency import ETHER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

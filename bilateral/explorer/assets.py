@@ -15,8 +15,11 @@ _FONT: Final = "font/woff2"
 _OWN: Final = {
     "style.css": _CSS,
     "app.js": _JAVASCRIPT,
+    "live.js": _JAVASCRIPT,
     "network.js": _JAVASCRIPT,
     "docs.js": _JAVASCRIPT,
+    "act.js": _JAVASCRIPT,
+    "act.css": _CSS,
     "icon.svg": "image/svg+xml",
 }
 _COPIED: Final = {

@@ -1,4 +1,4 @@
-"""Pages that the words of a search name: an agent by its id, an account, a validation, or a tag."""
+"""Pages that the words of a search name: an agent by its id, an account, a transaction, a validation, or a tag."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from bilateral.errors import BilateralError, InvalidArgumentError
 from bilateral.explorer.look_alikes import readings, shape
-from bilateral.explorer.networks import account_path, agent_path, chain_of, slug_of
+from bilateral.explorer.networks import account_path, agent_path, chain_of, rating_path, ratings_path, slug_of
 from bilateral.explorer.text import MAX_SHOWN
 from bilateral.identifiers import checksummed
 from bilateral.index.store.text import key_text
@@ -21,6 +21,7 @@ from bilateral.query.records import validation_records
 from bilateral.query.registries import agent_key
 from bilateral.query.search.agents import search_agents
 from bilateral.query.search.filters import AgentSearch, Side, storable
+from bilateral.query.transactions import logged_in, paid_in
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -46,7 +47,8 @@ class Direct:
     """A page that the words of a search name.
 
     Attributes:
-        kind: `agent`, `account`, `validation` or `tag`.
+        kind: `agent`, `account`, `validation` or `tag`; `rating`, `registration` or `payment` for those of a
+            transaction.
         name: The agent's id, the address, the hash or the tag.
         label: The agent's name, the word of a stranger; None for others.
         path: The path of the page.
@@ -71,7 +73,10 @@ def directly(connection: Connection, registries: Registries, words: str) -> tupl
         address = checksummed(text)
         return (Direct("account", address, None, account_path(address)),)
     if _HASH.fullmatch(text):
-        return _validations(connection, registries, text.lower())
+        return (
+            *_validations(connection, registries, text.lower()),
+            *_of_transaction(connection, registries, text.lower()),
+        )
     agents = _agents(connection, registries, text)
     return agents or (*_tags(connection, registries, text), *_look_alikes(connection, text))
 
@@ -129,6 +134,24 @@ def _validations(connection: Connection, registries: Registries, request: str) -
         for chain_id in registries.by_chain
         if validation_records(connection, chain_id, bytes.fromhex(request[2:]))
     )[:_MOST]
+
+
+def _of_transaction(connection: Connection, registries: Registries, text: str) -> tuple[Direct, ...]:
+    """Return the pages of the payments and events of a transaction."""
+    transaction = bytes.fromhex(text[2:])
+    direct = []
+    for chain_id in registries.by_chain:
+        for paid in paid_in(connection, chain_id, transaction):
+            path = ratings_path(f"{chain_id}:{paid.agent_id}", client=paid.payer)
+            direct.append(Direct("payment", text, None, path))
+        for logged in logged_in(connection, chain_id, transaction):
+            path = rating_path(chain_id, logged.block, logged.log_index)
+            if isinstance(logged.name, bytes):
+                path = f"/{slug_of(chain_id)}/validations/0x{logged.name.hex()}"
+            elif logged.name is not None:
+                path = agent_path(f"{chain_id}:{logged.name}")
+            direct.append(Direct(logged.kind, text, None, path))
+    return tuple(direct)
 
 
 def _tags(connection: Connection, registries: Registries, text: str) -> tuple[Direct, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from bilateral.contracts import Registry
@@ -48,6 +48,7 @@ _FILTERS: Final = {
 """The kinds of ratings that each filter is for."""
 
 _ROWS: Final = 50
+_AT_ONCE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +130,7 @@ def ratings_page(
     agent = read_agent(connection, key)
     if agent is None:
         return None
-    fields = {
-        name: value for name in FIELDS if (value := parameters.get(name)) is not None and (value or name == "tag")
-    }
+    fields = _fields(parameters)
     owned = authorizing(registries, key)
     wanted = _wanted(connection, registries, key, agent, fields)
     feedback, authorized, ratings, following = _rows(connection, wanted)
@@ -158,6 +157,37 @@ def ratings_page(
         doubts=doubts_of(connection, registries, {key.id, *ids}),
         progress=progress_of(connection, key.chain_id),
     )
+
+
+def rating_rows(
+    connection: Connection, registries: Registries, key: AgentKey, parameters: Mapping[str, str]
+) -> tuple[type[Any], tuple[Any, ...], str | None] | None:
+    """Read up to 1,000 of the ratings that a path asks for, for a file that has all of them.
+
+    Args:
+        connection: The database.
+        registries: The indexed registries.
+        key: The agent.
+        parameters: The parameters of the path.
+
+    Returns:
+        The type of the rows, the rows, and the cursor of the next ones; None if the index has no such agent.
+
+    Raises:
+        InvalidArgumentError: A parameter is wrong.
+    """
+    agent = read_agent(connection, key)
+    if agent is None:
+        return None
+    wanted = _wanted(connection, registries, key, agent, _fields(parameters))
+    feedback, authorized, ratings, following = _rows(connection, wanted, _AT_ONCE)
+    kind = {"server": Feedback, "authorized": AuthorizedFeedback}.get(wanted.side, Rating)
+    return kind, (*feedback, *authorized, *ratings), following
+
+
+def _fields(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters of a path that are filled. A tag may be empty."""
+    return {name: value for name in FIELDS if (value := parameters.get(name)) is not None and (value or name == "tag")}
 
 
 def authorizing(registries: Registries, key: AgentKey) -> tuple[str, ...]:
@@ -241,12 +271,12 @@ def _reviewers(connection: Connection, registries: Registries, chain_id: int, si
 
 
 def _rows(
-    connection: Connection, shown: _Wanted
+    connection: Connection, shown: _Wanted, limit: int = _ROWS
 ) -> tuple[tuple[Feedback, ...], tuple[AuthorizedFeedback, ...], tuple[Rating, ...], str | None]:
     """Return a page of feedback, authorised feedback or ratings, and the cursor of the next one."""
     if shown.side == "server" and shown.reviewers is None and shown.payment is None:
         wanted = FeedbackFilter(shown.tag, None, shown.client, include_revoked=True, blind=shown.blind)
-        page = feedback_of(connection, shown.key, wanted, limit=_ROWS, cursor=shown.cursor)
+        page = feedback_of(connection, shown.key, wanted, limit=limit, cursor=shown.cursor)
         return page.items, (), (), page.next
     if shown.side in _FILTERS["client"]:
         clients = shown.reviewers
@@ -254,7 +284,7 @@ def _rows(
             clients = (shown.client,) if clients is None or shown.client in clients else ()
         if shown.side == "authorized":
             allowed = authorized_feedback_of(
-                connection, shown.key, tag=shown.tag, clients=clients, limit=_ROWS, cursor=shown.cursor
+                connection, shown.key, tag=shown.tag, clients=clients, limit=limit, cursor=shown.cursor
             )
             return (), allowed.items, (), allowed.next
         counted = feedback_behind(
@@ -264,7 +294,7 @@ def _rows(
             clients=clients,
             payment=shown.payment,
             blind=shown.blind,
-            limit=_ROWS,
+            limit=limit,
             cursor=shown.cursor,
         )
         return counted.items, (), (), counted.next
@@ -272,6 +302,6 @@ def _rows(
     side = None if shown.side == "given" else RatedSide(shown.side)
     servers = None if shown.reviewers is None else tuple(map(int, shown.reviewers))
     rated = ratings_of(
-        connection, shown.key, direction, side, servers=servers, blind=shown.blind, limit=_ROWS, cursor=shown.cursor
+        connection, shown.key, direction, side, servers=servers, blind=shown.blind, limit=limit, cursor=shown.cursor
     )
     return (), (), rated.items, rated.next

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from bilateral.explorer.accounts import AccountPage
+    from bilateral.explorer.acting import ActPage
     from bilateral.explorer.analysis import AnalysisPage, ClusterPage, FindingPage
     from bilateral.explorer.comparing import Compared, ComparePage
     from bilateral.explorer.listing import RatingsPage
@@ -85,6 +86,7 @@ def _environment() -> Environment:
         "has_unseen": lambda text_: "<mark" in text.visible(text_),
         "mixes_alphabets": text.mixes_alphabets,
         "moment": text.moment,
+        "iso": text.iso,
         "network": networks.slug_of,
         "plain": text.plain,
         "dollars": text.dollars,
@@ -116,11 +118,13 @@ class Frame:
         path: Its path.
         query: Its query, without the question mark.
         origin: The service's address, such as `https://example.org`: previews need whole addresses.
+        acts: The chains on which visitors can act.
     """
 
     path: str
     query: str = ""
     origin: str = ""
+    acts: frozenset[int] = frozenset()
 
     @property
     def json_path(self) -> str:
@@ -166,6 +170,8 @@ def render_agent(frame: Frame, page: AgentPage) -> str:
         {**page.names, **own},
         page=page,
         histogram=_histogram(page),
+        clients=clients,
+        servers=servers,
         chart=charts.timeline(page.activity.server, page.activity.client, page.activity.last_day),
         graph=charts.neighbourhood(page.agent.id, clients, servers) if clients or servers else None,
     )
@@ -217,6 +223,11 @@ def render_search(frame: Frame, page: SearchPage) -> str:
     return render(
         "search", frame, names, page=page, chain_options=options, ends=ENDS, made_of=lambda agent: made_of(page, agent)
     )
+
+
+def render_act(frame: Frame, page: ActPage) -> str:
+    """Return the page on which a visitor acts, as HTML."""
+    return render("act", frame, page.names, page=page)
 
 
 def render_compare(frame: Frame, page: ComparePage) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import groupby
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -21,9 +22,14 @@ _CENT: Final = Decimal("0.01")
 MAX_SHOWN: Final = 300
 """The characters of a text of a stranger that a page shows."""
 
+_MOST_MARKS: Final = 3
+"""The unseen characters in a row that get a mark each. A text of 60 marks pushes everything else off a page."""
+
 
 def visible(text: str | None, limit: int = MAX_SHOWN) -> Markup:
-    """Return a text of a stranger as HTML, with a mark for each character that a person would not see.
+    """Return a text of a stranger as HTML, with marks for characters that a person would not see.
+
+    More than three of them in a row have one mark, with their number.
 
     Args:
         text: The text; None shows nothing.
@@ -31,7 +37,8 @@ def visible(text: str | None, limit: int = MAX_SHOWN) -> Markup:
     """
     shown = (text or "")[:limit]
     parts = [
-        _mark(character) if unicodedata.category(character) in UNSEEN else escape(character) for character in shown
+        escape("".join(run)) if not is_unseen else Markup("").join(map(_mark, _shortened(list(run))))
+        for is_unseen, run in groupby(shown, _is_unseen)
     ]
     return Markup("").join(parts) + ("…" if len(text or "") > limit else "")
 
@@ -45,7 +52,8 @@ def plain(text: str | None, limit: int = MAX_SHOWN) -> str:
     """
     shown = (text or "")[:limit]
     marked = "".join(
-        f"[U+{ord(character):04X}]" if unicodedata.category(character) in UNSEEN else character for character in shown
+        "".join(run) if not is_unseen else "".join(f"[{word}]" for word in _shortened(list(run)))
+        for is_unseen, run in groupby(shown, _is_unseen)
     )
     return marked + ("…" if len(text or "") > limit else "")
 
@@ -64,9 +72,21 @@ def mixes_alphabets(text: str | None) -> bool:
     return len(scripts & _LOOK_ALIKE) > 1
 
 
-def _mark(character: str) -> Markup:
-    """Return the mark of a character that a person would not see."""
-    return Markup('<mark class="code" title="invisible character">U+{:04X}</mark><wbr>').format(ord(character))
+def _is_unseen(character: str) -> bool:
+    """Check for a character that a person would not see."""
+    return unicodedata.category(character) in UNSEEN
+
+
+def _shortened(run: list[str]) -> list[str]:
+    """Return the words of the marks of unseen characters in a row."""
+    if len(run) > _MOST_MARKS:
+        return [f"U+{ord(run[0]):04X} and {len(run) - 1} more"]
+    return [f"U+{ord(character):04X}" for character in run]
+
+
+def _mark(word: str) -> Markup:
+    """Return the mark of characters that a person would not see."""
+    return Markup('<mark class="code" title="invisible character">{}</mark><wbr>').format(word)
 
 
 def short(identifier: str) -> str:
@@ -88,6 +108,18 @@ def moment(seconds: int) -> str:
         return datetime.fromtimestamp(seconds, UTC).strftime("%-d %b %Y %H:%M UTC")
     except (OverflowError, ValueError, OSError):
         return f"second {seconds}"
+
+
+def iso(seconds: int) -> str:
+    """Return a time for programs, such as `2026-11-22T09:54:00Z`; an empty text for one that no calendar has.
+
+    Args:
+        seconds: Unix seconds.
+    """
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):
+        return ""
 
 
 def figure(value: float | Decimal | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -43,6 +44,12 @@ _ROWS: Final = 12
 _EDGES: Final = 100
 _LEADERS: Final = 5
 _ACTORS: Final = 3
+_OF_ONE_RATER: Final = 3
+"""The rows of one rater among the latest ratings: one account with twelve new ratings would fill the first page."""
+
+_LOOKED_AT: Final = 8
+"""The latest ratings that are read for each one that is shown."""
+
 _LEAST: Final = {Side.SERVER: 50.0, Side.CLIENT: float(LEAST_RATING)}
 """The least standing among the best: most are content with a server, and policies accept a client (`checks.policy`)."""
 
@@ -60,6 +67,7 @@ class HomePage:
         leaders: The agents with the greatest standings, by side and tag.
         names: The names of the agents in the latest ratings, by short id.
         doubts: The agents of the page that are held back or contested, by short id.
+        side: The side of the rated agents in the latest ratings; `""` for both.
     """
 
     chains: tuple[ChainProgress, ...]
@@ -67,6 +75,7 @@ class HomePage:
     leaders: tuple[Leaders, ...]
     names: dict[str, str]
     doubts: dict[str, Doubt]
+    side: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,19 +198,20 @@ def agent_sides(connection: Connection, key: AgentKey) -> tuple[Agent, SideView,
     return agent, side_view(connection, key, agent, "server"), side_view(connection, key, agent, "client")
 
 
-def home_page(connection: Connection, registries: Registries) -> HomePage:
+def home_page(connection: Connection, registries: Registries, side: str | None = None) -> HomePage:
     """Read the first page.
 
     Args:
         connection: The database.
         registries: The indexed registries.
+        side: The side of the rated agents in the latest ratings; None for both.
     """
     progresses = chains(connection)
     boards = tuple(Leaders(side, tag, _best(connection, side, tag)) for side, tag in _BOARDS)
-    latest = latest_of_all(connection, progresses)
+    latest = latest_of_all(connection, progresses, side)
     ids = {agent for row in latest for agent in (row.agent, row.by_agent)}
     doubts = doubts_of(connection, registries, ids | {leader.id for board in boards for leader in board.leaders})
-    return HomePage(progresses, latest, boards, names_of(connection, registries, ids), doubts)
+    return HomePage(progresses, latest, boards, names_of(connection, registries, ids), doubts, side or "")
 
 
 def _best(connection: Connection, side: Side, tag: str) -> tuple[Leader, ...]:
@@ -215,16 +225,28 @@ def _best(connection: Connection, side: Side, tag: str) -> tuple[Leader, ...]:
     )
 
 
-def latest_of_all(connection: Connection, indexed: tuple[ChainProgress, ...]) -> tuple[LatestRating, ...]:
-    """Return the latest feedback and ratings of all chains, the newest first.
+def latest_of_all(
+    connection: Connection, indexed: tuple[ChainProgress, ...], side: str | None = None
+) -> tuple[LatestRating, ...]:
+    """Return the latest feedback and ratings of all chains, the newest first: at most three of one rater.
 
     Args:
         connection: The database.
         indexed: The indexed chains.
+        side: Only ratings of agents as `server` or as `client`; None for both.
     """
-    latest = [latest_rating for chain in indexed for latest_rating in latest_ratings(connection, chain.chain_id)]
+    latest = [
+        rating for chain in indexed for rating in latest_ratings(connection, chain.chain_id, _ROWS * _LOOKED_AT, side)
+    ]
     latest.sort(key=lambda rating: (rating.time, rating.block, rating.log_index), reverse=True)
-    return tuple(latest[:_ROWS])
+    of_rater: Counter[str | None] = Counter()
+    shown = []
+    for rating in latest:
+        rater = rating.by_agent or rating.by_account
+        of_rater[rater] += 1
+        if of_rater[rater] <= _OF_ONE_RATER:
+            shown.append(rating)
+    return tuple(shown[:_ROWS])
 
 
 def agent_page(connection: Connection, registries: Registries, key: AgentKey) -> AgentPage | None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import text
 
 from bilateral.index.store.lock_waits import wait_for_locks
 from bilateral.index.store.revisions import require_known_revision, stored_revision
+from bilateral.index.tables.dialects import dialect_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -30,9 +30,8 @@ def upgrade_within(connection: Connection, revision: str = "head") -> str | None
     Returns:
         The version before.
     """
-    if connection.dialect.name == "postgresql":
-        wait_for_locks(connection)  # another process may migrate for minutes
-        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _ADVISORY_LOCK})
+    wait_for_locks(connection)  # another process may migrate for minutes
+    dialect_of(connection).lock(connection, _ADVISORY_LOCK)
     before = stored_revision(connection)
     require_known_revision(before)
     config = Config()

@@ -9,6 +9,7 @@ from sqlalchemy import bindparam, column, func, select, table
 
 from bilateral.index.tables import files, schema
 from bilateral.index.tables.blind import is_plain
+from bilateral.index.tables.dialects import dialect_of
 from bilateral.query.agent_answers import Agent, AgentMetadata, Capability, RatingSummary, Registration, Service
 from bilateral.query.agent_at_once import Columns, agent_statement
 from bilateral.query.feedback import Feedback, feedback_of
@@ -52,7 +53,7 @@ def agent(connection: Connection, key: AgentKey, newest: int = 0) -> Agent | Non
     Returns:
         The agent; None if the registry has no such agent.
     """
-    if connection.dialect.name == "postgresql":
+    if dialect_of(connection).has_server:
         return _at_once(connection, key, newest)
     row = _AGENT.first(connection, _parameters(key))
     if row is None:

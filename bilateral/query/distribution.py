@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import func, select
 
 from bilateral.index.tables import schema
+from bilateral.index.tables.dialects import dialect_of
 from bilateral.values.bounds import SHARES
 
 if TYPE_CHECKING:
@@ -48,10 +49,7 @@ def distribution(connection: Connection, key: AgentKey, summary: RatingSummary) 
         .subquery()
         .c
     )
-    tenth = tally.share_sum * TENTHS / (tally.count * SHARES)
-    if connection.dialect.name == "postgresql":
-        tenth = func.floor(tenth)
-    tenth = tenth.label("tenth")
+    tenth = dialect_of(connection).quotient(tally.share_sum * TENTHS, tally.count * SHARES).label("tenth")
     counts = [0] * TENTHS
     for part, count in connection.execute(select(tenth, func.count()).group_by(tenth)):
         counts[min(int(part), TENTHS - 1)] += count

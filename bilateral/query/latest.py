@@ -47,13 +47,16 @@ class LatestRating:
     transaction: str
 
 
-def latest_ratings(connection: Connection, chain_id: int, limit: int = 12) -> tuple[LatestRating, ...]:
+def latest_ratings(
+    connection: Connection, chain_id: int, limit: int = 12, side: str | None = None
+) -> tuple[LatestRating, ...]:
     """Return the latest feedback and ratings of clients on a chain, the newest first. Revoked feedback counts too.
 
     Args:
         connection: The database.
         chain_id: The chain.
         limit: The largest number of entries.
+        side: Only ratings of agents as `server` or as `client`; None for both.
     """
     feedback = _newest(
         limit, chain_id, _GIVEN, _GIVEN.agent_id, null(), _GIVEN.client_address, _GIVEN.value, _GIVEN.value_decimals
@@ -61,9 +64,9 @@ def latest_ratings(connection: Connection, chain_id: int, limit: int = 12) -> tu
     ratings = _newest(
         limit, chain_id, _RATED, _RATED.client_id, _RATED.server_id, null(), _RATED.rating, literal(0)
     ).add_columns(literal(""))
+    wanted = {"server": feedback, "client": ratings}
     parts = [
-        *(("server", *row) for row in connection.execute(feedback)),
-        *(("client", *row) for row in connection.execute(ratings)),
+        (rated, *row) for rated, query in wanted.items() if side in (None, rated) for row in connection.execute(query)
     ]
     parts.sort(key=lambda row: row[1:3], reverse=True)
     return tuple(_rating(chain_id, row) for row in parts[:limit])

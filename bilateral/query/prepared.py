@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, false, literal_column
 from sqlalchemy.exc import DBAPIError
 
+from bilateral.index.tables.dialects import dialect_named, dialect_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -26,8 +28,7 @@ def plan_by_values(connection: Connection) -> None:
     Args:
         connection: The connection.
     """
-    if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql("SET LOCAL plan_cache_mode = force_custom_plan")
+    dialect_of(connection).set_local(connection, "plan_cache_mode", "force_custom_plan")
 
 
 def at_most(count: int) -> ColumnElement[Any]:
@@ -153,8 +154,7 @@ class Compiled:
             else:
                 self._constants[name] = parameter.value if convert is None else convert(parameter.value)
         self._converts: list[tuple[int, Convert]] | None = None
-        # psycopg otherwise begins to prepare a statement when it was sent five times.
-        self._options = {"prepare": True} if dialect.name == "postgresql" else {}
+        self._options = dialect_named(dialect.name).of_prepared
 
     def parameters(self, asked: Mapping[str, Any]) -> Any:
         """Return the parameters as the driver takes them.

@@ -16,6 +16,7 @@ from bilateral.errors import BilateralError
 from bilateral.index.errors import LargeAnswerError, QueryTimeoutError, ReadersBusyError, StarvedError
 from bilateral.index.store.database import parsed_url, require_file, unavailable
 from bilateral.index.store.revisions import require_current_revision, stored_revision
+from bilateral.index.tables.dialects import dialect_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -137,6 +138,11 @@ class Reader:
         """The kind of database, `sqlite` or `postgresql`."""
         return self._engine.dialect.name
 
+    @property
+    def has_server(self) -> bool:
+        """True if statements go to a server. See `Dialect`."""
+        return dialect_of(self._engine).has_server
+
     @contextmanager
     def connect(self, spent: float = 0.0) -> Iterator[Connection]:
         """Lend a connection, in a transaction that only reads.
@@ -221,7 +227,7 @@ def _engine(url: str | None, seconds: float, connections: int, *, is_brief: bool
     engine = create_engine(
         parsed, pool_size=connections, max_overflow=0, pool_timeout=seconds, execution_options=options
     )
-    (_prepare_sqlite if engine.dialect.name == "sqlite" else _prepare_postgresql)(engine, seconds)
+    _PREPARE[engine.dialect.name](engine, seconds)
     return engine
 
 
@@ -290,3 +296,7 @@ def _prepare_postgresql(engine: Engine, seconds: float) -> None:
         if left < info["limit"] * _SHORTENED:
             info["limit"] = left
             cursor.execute(f"SET LOCAL statement_timeout = {max(1, int(left * 1000))}")
+
+
+_PREPARE: Final = {"sqlite": _prepare_sqlite, "postgresql": _prepare_postgresql}
+"""Prepares the connections of an engine, by the name of its dialect."""

@@ -35,6 +35,12 @@ if TYPE_CHECKING:
 _AUTH_BYTES: Final = 5 * 32
 _SIGNATURE_BYTES: Final = 65
 _V: Final = (27, 28)
+_DOMAIN_TYPE: Final = [
+    {"name": "name", "type": "string"},
+    {"name": "version", "type": "string"},
+    {"name": "chainId", "type": "uint256"},
+    {"name": "verifyingContract", "type": "address"},
+]
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,16 @@ class Domain:
 
     chain_id: int
     verifying_contract: ChecksumAddress
+
+
+class Signable(SignableMessage):
+    """A message to sign, which a wallet elsewhere can show.
+
+    Attributes:
+        typed_data: The message as `eth_signTypedData_v4` takes it: JSON, with large numbers as decimal digits.
+    """
+
+    typed_data: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -67,7 +83,7 @@ class TypedMessage:
         """The values of the fields, as Solidity takes them."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
-    def signable(self, domain: Domain) -> SignableMessage:
+    def signable(self, domain: Domain) -> Signable:
         """Bind this message to a registry.
 
         Args:
@@ -76,19 +92,22 @@ class TypedMessage:
         Returns:
             The message in the form that `eth_account.Account.sign_message` and Ape's accounts sign.
         """
+        domain_data = {
+            "name": self.domain_name,
+            "version": "1",
+            "chainId": domain.chain_id,
+            "verifyingContract": domain.verifying_contract,
+        }
+        types = {type(self).__name__: [{"name": name, "type": kind} for name, kind in self.solidity_types.items()]}
         message: dict[str, Any] = dict(zip(self.solidity_types, self.arguments, strict=True))
-        return encode_typed_data(
-            domain_data={
-                "name": self.domain_name,
-                "version": "1",
-                "chainId": domain.chain_id,
-                "verifyingContract": domain.verifying_contract,
-            },
-            message_types={
-                type(self).__name__: [{"name": name, "type": kind} for name, kind in self.solidity_types.items()]
-            },
-            message_data=message,
-        )
+        signable = Signable(*encode_typed_data(domain_data=domain_data, message_types=types, message_data=message))
+        signable.typed_data = {
+            "types": {"EIP712Domain": _DOMAIN_TYPE, **types},
+            "primaryType": type(self).__name__,
+            "domain": domain_data,
+            "message": {name: _as_json(value) for name, value in message.items()},
+        }
+        return signable
 
     def digest(self, domain: Domain) -> bytes:
         """Hash this message as the registry does (EIP-712).
@@ -335,3 +354,10 @@ def recover_signer(digest: bytes, signature: bytes) -> str | None:
         return raw.recover_public_key_from_msg_hash(digest).to_checksum_address()
     except (BadSignature, ValidationError):
         return None
+
+
+def _as_json(value: Any) -> Any:
+    """Return a field as JSON. Numbers become digits, because JavaScript rounds those above 2^53."""
+    if isinstance(value, bytes):
+        return f"0x{value.hex()}"
+    return str(value) if is_whole(value) else value

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis.strategies import lists, text, tuples
 
-from bilateral.api.answers import _cell, _csv, json_lines
+from bilateral.api.answers import _cell, csv_lines, json_lines
 from tests.api.world import FORMULA_TAG
 
 pytestmark = pytest.mark.one_engine
@@ -81,7 +81,7 @@ def test_no_cell_of_a_text_is_a_formula_also_where_semicolons_begin_cells(text, 
     class Entry:
         text: str
 
-    ((_, *_), (read_cell,)) = csv.reader(io.StringIO(_csv(Entry, [Entry(text)]).decode(), newline=""))
+    ((_, *_), (read_cell,)) = csv.reader(io.StringIO(csv_lines(Entry, [Entry(text)]).decode(), newline=""))
     assert read_cell == cell
 
 
@@ -103,7 +103,7 @@ def test_no_text_ends_a_line_of_its_own(texts):
     entries = [Entry(text) for text in texts]
     lines = json_lines(Entry, entries).decode().splitlines()
     assert [json.loads(line)["text"] for line in lines] == texts
-    read = list(csv.reader(_csv(Entry, entries).decode().splitlines(keepends=True)))
+    read = list(csv.reader(csv_lines(Entry, entries).decode().splitlines(keepends=True)))
     assert [cell for (cell,) in read[1:]] == [_cell(cell, is_number=False) for cell in texts]
 
 
@@ -116,7 +116,7 @@ def test_no_program_finds_a_formula_whatever_begins_its_cells(texts):
         first: str
         second: str
 
-    written = _csv(Entry, [Entry(*fields) for fields in texts]).decode()
+    written = csv_lines(Entry, [Entry(*fields) for fields in texts]).decode()
     for delimiter in ",;\t":
         for row in csv.reader(io.StringIO(written, newline=""), delimiter=delimiter):
             assert not [cell for cell in row if cell.startswith(("=", "+", "-", "@"))]

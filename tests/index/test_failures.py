@@ -161,6 +161,7 @@ def fill(url):
     assert size > LARGEST_FILE
 
 
+@pytest.mark.nightly
 def test_a_full_disk_of_postgresql_ends_the_run_and_the_next_one_completes_it(
     run, is_whole, event_chain, generator, data
 ):

@@ -213,6 +213,7 @@ def test_signal_at_any_moment_of_the_start_shows_no_traceback(chains, records, d
     assert "Traceback" not in told
 
 
+@pytest.mark.nightly
 def test_worker_goes_on_when_its_postgresql_is_back(settled_chain, proxy):
     deployment = Deployment(31337, ADDRESSES[Registry.IDENTITY], ADDRESSES[Registry.BIDIRECTIONAL], first_block=1)
     with server_folder() as folder, running_server(folder / "data") as server:

@@ -136,6 +136,7 @@ def client(request, enrich, rpc, deployment):
         yield made
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("mode", MODES)
 def test_paid_answer_without_end_is_a_lost_answer(cheat, client, mode):
     cheat.mode, cheat.misbehaves, start = MODES[mode], "paid", time.monotonic()
@@ -144,6 +145,7 @@ def test_paid_answer_without_end_is_a_lost_answer(cheat, client, mode):
     assert time.monotonic() - start < MOST_SECONDS
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("mode", MODES)
 def test_price_without_end_is_not_paid(cheat, client, mode):
     cheat.mode, cheat.misbehaves, start = MODES[mode], "price", time.monotonic()
@@ -152,6 +154,7 @@ def test_price_without_end_is_not_paid(cheat, client, mode):
     assert time.monotonic() - start < MOST_SECONDS
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("mode", ["large", "compressed", "endless", "until_closed", "dripping_body"])
 def test_free_answer_without_end_is_ended_too(cheat, client, mode):
     cheat.status = 200

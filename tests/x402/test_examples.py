@@ -112,6 +112,7 @@ def test_paid_weather_agent_and_its_client_trade(
     assert (entry.value, entry.id.client) == (95, buyer.address)
 
 
+@pytest.mark.nightly
 def test_client_pays_in_no_token_that_it_does_not_know(copied, rpc, record, facilitator, token, seller, agent, buyer):
     price = json.dumps({"asset": token.address, "amount": str(PRICE), "extra": DOMAIN})
     of_both = {"BILATERAL_RPC_URL": rpc, "BILATERAL_DEPLOYMENT": record}
@@ -130,6 +131,7 @@ def test_client_pays_in_no_token_that_it_does_not_know(copied, rpc, record, faci
     assert token.functions.balanceOf(buyer.address).call() == 10**9
 
 
+@pytest.mark.nightly
 def test_discount_seller_asks_the_full_price_of_strangers(copied, facilitator, token, seller, deployment):
     price = json.dumps({"asset": token.address, "amount": "6000000", "extra": DOMAIN})
     names = {"SELLER": f"eip155:31337:{deployment.identity}#1", "PAY_TO": seller.address, "PRICE": price}

@@ -158,7 +158,7 @@ def test_payment_of_more_than_was_asked_is_verified(verifier, bought):
 
 
 def test_payment_with_too_few_confirmations_fails(rpc, deployment, web3, shop, enrich):
-    with Verifier({rpc: deployment}, confirmations=3) as verifier:
+    with Verifier({rpc: deployment}, confirmations=3, receipt_seconds=0.5) as verifier:
         paid = buy(shop, enrich())
         verification = verifier.verify(paid)
         assert "1 of 3 confirmations" in verification.problems[0]

@@ -83,7 +83,7 @@ def _answered(service: Service, body: bytes, chain_id: int | None) -> bytes:
         return _errors(problem)
     except QueryTimeoutError as problem:
         # PostgreSQL does not tell a dear query from a busy machine. Published clients take `errors` for "no results".
-        if isinstance(problem, StarvedError) or service.reader.dialect != "sqlite":
+        if isinstance(problem, StarvedError) or service.reader.has_server:
             raise
         return _errors(GraphQLError(str(problem)))
     except LargeAnswerError as problem:

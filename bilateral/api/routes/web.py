@@ -5,11 +5,12 @@ The module's name puts its routes behind all others, because the path of an agen
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from bilateral.api.answers import tagged
+from bilateral.api.compression import compressed
 from bilateral.api.pages import html, indexed_chain, page_answer
 from bilateral.api.problems import not_found
 from bilateral.api.service import Service, service_of
@@ -36,22 +37,25 @@ from bilateral.query.standings import doubts_of
 router = APIRouter(include_in_schema=False)
 
 _PNG: Final = "image/png"
+_Rated = Annotated[Literal["server", "client"] | None, Query()]
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 
 
 @router.get("/index.json", response_class=Response)
 @router.get("/", response_class=Response)
-def home(request: Request) -> Response:
+def home(request: Request, side: _Rated = None) -> Response:
     """Show the indexed chains, the leaders and the latest ratings."""
     service = service_of(request)
-    return page_answer(request, HomePage, lambda: service.read(home_page, service.registries()), rendering.render_home)
+    return page_answer(
+        request, HomePage, lambda: service.read(home_page, service.registries(), side), rendering.render_home
+    )
 
 
 @router.get("/latest", response_class=Response)
-def latest(request: Request) -> Response:
+def latest(request: Request, side: _Rated = None) -> Response:
     """Return the table of the latest ratings, with which a page renews its own."""
     service = service_of(request)
-    rows = service.read(lambda connection: latest_of_all(connection, chains(connection)))
+    rows = service.read(lambda connection: latest_of_all(connection, chains(connection), side))
     ids = {agent_id for row in rows for agent_id in (row.agent, row.by_agent)}
     names = service.read(names_of, service.registries(), ids)
     doubts = service.read(doubts_of, service.registries(), ids)
@@ -84,13 +88,14 @@ def docs(request: Request) -> Response:
 
 
 @router.get("/assets/{name}", response_class=Response)
-def asset(name: str) -> Response:
+def asset(request: Request, name: str) -> Response:
     """Return a file that pages load, by its name with a hash."""
     asset = assets().get(name)
     if asset is None:
         raise not_found("asset", name)
     headers = {"Cache-Control": _FOR_EVER, "X-Content-Type-Options": "nosniff"}
-    return Response(asset.body, 200, headers, asset.media_type)
+    response = Response(asset.body, 200, headers, asset.media_type)
+    return response if asset.name.endswith(".woff2") else compressed(request, response)  # fonts are compressed
 
 
 @router.get("/picture.png", response_class=Response)

@@ -147,7 +147,7 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # the method's own parameters
     advice = ""
     if signature is None:
         if deadline is None:
-            deadline, advice = yield from _wallet_deadline()
+            deadline, advice = yield from wallet_deadline()
         signature = yield from _consent(state, agent, wallet, new_wallet_signer, seconds(deadline))
     elif deadline is None or new_wallet_signer is not None:
         raise InvalidArgumentError("a signature that was made elsewhere comes with its deadline, and without a signer")
@@ -242,7 +242,7 @@ def _domain(state: ClientState, token_id: int) -> Operation[tuple[Any, ...]]:
     return (entry["agentDomain"],)
 
 
-def _wallet_deadline() -> Operation[tuple[datetime, str]]:
+def wallet_deadline() -> Operation[tuple[datetime, str]]:
     """Return a deadline for the consent of a wallet, and the advice if the registry refuses it.
 
     The time of the next block is that of the last one or of this machine's clock, whichever is later: there may have

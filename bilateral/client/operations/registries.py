@@ -105,7 +105,7 @@ def connect(state: ClientState) -> Operation[Deployment]:
         WrongIdentityRegistryError: The deployment has a companion, and a registry belongs to another identity registry.
     """
     if state.deployment is None:
-        chain_id = answers.quantity((yield Rpc("eth_chainId")))
+        chain_id = yield from chain_id_of_node()
         if state.pinned_chain not in {None, chain_id}:
             raise WrongChainError(int(state.pinned_chain or 0), chain_id, is_pinned=True)
         wanted = state.wanted
@@ -118,6 +118,11 @@ def connect(state: ClientState) -> Operation[Deployment]:
             yield from probes.require_one_identity_registry(deployment)
         state.deployment = deployment
     return state.deployment
+
+
+def chain_id_of_node() -> Operation[int]:
+    """Return the chain of the node."""
+    return answers.quantity((yield Rpc("eth_chainId")))
 
 
 def connect_to_sign(state: ClientState) -> Operation[Deployment]:

@@ -14,6 +14,7 @@ from sqlalchemy import QueuePool
 from sqlalchemy.exc import DBAPIError, TimeoutError  # noqa: A004  # that of the pool
 
 from bilateral.index.store.rows import Row, Rows, place_in_postgres, rows_of
+from bilateral.index.tables.dialects import dialect_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +34,7 @@ def pays_behind(engine: Engine, count: int) -> bool:
         engine: The database.
         count: The number of logs to store.
     """
-    return engine.dialect.name == "postgresql" and count >= _MANY and _has_spare(engine)
+    return dialect_of(engine).has_server and count >= _MANY and _has_spare(engine)
 
 
 @contextmanager

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import text
 
+from bilateral.index.tables.dialects import dialect_of
+
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
@@ -41,7 +43,7 @@ def own_cursor(connection: Connection, chain_id: int) -> None:
         connection: The connection, in a transaction that is about to end.
         chain_id: The chain.
     """
-    _own(connection, _FIRST + chain_id % _CHAINS)
+    dialect_of(connection).lock(connection, _lock_of(chain_id))
 
 
 def number_sights(connection: Connection) -> None:
@@ -50,7 +52,7 @@ def number_sights(connection: Connection) -> None:
     Args:
         connection: The connection, in a transaction that holds no cursor yet, and that is about to end.
     """
-    _own(connection, _SIGHTS)
+    dialect_of(connection).lock(connection, _SIGHTS)
 
 
 def number_steps(connection: Connection) -> None:
@@ -59,13 +61,7 @@ def number_steps(connection: Connection) -> None:
     Args:
         connection: The connection, in a transaction that is about to end and takes no further lock.
     """
-    _own(connection, _STEPS)
-
-
-def _own(connection: Connection, number: int) -> None:
-    """Own an advisory lock until the end of the transaction."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number}).one()
+    dialect_of(connection).lock(connection, _STEPS)
 
 
 def hold_cursors(connection: Connection) -> None:
@@ -74,14 +70,16 @@ def hold_cursors(connection: Connection) -> None:
     Args:
         connection: The connection, in a transaction that is about to end.
     """
-    if connection.dialect.name == "postgresql":
+    if dialect_of(connection).has_server:  # one statement for all chains: each would be a way to the server and back
         held = text("SELECT pg_advisory_xact_lock_shared(:first + chain_id % :chains) FROM chain ORDER BY chain_id")
         connection.execute(held, {"first": _FIRST, "chains": _CHAINS}).all()
 
 
 def hold_cursor(connection: Connection, chain_id: int) -> None:
     """Keep the cursor of one chain where it is until the end of the transaction. See `hold_cursors`."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(
-            text("SELECT pg_advisory_xact_lock_shared(:number)"), {"number": _FIRST + chain_id % _CHAINS}
-        ).one()
+    dialect_of(connection).lock(connection, _lock_of(chain_id), is_shared=True)
+
+
+def _lock_of(chain_id: int) -> int:
+    """Return the lock of a chain's cursor."""
+    return _FIRST + chain_id % _CHAINS

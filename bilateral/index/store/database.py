@@ -15,6 +15,7 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.store.revisions import require_current_revision, stored_revision
 from bilateral.index.tables import schema
+from bilateral.index.tables.dialects import dialect_of
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
@@ -138,10 +139,7 @@ def connect_engine(url: str | None = None, *, creates: bool = True) -> Engine:
         if creates and (path := _file_of(parsed)) is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
         engine = create_engine(parsed)
-        if engine.dialect.name == "sqlite":
-            _prepare_sqlite(engine, _BUSY_SECONDS if "timeout" not in parsed.query else None)
-        else:
-            _prepare_postgresql(engine)
+        _PREPARE[engine.dialect.name](engine)
         engine.connect().close()
     except OSError as problem:
         raise DatabaseUnavailableError(f"the database cannot be opened: {problem}: name another --database") from None
@@ -242,10 +240,8 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
     Yields:
         The connection, for reads that belong together.
     """
-    options: dict[str, Any] = {"bilateral_reader": True}
-    if engine.dialect.name == "postgresql":
-        options["isolation_level"] = "REPEATABLE READ"
-    with engine.connect().execution_options(**options) as connection:
+    options = dialect_of(engine).of_snapshot
+    with engine.connect().execution_options(bilateral_reader=True, **options) as connection:
         yield connection
 
 
@@ -259,13 +255,12 @@ def _prepare_postgresql(engine: Engine) -> None:
         connection.commit()
 
 
-def _prepare_sqlite(engine: Engine, busy_seconds: int | None) -> None:
+def _prepare_sqlite(engine: Engine) -> None:
     """Let readers go on while one connection writes, and let SQLAlchemy decide where transactions begin.
 
-    Args:
-        engine: The database.
-        busy_seconds: The seconds to wait for another program's lock; None if the URL says it (`?timeout=`).
+    The URL may say how long to wait for another program's lock (`?timeout=`).
     """
+    busy_seconds = None if "timeout" in engine.url.query else _BUSY_SECONDS
 
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, _: Any) -> None:
@@ -289,3 +284,7 @@ def _prepare_sqlite(engine: Engine, busy_seconds: int | None) -> None:
         # A transaction that begins by reading could not become a writer while another one writes.
         is_reader = connection.get_execution_options().get("bilateral_reader", False)
         connection.exec_driver_sql("BEGIN" if is_reader else "BEGIN IMMEDIATE")
+
+
+_PREPARE: Final = {"sqlite": _prepare_sqlite, "postgresql": _prepare_postgresql}
+"""Prepares the connections of an engine, by the name of its dialect."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy.dialects import postgresql, sqlite
+from bilateral.index.tables.dialects import dialect_named, dialect_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlalchemy import Connection, Table
 
-_INSERT: Final[dict[str, Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
-
 
 def insert_into(connection: Connection, table: Table) -> Any:
     """Return an insert of the engine's own dialect, which knows what to do with keys that the table has."""
-    return _INSERT[connection.dialect.name](table)
+    return dialect_of(connection).insert(table)
 
 
 def insert_new(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
@@ -29,4 +27,4 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[dict[str, An
 @cache
 def _insert_new(engine: str, table: Table) -> Any:
     """Return the insert of `insert_new`. To make it takes as long as to insert a row."""
-    return _INSERT[engine](table).on_conflict_do_nothing()
+    return dialect_named(engine).insert(table).on_conflict_do_nothing()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bilateral.index.tables.dialects import dialect_of
+
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
@@ -14,5 +16,4 @@ def wait_for_locks(connection: Connection) -> None:
     Args:
         connection: The connection, in a transaction.
     """
-    if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
+    dialect_of(connection).set_local(connection, "lock_timeout", "0")

@@ -14,10 +14,11 @@ from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.tables.columns import WideInteger, narrowed, widened
+from bilateral.index.tables.dialects import dialect_named, dialect_of
 from bilateral.index.tables.schema import PARTITIONED_TABLES, partition_name
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ class Rows(ABC):
         connection: The connection that reads.
     """
 
-    _insert: Callable[[Table], Any]
     _distinct = ""
 
     def __init__(self, connection: Connection) -> None:
@@ -114,8 +114,8 @@ class Rows(ABC):
         Returns:
             True if the row was inserted.
         """
-        statement = self._insert(table).values(values).on_conflict_do_nothing().returning(*table.primary_key)
-        return self.connection.execute(statement).first() is not None
+        statement = dialect_of(self.connection).insert(table).values(values).on_conflict_do_nothing()
+        return self.connection.execute(statement.returning(*table.primary_key)).first() is not None
 
     @abstractmethod
     def replace(self, table: Table, rows: Sequence[Row]) -> None:
@@ -176,7 +176,7 @@ def place_in_postgres(table: Table, chain_id: int) -> str:
 
 def rows_of(connection: Connection) -> Rows:
     """Return the access to rows for the engine of a connection."""
-    return SqliteRows(connection) if connection.dialect.name == "sqlite" else PostgresRows(connection)
+    return _ROWS[connection.dialect.name](connection)
 
 
 @contextmanager
@@ -226,14 +226,12 @@ def _temporary_table(table: Table, columns: tuple[str, ...], dialect: Dialect, s
     """Return the name of a temporary table with some columns of another, and the statement that creates it."""
     name = f"{table.name}_{suffix}_{len(columns)}"  # a table is looked up by keys of several lengths
     types = ", ".join(f'"{column}" {table.c[column].type.compile(dialect)}' for column in columns)
-    end = " ON COMMIT DELETE ROWS" if dialect.name == "postgresql" else ""
+    end = dialect_named(dialect.name).temporary_end
     return name, f"CREATE TEMPORARY TABLE IF NOT EXISTS {name} ({types}){end}"
 
 
 class SqliteRows(Rows):
     """Rows of SQLite, by `executemany` of the driver."""
-
-    _insert = staticmethod(sqlite.insert)
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         """See `Rows.insert`."""
@@ -286,7 +284,6 @@ class SqliteRows(Rows):
 class PostgresRows(Rows):
     """Rows of PostgreSQL, by COPY. All rows and keys of one call are of one chain, which comes first in them."""
 
-    _insert = staticmethod(postgresql.insert)
     _distinct = "DISTINCT "  # SQLite would read a whole index for it, and its cursor needs no memory without it
 
     def __init__(self, connection: Connection) -> None:
@@ -386,6 +383,7 @@ def _binary_type(table: Table, column: str) -> str:
     return _BINARY_TYPES.get(name) or name.partition("(")[0].lower()
 
 
+_ROWS: Final[dict[str, type[Rows]]] = {"sqlite": SqliteRows, "postgresql": PostgresRows}
 _POSTGRES: Final = postgresql.dialect()  # type: ignore[no-untyped-call]
 _BINARY_TYPES: Final = {"BIGINT": "int8", "INTEGER": "int4", "BOOLEAN": "bool", "FLOAT(53)": "float8"}
 

@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Integer, LargeBinary, Numeri
 from sqlalchemy.types import TypeDecorator, UserDefinedType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sqlalchemy import Dialect
     from sqlalchemy.types import TypeEngine
@@ -67,22 +67,16 @@ class _SqliteInteger(UserDefinedType[int]):
         """Return the column's type: its affinity is INTEGER, and `0x…` stays text under it."""
         return "INTEGER"
 
+    def bind_processor(self, dialect: Dialect) -> Callable[[int | None], int | str | None]:  # noqa: ARG002  # the base's
+        """Return the conversion of a Python integer for SQLite."""
+        return lambda value: None if value is None else sqlite_integer(value)
+
 
 class WideInteger(TypeDecorator[int]):
     """An integer of more than 64 bits: NUMERIC on PostgreSQL; on SQLite see `sqlite_integer`."""
 
-    impl = Numeric
+    impl = Numeric(78, 0).with_variant(_SqliteInteger(), "sqlite")
     cache_ok = True
-
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """Choose the column's type."""
-        return dialect.type_descriptor(_SqliteInteger() if dialect.name == "sqlite" else Numeric(78, 0))
-
-    def process_bind_param(self, value: int | None, dialect: Dialect) -> Any:
-        """Convert a Python integer for the database."""
-        if value is None:
-            return None
-        return sqlite_integer(value) if dialect.name == "sqlite" else value
 
     def process_result_value(self, value: Any, dialect: Dialect) -> int | None:  # noqa: ARG002  # the base's signature
         """Convert a value of the database to a Python integer."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import text
 
 from bilateral.index.tables import schema
+from bilateral.index.tables.dialects import dialect_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -24,9 +25,10 @@ def create_partitions(connection: Connection, chain_id: int) -> None:
         connection: The connection, in a transaction.
         chain_id: The chain.
     """
-    if connection.dialect.name != "postgresql":
+    dialect = dialect_of(connection)
+    if not dialect.has_partitions:
         return
-    connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _ADVISORY_LOCK})
+    dialect.lock(connection, _ADVISORY_LOCK)
     names = {schema.partition_name(table, chain_id): table.name for table in schema.PARTITIONED_TABLES}
     known = text("SELECT name FROM unnest(CAST(:names AS text[])) name WHERE to_regclass(name) IS NOT NULL")
     for name in connection.execute(known, {"names": list(names)}).scalars():

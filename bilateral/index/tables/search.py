@@ -1,10 +1,11 @@
-"""The tables of searches. `docs/search.md` is their dictionary; their statements are those of migration 0008."""
+"""The tables of searches. `docs/search.md` is their dictionary; a migration creates them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import (
+    DDL,
     BigInteger,
     Boolean,
     Column,
@@ -17,6 +18,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    event,
 )
 from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlalchemy.types import TypeDecorator
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlalchemy import Dialect
-    from sqlalchemy.types import TypeEngine
 
 metadata: Final = MetaData()
 
@@ -37,18 +38,12 @@ metadata: Final = MetaData()
 class Words(TypeDecorator[list[str]]):
     """A set of words: `tsvector` on PostgreSQL; on SQLite text with spaces between, which FTS5 indexes."""
 
-    impl = Text
+    impl = Text().with_variant(TSVECTOR(), "postgresql")
     cache_ok = True
 
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """Choose the column's type."""
-        return dialect.type_descriptor(TSVECTOR() if dialect.name == "postgresql" else Text())
-
-    def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> str | None:
+    def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> str | None:  # noqa: ARG002
         """Convert words for the database. They hold letters and digits only, so nothing in them needs an escape."""
-        if value is None:
-            return None
-        return " ".join(f"'{word}'" for word in value) if dialect.name == "postgresql" else " ".join(value)
+        return None if value is None else " ".join(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> list[str] | None:  # noqa: ARG002
         """Convert a value of the database to words."""
@@ -120,7 +115,7 @@ payment_claim: Final = Table(
 Index("payment_claim_by_agent", *(payment_claim.c[name] for name in ("chain_id", "tag", "registry", "agent_id")))
 Index("payment_claim_by_file", payment_claim.c.file_id)
 
-SQLITE_STATEMENTS: Final = (
+for _statement in (
     # The tokenizer splits at signs of ASCII only, and words hold none: FTS5 sees the words of `words_of`.
     """CREATE VIRTUAL TABLE agent_words USING fts5(name_words, words, content='registration_words',
        content_rowid='document_id', tokenize='ascii', detail='column', columnsize=0, prefix='2 3')""",
@@ -129,5 +124,7 @@ SQLITE_STATEMENTS: Final = (
     """CREATE TRIGGER registration_words_deleted AFTER DELETE ON registration_words BEGIN
        INSERT INTO agent_words(agent_words, rowid, name_words, words)
        VALUES ('delete', old.document_id, old.name_words, old.words); END""",
-)
-"""The full-text index of SQLite, and the triggers that keep it equal to its table within each statement."""
+):
+    # The full-text index of SQLite, and the triggers that keep it equal to its table within each statement.
+    _create = DDL(_statement)  # type: ignore[no-untyped-call]
+    event.listen(metadata, "after_create", _create.execute_if(dialect="sqlite"))

@@ -46,7 +46,6 @@ _EXACT: Final = Context(prec=800, Emax=MAX_EMAX, Emin=MIN_EMIN)
 class EntityDialect(ABC):
     """Expressions that the two engines word differently."""
 
-    name: str
     has_small_parser: ClassVar[bool] = False
     """True if the engine refuses expressions that are nested deeply."""
 
@@ -63,6 +62,10 @@ class EntityDialect(ABC):
         for at, part in enumerate(inner):
             joined = joined + (literal_column("','", Text) + part if at else part)
         return self.embedded(joined + literal_column("'}'", Text))
+
+    def row_by_row(self, query: Select[Any]) -> Select[Any]:
+        """Return a query for `EXISTS` that the engine asks for each row."""
+        return query
 
     @abstractmethod
     def json_object(self, members: Sequence[Member]) -> ColumnElement[Any]:
@@ -142,7 +145,6 @@ class EntityDialect(ABC):
 class SqliteDialect(EntityDialect):
     """Expressions of SQLite."""
 
-    name = "sqlite"
     has_small_parser = True
 
     def prepare(self, connection: Connection) -> None:
@@ -239,7 +241,9 @@ class SqliteDialect(EntityDialect):
 class PostgresDialect(EntityDialect):
     """Expressions of PostgreSQL."""
 
-    name = "postgresql"
+    def row_by_row(self, query: Select[Any]) -> Select[Any]:
+        """See `EntityDialect.row_by_row`. Without an offset PostgreSQL finds all linked rows first."""
+        return query.offset(0)
 
     def json_object(self, members: Sequence[Member]) -> ColumnElement[Any]:
         """See `EntityDialect.json_object`."""

@@ -314,9 +314,8 @@ def _test_reference(rows: Rows, name: str, operator: str, operand: Any) -> Condi
     """Return the condition of a filter on the id of the entity that a row names."""
     linked = rows.links[name]()
     if operand is None:
-        # PostgreSQL asks a query with an offset for each row. Else it finds all linked rows first, whatever the limit.
         rows_of_link: Select[Any] = _rows_of(linked, select(literal_column("1")).where(*linked.conditions))
-        is_linked = exists(rows_of_link if rows.scope.dialect.name == "sqlite" else rows_of_link.offset(0))
+        is_linked = exists(rows.scope.dialect.row_by_row(rows_of_link))
         return ~is_linked if operator == "" else is_linked
     # "Not" is true of rows that name another entity, and not of those that name none.
     return _has(linked, {f"id_{operator}".rstrip("_"): operand})

@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import and_, func, select
 
 from bilateral.index.tables import files
+from bilateral.index.tables.dialects import dialect_of
 from bilateral.index.tables.files import State
 from bilateral.index.tables.schema import agent, chain, registry
 from bilateral.index.tables.search import agent_file
 from bilateral.query.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
 from bilateral.query.prepared import Prepared, one_of, plan_by_values, size_for, spread
 from bilateral.query.search.filters import AgentSearch, Gate, Order
-from bilateral.query.search.gates import is_of_summaries, passes, prepare, ratings, source, summaries
+from bilateral.query.search.gates import is_of_summaries, passes, ratings, source, summaries
 from bilateral.query.search.plans import find
 from bilateral.query.search.statements import Parts
 from bilateral.query.search.unranked import with_standings
-from bilateral.query.search.words import Matcher
+from bilateral.query.search.words import matcher_of
 from bilateral.query.standings import statuses
 from bilateral.query.values import Wide as WideValue
 
@@ -127,9 +128,9 @@ def search_agents(
     require_limit(limit)
     kind = _kind(search)
     place = None if cursor is None else decode_cursor(kind, cursor, float, float, int, str, Wide)
-    prepare(connection)
+    dialect_of(connection).add_functions(connection)
     plan_by_values(connection)
-    matcher = Matcher(connection)
+    matcher = matcher_of(connection)
     terms = matcher.terms(search.words)
     chains = search.chains or tuple(row[0] for row in _CHAINS.all(connection, {}))
     if terms is None or not chains:

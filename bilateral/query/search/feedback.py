@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import and_, exists, func, or_, select, tuple_
+from sqlalchemy import and_, exists, or_, select, tuple_
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.events import RatingsOpened, ResponseAppended
 from bilateral.index.tables import schema
-from bilateral.index.tables.columns import sqlite_integer
+from bilateral.index.tables.dialects import dialect_of
 from bilateral.index.tables.files import feedback_file
 from bilateral.index.tables.search import payment_claim
 from bilateral.query.feedback import SELECTION, VIEW, feedback_of_row
@@ -25,6 +25,7 @@ from bilateral.values import MAX_DECIMALS, MAX_VALUE
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
+    from bilateral.index.tables.dialects import Dialect
     from bilateral.query.blind import Blind
     from bilateral.query.feedback import Feedback
     from bilateral.query.registries import AgentKey
@@ -114,13 +115,12 @@ def search_feedback(
     """
     require_page(limit)
     kind = f"feedback {sha256(repr(search).encode()).hexdigest()[:16]}"
-    is_sqlite = connection.dialect.name == "sqlite"
     plan_by_values(connection)
-    statement = SELECTION.where(*_conditions(search, is_sqlite=is_sqlite))
+    statement = SELECTION.where(*_conditions(search, dialect_of(connection)))
     return newest_page(connection, statement, _ORDER, feedback_of_row, kind=kind, limit=limit, cursor=cursor)
 
 
-def _conditions(search: FeedbackSearch, *, is_sqlite: bool) -> list[ColumnElement[bool]]:  # noqa: C901  # one a filter
+def _conditions(search: FeedbackSearch, dialect: Dialect) -> list[ColumnElement[bool]]:  # noqa: C901  # one a filter
     """Return the conditions of a search."""
     columns = VIEW.c
     conditions = [columns.chain_id == search.chain_id]
@@ -139,9 +139,9 @@ def _conditions(search: FeedbackSearch, *, is_sqlite: bool) -> list[ColumnElemen
     if search.tags:
         conditions.append(or_(columns.tag1.in_(search.tags), columns.tag2.in_(search.tags)))
     if search.minimum is not None:
-        conditions.append(_compared(search.minimum, is_least=True, is_sqlite=is_sqlite))
+        conditions.append(_compared(dialect, search.minimum, is_least=True))
     if search.maximum is not None:
-        conditions.append(_compared(search.maximum, is_least=False, is_sqlite=is_sqlite))
+        conditions.append(_compared(dialect, search.maximum, is_least=False))
     if search.given_from is not None:
         conditions.append(columns.block_time >= search.given_from)
     if search.given_to is not None:
@@ -163,33 +163,13 @@ def _conditions(search: FeedbackSearch, *, is_sqlite: bool) -> list[ColumnElemen
     return conditions
 
 
-def _compared(limit: Decimal, *, is_least: bool, is_sqlite: bool) -> ColumnElement[bool]:
+def _compared(dialect: Dialect, limit: Decimal, *, is_least: bool) -> ColumnElement[bool]:
     """Return the condition that an exact value is at least, or at most, a limit, whatever its decimals are."""
     parts = []
     with localcontext(prec=100):
         for decimals in range(MAX_DECIMALS + 1):
             rounding = ROUND_CEILING if is_least else ROUND_FLOOR
             whole = int((Decimal(limit) * 10**decimals).to_integral_value(rounding))
-            within = _within_sqlite(whole, is_least=is_least) if is_sqlite else _within(whole, is_least=is_least)
+            within = dialect.is_within(VIEW.c.value, whole, is_least=is_least)
             parts.append(and_(VIEW.c.value_decimals == decimals, within))
     return or_(*parts)
-
-
-def _within(whole: int, *, is_least: bool) -> ColumnElement[bool]:
-    """Return the comparison of the integer of a value with a limit."""
-    return VIEW.c.value >= whole if is_least else VIEW.c.value <= whole
-
-
-def _within_sqlite(whole: int, *, is_least: bool) -> ColumnElement[bool]:
-    """Return the same for SQLite, which has integers beyond 64 bits as text, see `sqlite_integer`."""
-    value: Any = VIEW.c.value
-    is_integer, sign = func.typeof(value) == "integer", func.substr(value, 1, 1)
-    is_text = func.typeof(value) == "text"
-    is_large, is_deep = and_(is_text, sign == "0"), and_(is_text, sign == "-")
-    if isinstance(sqlite_integer(whole), int):
-        beyond = is_large if is_least else is_deep
-        return or_(and_(is_integer, _within(whole, is_least=is_least)), beyond)
-    if whole > 0:
-        return and_(is_large, value >= whole) if is_least else or_(is_integer, is_deep, and_(is_large, value <= whole))
-    # Below zero the text with the greater number after the sign is the smaller integer.
-    return or_(is_integer, is_large, and_(is_deep, value <= whole)) if is_least else and_(is_deep, value >= whole)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import sqlite3
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +23,7 @@ from bilateral.values.bounds import QUANTILE, SHARES, scale_of_tag
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, Subquery, Table
+    from sqlalchemy import ColumnElement, ScalarSelect, Select, Subquery, Table
 
     from bilateral.query.search.filters import Gate
 
@@ -38,22 +36,6 @@ _RATED_IN: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL, Registry.AUTHOR
 
 _RATINGS: Final = ("chain_id", "identity_registry", "agent_id", "registry", "tag")
 """The columns that name the ratings of an agent under a tag."""
-
-
-def prepare(connection: Connection) -> None:
-    """Give SQLite the function `sqrt`, if it was built without it.
-
-    Args:
-        connection: The connection.
-    """
-    if connection.dialect.name != "sqlite" or connection.info.get("has_sqrt"):
-        return
-    driver: Any = connection.connection.driver_connection
-    try:
-        driver.execute("SELECT sqrt(1)").fetchone()
-    except sqlite3.OperationalError:
-        driver.create_function("sqrt", 1, math.sqrt, deterministic=True)
-    connection.info["has_sqrt"] = True
 
 
 def is_of_few(gate: Gate) -> bool:

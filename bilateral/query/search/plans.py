@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import func, literal, select
 
 from bilateral.index.tables import files
+from bilateral.index.tables.dialects import dialect_of
 from bilateral.index.tables.schema import agent, summary
 from bilateral.index.tables.search import agent_file, registration_words
 from bilateral.index.tables.unindexed import unindexed
@@ -166,7 +167,7 @@ class _Plans:
         (last,) = _LAST_FILE.first(parts.connection, {}) or (None,)
         growth = sqrt(max(1.0, (last or 0) / _USUAL_FILES))
         self.few = self.sure = self.most = int(FEW_FILES * growth)
-        if parts.connection.dialect.name == "postgresql":
+        if dialect_of(parts.connection).has_arrays:
             self.sure, self.most = self.few // 2, max(self.few, int(MOST_LISTED * growth))
 
     def count(self, terms: Sequence[Term], named: int = 0) -> int:

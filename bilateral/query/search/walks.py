@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import ARRAY, Numeric, any_, cast, exists, literal, or_, type_coerce
 
+from bilateral.index.tables.dialects import dialect_of
 from bilateral.index.tables.schema import agent, registry, summary
 from bilateral.index.tables.standings import standing
 from bilateral.index.tables.unindexed import unindexed
@@ -47,12 +48,10 @@ def _without_sorting(connection: Connection) -> Iterator[None]:
     Args:
         connection: The connection, in a transaction.
     """
-    if connection.dialect.name != "postgresql":
-        yield
-        return
-    connection.exec_driver_sql("SET LOCAL enable_sort = off")
+    dialect = dialect_of(connection)
+    dialect.set_local(connection, "enable_sort", "off")
     yield
-    connection.exec_driver_sql("SET LOCAL enable_sort = on")
+    dialect.set_local(connection, "enable_sort", "on")
 
 
 class Walks:

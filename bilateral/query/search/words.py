@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
@@ -52,8 +53,8 @@ class Term:
     is_beginning: bool
 
 
-class Matcher:
-    """Makes the conditions for the engine of a connection.
+class Matcher(ABC):
+    """Makes the conditions for the engine of a connection. See `matcher_of`.
 
     Args:
         connection: The connection.
@@ -62,8 +63,6 @@ class Matcher:
     def __init__(self, connection: Connection) -> None:
         """See the class."""
         self._connection = connection
-        self._is_sqlite = connection.dialect.name == "sqlite"
-        self._known: dict[tuple[str, str], int] = {}
 
     def terms(self, words: Sequence[str]) -> list[Term] | None:
         """Return the terms of a query. A word that no file has is replaced by the similar words of names.
@@ -85,12 +84,11 @@ class Matcher:
             terms.append(term)
         return terms
 
+    @abstractmethod
     def _is_known(self, term: Term) -> bool:
         """Check that a file has a term."""
-        if self._is_sqlite:
-            return self._connection.execute(self.documents([term]).limit(1)).first() is not None
-        return _KNOWN.first(self._connection, {"words": _expression([[term]])}) is not None
 
+    @abstractmethod
     def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> Select[int]:
         """Return the query for the documents that have all of some terms.
 
@@ -98,26 +96,12 @@ class Matcher:
             terms: The terms.
             named: Choices of terms; of one choice, the name has all. Any name will do if there are none.
         """
-        if self._is_sqlite:
-            choices = " OR ".join(f"({_match('name_words', terms_of)})" for terms_of in named)
-            expression = _match("words", terms)
-            return self._full_text(f"({expression}) AND ({choices})" if choices else expression)
-        return select(registration_words.c.document_id).where(self.begins(terms, named))
 
+    @abstractmethod
     def begins(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> ColumnElement[bool]:
         """Return the condition of `documents` on rows of `registration_words`, with which a statement begins."""
-        if self._is_sqlite:
-            return registration_words.c.document_id.in_(self.documents(terms, named))
-        if not named:
-            return self._vector("words", [terms])
-        in_names = self._vector("name_words", named)
-        if len(named[0]) == len(terms):
-            return in_names  # the words of a file begin with those of its name
-        if self._expected("name_words", named) > _MANY_NAMES:
-            return and_(in_names, self._vector("words", [terms]))
-        # PostgreSQL would find all files with these words by their index, only to drop most.
-        return and_(in_names, self.has(terms))
 
+    @abstractmethod
     def are_common(self, terms: Sequence[Term], count: int) -> bool:
         """Return True if surely more files have all of some terms: far more, by the statistics of PostgreSQL.
 
@@ -127,15 +111,6 @@ class Matcher:
             terms: The terms.
             count: The number of files.
         """
-        return not self._is_sqlite and self._expected("words", [terms]) > _SURELY * count
-
-    def _expected(self, column: str, choices: Sequence[Sequence[Term]]) -> int:
-        """Return the number of documents that PostgreSQL expects to have all terms of one choice in a column."""
-        words = _expression(choices)
-        if (column, words) not in self._known:
-            ((expected,),) = self._connection.execute(_EXPECTED[column], {"words": words})
-            self._known[column, words] = expected[0]["Plan"]["Plan Rows"]
-        return self._known[column, words]
 
     def has(self, terms: Sequence[Term]) -> ColumnElement[bool]:
         """Return the condition that a row of `registration_words` has all of some terms. It reads this row alone."""
@@ -163,12 +138,34 @@ class Matcher:
         )
         return or_(*choices)
 
+    @abstractmethod
     def _has_in(self, column: str, term: Term) -> ColumnElement[bool]:
         """Return the condition that one column of a row has a term. No index finds rows by it."""
-        if not self._is_sqlite:
-            # PostgreSQL takes this for true of every other row. It knows how many have a word, but not that those who
-            # have one word have others: so it would expect few rows, begin with them, and read them all.
-            return func.coalesce(self._vector(column, [[term]]), false())
+
+
+class _SqliteMatcher(Matcher):
+    """Makes the conditions for FTS5."""
+
+    def _is_known(self, term: Term) -> bool:
+        """See `Matcher`."""
+        return self._connection.execute(self.documents([term]).limit(1)).first() is not None
+
+    def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> Select[int]:
+        """See `Matcher.documents`."""
+        choices = " OR ".join(f"({_match('name_words', terms_of)})" for terms_of in named)
+        expression = _match("words", terms)
+        return self._full_text(f"({expression}) AND ({choices})" if choices else expression)
+
+    def begins(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> ColumnElement[bool]:
+        """See `Matcher.begins`."""
+        return registration_words.c.document_id.in_(self.documents(terms, named))
+
+    def are_common(self, terms: Sequence[Term], count: int) -> bool:  # noqa: ARG002  # see the base
+        """See `Matcher.are_common`."""
+        return False
+
+    def _has_in(self, column: str, term: Term) -> ColumnElement[bool]:
+        """See `Matcher`."""
         end = "" if term.is_beginning else " "
         listed = type_coerce(registration_words.c[column], Text)  # words with spaces between
         words = literal(" ").concat(listed).concat(literal(end)) if end else literal(" ").concat(listed)
@@ -182,11 +179,70 @@ class Matcher:
             select(row).select_from(table("agent_words")).where(literal_column("agent_words").op("MATCH")(expression))
         )
 
+
+class _PostgresMatcher(Matcher):
+    """Makes the conditions for vectors of words.
+
+    Args:
+        connection: The connection.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        """See the class."""
+        super().__init__(connection)
+        self._known: dict[tuple[str, str], int] = {}
+
+    def _is_known(self, term: Term) -> bool:
+        """See `Matcher`."""
+        return _KNOWN.first(self._connection, {"words": _expression([[term]])}) is not None
+
+    def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> Select[int]:
+        """See `Matcher.documents`."""
+        return select(registration_words.c.document_id).where(self.begins(terms, named))
+
+    def begins(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> ColumnElement[bool]:
+        """See `Matcher.begins`."""
+        if not named:
+            return self._vector("words", [terms])
+        in_names = self._vector("name_words", named)
+        if len(named[0]) == len(terms):
+            return in_names  # the words of a file begin with those of its name
+        if self._expected("name_words", named) > _MANY_NAMES:
+            return and_(in_names, self._vector("words", [terms]))
+        # PostgreSQL would find all files with these words by their index, only to drop most.
+        return and_(in_names, self.has(terms))
+
+    def are_common(self, terms: Sequence[Term], count: int) -> bool:
+        """See `Matcher.are_common`."""
+        return self._expected("words", [terms]) > _SURELY * count
+
+    def _expected(self, column: str, choices: Sequence[Sequence[Term]]) -> int:
+        """Return the number of documents that PostgreSQL expects to have all terms of one choice in a column."""
+        words = _expression(choices)
+        if (column, words) not in self._known:
+            ((expected,),) = self._connection.execute(_EXPECTED[column], {"words": words})
+            self._known[column, words] = expected[0]["Plan"]["Plan Rows"]
+        return self._known[column, words]
+
+    def _has_in(self, column: str, term: Term) -> ColumnElement[bool]:
+        """See `Matcher`."""
+        # PostgreSQL takes this for true of every other row. It knows how many have a word, but not that those who have
+        # one word have others: so it would expect few rows, begin with them, and read them all.
+        return func.coalesce(self._vector(column, [[term]]), false())
+
     @staticmethod
     def _vector(column: str, choices: Sequence[Sequence[Term]]) -> ColumnElement[bool]:
         """Return the condition that a column of PostgreSQL has all terms of one choice."""
         condition: ColumnElement[bool] = registration_words.c[column].bool_op("@@")(cast(_expression(choices), TSQUERY))
         return condition
+
+
+_MATCHERS: Final = {"sqlite": _SqliteMatcher, "postgresql": _PostgresMatcher}
+
+
+def matcher_of(connection: Connection) -> Matcher:
+    """Return what makes conditions for the engine of a connection."""
+    return _MATCHERS[connection.dialect.name](connection)
 
 
 _KNOWN: Final = Prepared(

@@ -111,6 +111,74 @@ def test_latest_ratings_are_renewed(watched):
     page.wait_for_function("document.querySelector('[data-live] caption').textContent !== 'old'")
 
 
+def test_new_rows_are_marked_times_say_how_long_ago_and_a_dead_service_is_not_live(watched):
+    window = watched()
+    window.page.clock.install()
+    page = window.open("/")
+    expect(page.locator("#live")).to_have_text("live")
+    expect(page.locator("td time").first).to_have_text(re.compile(r"^(\d+ (s|min|h) ago|\d+ \w+ \d{4} .*UTC)$"))
+    assert page.locator("td time").first.get_attribute("title").endswith("UTC")
+    page.evaluate("document.querySelector('[data-live] tbody tr').remove()")
+    page.clock.fast_forward(6_000)
+    expect(page.locator("tr.fresh")).to_have_count(1)
+    page.route("**/latest", lambda route: route.fulfill(status=503, body=""))
+    window._status, window._asked = 503, f"{window.site}/latest"  # the console names it
+    page.clock.fast_forward(6_000)
+    expect(page.locator("#live")).to_have_text("no answer")
+    expect(page.locator("#live")).to_have_class(re.compile("gone"))
+
+
+def test_identifier_is_copied_and_the_theme_switches_without_clipboard_and_storage(watched):
+    window = watched(color_scheme="light")
+    window.page.add_init_script(
+        """Object.defineProperty(navigator, "clipboard", { value: undefined });
+        Object.defineProperty(globalThis, "localStorage", { get() { throw new DOMException("no", "SecurityError"); } });
+        document.addEventListener("copy", () => { globalThis.copied = String(document.activeElement.value); });"""
+    )
+    page = window.open("/31337/1")
+    page.get_by_role("button", name="Copy the identifier").click()
+    page.wait_for_selector("[aria-label=Copied]")
+    assert page.evaluate("copied").startswith("eip155:31337:0x")
+    page.get_by_role("button", name="Switch between light and dark").click()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_graph_says_that_the_browser_has_no_webgl(watched):
+    window = watched()
+    window.page.add_init_script(
+        """const draw = HTMLCanvasElement.prototype.getContext;
+        HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
+          return kind.startsWith("webgl") ? null : draw.call(this, kind, ...more);
+        };"""
+    )
+    page = window.open("/31337/network")
+    expect(page.locator("#chosen")).to_contain_text("no WebGL; the table below says the same")
+    expect(page.locator("#graph")).to_be_hidden()
+    assert all("getParameter" in fault for fault in window.faults)  # the library itself asks for it, too
+    window.faults.clear()
+
+
+def test_phone_shows_ratings_as_cards_and_all_pages_of_the_navigation(watched):
+    page = watched("phone").open("/31337/1")
+    table = page.get_by_role("region", name="Feedback by clients")
+    assert table.evaluate("it => it.scrollWidth <= it.clientWidth")
+    value = table.locator("td[data-th=Value]").first
+    assert value.evaluate("it => it.getBoundingClientRect().right <= innerWidth")
+    assert value.evaluate("it => getComputedStyle(it, '::before').content") == '"Value"'
+    api = page.get_by_role("navigation", name="Pages").get_by_role("link", name="API")
+    assert api.evaluate("it => it.getBoundingClientRect().right <= innerWidth")
+    smallest = """Math.min(...[...document.querySelectorAll("main svg text")].filter((it) => it.checkVisibility())
+      .map((it) => parseFloat(getComputedStyle(it).fontSize) * it.getScreenCTM().a))"""
+    assert page.evaluate(smallest) >= 8
+
+
+def test_forced_colours_hide_no_heading_of_a_side(watched):
+    page = watched(forced_colors="active").open("/31337/1")
+    numeral = page.locator(".side .numeral").first
+    assert numeral.evaluate("it => getComputedStyle(it).forcedColorAdjust") == "none"  # else a plate covers the heading
+    assert page.locator(".butterfly").evaluate("it => getComputedStyle(it).backgroundImage") == "none"
+
+
 def test_pages_are_complete_without_javascript(watched):
     window = watched(java_script_enabled=False)
     page = window.open("/31337/1")

@@ -45,20 +45,24 @@ class Watched:
     Attributes:
         page: Playwright's page.
         faults: Errors of the console and of scripts, dialogs, and requests to other hosts.
+        context: Playwright's context.
+        refused: Paths at which the service may refuse what the page asks.
     """
 
     def __init__(self, browser, site, size="laptop", **options):
         self.site, self.faults, self._status, self._asked = site, [], 200, None
-        self._context = browser.new_context(base_url=site, viewport=SIZES[size], **options)
-        self._context.set_default_timeout(PATIENCE)
-        self.page = self._context.new_page()
+        self.refused = set()
+        self.context = browser.new_context(base_url=site, viewport=SIZES[size], **options)
+        self.context.set_default_timeout(PATIENCE)
+        self.page = self.context.new_page()
         self.page.on("console", self._on_console)
         self.page.on("pageerror", lambda fault: self.faults.append(f"error: {fault}"))
         self.page.on("dialog", self._on_dialog)
         self.page.on("request", self._on_request)
 
     def _on_console(self, message):
-        is_expected = self._status >= 400 and message.location["url"] == self._asked
+        url = message.location["url"]
+        is_expected = (self._status >= 400 and url == self._asked) or url.removeprefix(self.site) in self.refused
         if message.type in ("error", "warning") and not is_expected:
             self.faults.append(f"console: {message.text}")
 
@@ -99,6 +103,6 @@ class Watched:
             AssertionError: Something went wrong in it.
         """
         ran = self.page.evaluate(f"globalThis.{MARKER} ?? null")
-        self._context.close()
-        assert self.faults == []
+        self.context.close()
+        assert self.faults == [], self.faults
         assert ran is None

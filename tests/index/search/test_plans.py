@@ -12,7 +12,7 @@ from bilateral.query.search import plans as search_plans
 from bilateral.query.search.agents import search_agents
 from bilateral.query.search.filters import AgentSearch, Gate, Order
 from bilateral.query.search.leaders import leaderboard
-from bilateral.query.search.words import Matcher, Term
+from bilateral.query.search.words import Term, matcher_of
 
 OTHER = 7_777
 """A chain without agents."""
@@ -103,7 +103,7 @@ def test_postgresql_begins_with_the_files_unless_the_greatest_bounds_pass(
     connection, oracle, statements, monkeypatch, looked_at, walks
 ):
     search = AgentSearch(text="market", gates=(Gate("starred"),))
-    files = select(func.count()).select_from(Matcher(connection).documents([Term(("market",), True)]).subquery())
+    files = select(func.count()).select_from(matcher_of(connection).documents([Term(("market",), True)]).subquery())
     monkeypatch.setattr(search_plans, "FEW_FILES", connection.execute(files).scalar_one())
     monkeypatch.setattr(search_plans, "FEW_RATED", 0)
     monkeypatch.setattr(search_plans, "LOOKED_AT", looked_at)
@@ -120,7 +120,7 @@ def test_agents_of_one_file_are_listed_up_to_a_limit(connection, statements, mon
     file = select(agent_file.c.file_id).where(agent_file.c.agent_id == first.agent_id)
     connection.execute(update(agent_file).values(file_id=file.scalar_subquery()))
     expected = keys(search_agents(connection, search, limit=1_000))
-    files = Matcher(connection).documents([Term(("market",), True)]).subquery()
+    files = matcher_of(connection).documents([Term(("market",), True)]).subquery()
     count = connection.execute(select(func.count()).select_from(files)).scalar_one()
     agents = connection.execute(select(func.count()).select_from(agent_file)).scalar_one()
     assert count < len(expected) < agents
@@ -146,7 +146,7 @@ def test_agents_with_many_words_are_listed_once(connection, oracle, statements, 
 @pytest.mark.parametrize("world_engine", ["postgresql"], indirect=True)
 def test_statistics_tell_common_words(connection):
     connection.exec_driver_sql("ANALYZE registration_words")
-    matcher, common, rare = Matcher(connection), [Term(("a",), True)], [Term(("zzzzzz",), False)]
+    matcher, common, rare = matcher_of(connection), [Term(("a",), True)], [Term(("zzzzzz",), False)]
     assert matcher.are_common(common, 5)
     assert not matcher.are_common(common, 1_000)
     assert not matcher.are_common(rare, 5)

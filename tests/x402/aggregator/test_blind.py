@@ -41,17 +41,18 @@ def test_both_ratings_go_on_chain_together_and_their_openings_are_deleted(
 
 
 def test_restart_between_the_sides_and_between_seal_and_opening_loses_nothing(engine, settings_with, deal):
-    first = Aggregator(engine, settings_with(private_mempool=False))
+    settings = settings_with(lease_seconds=1.0, private_mempool=False)
+    first = Aggregator(engine, settings)
     taken, _ = first.relay(deal.message("client"))
     first.close()
-    second = Aggregator(engine, settings_with(private_mempool=False))
+    second = Aggregator(engine, settings)
     second.relay(deal.message("server"))
     chain = next(iter(second._chains.values()))
     chain.submitter.step()
     assert deal.state() is RatingState.SEALED
     assert second.read_pair(taken.id).state == "sealed"
     second.close()
-    with Aggregator(engine, settings_with(private_mempool=False)) as third:
+    with Aggregator(engine, settings) as third:
         until(lambda: third.read_pair(taken.id), lambda pair: pair.state == "opened")
     assert deal.state() is RatingState.BLIND
     assert openings(engine) == [(None, None)]

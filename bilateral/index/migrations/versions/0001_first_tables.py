@@ -20,8 +20,5 @@ def upgrade() -> None:
     connection = op.get_bind()
     for tables in (schema, files, analysis, aggregator, search, payments, activity, standings, changes):
         tables.metadata.create_all(connection, checkfirst=False)
-    if connection.dialect.name == "sqlite":
-        for statement in search.SQLITE_STATEMENTS:
-            op.execute(statement)
     for name, query in {**schema.VIEWS, **files.VIEWS}.items():
         op.execute(f'CREATE VIEW "{name}" AS {query}')

@@ -1,0 +1,181 @@
+"""The parts that all actions share: their common fields, and the answer that says what a wallet is asked to sign."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+
+from bilateral.client.operations.registries import chain_of
+from bilateral.errors import MalformedIdentifierError
+from bilateral.identifiers import checksummed
+
+if TYPE_CHECKING:
+    from bilateral.client import Client, Handle
+
+
+def _address(text: str) -> str:
+    """Return an address in checksum form."""
+    try:
+        return checksummed(text)
+    except MalformedIdentifierError as problem:
+        raise ValueError(str(problem)) from None
+
+
+Address = Annotated[str, Field(max_length=42), AfterValidator(_address), WithJsonSchema({"type": "string"})]
+"""An account: 0x and 40 hexadecimal digits."""
+
+AgentText = Annotated[str, Field(min_length=1, max_length=200)]
+Line = Annotated[str, Field(max_length=200)]
+Uri = Annotated[str, Field(max_length=2_000)]
+Prose = Annotated[str, Field(max_length=4_000)]
+"""Every byte of a text on chain costs its sender some 700 gas, so that longer ones belong elsewhere."""
+
+Hash = Annotated[str, Field(pattern="^0x[0-9a-fA-F]{64}$")]
+Signature = Annotated[str, Field(max_length=4_000, pattern="^0x([0-9a-fA-F]{2})+$")]
+Points = Annotated[int, Field(ge=0, le=100)]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The cost of a transaction.
+
+    Attributes:
+        gas: The node's estimate of its gas.
+        expected: The expected cost in the chain's currency, such as `0.00012 ETH`.
+        most: The highest cost: the gas limit at the highest fee.
+        sentence: The same in words.
+    """
+
+    gas: int
+    expected: str
+    most: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureRequest:
+    """A message that an account has to sign, and what to do with the signature.
+
+    Attributes:
+        account: The account.
+        typed_data: The message, as `eth_signTypedData_v4` takes it.
+        path: The path of this service to which the signature goes.
+        body: The body to post there, with `signature` added.
+    """
+
+    account: str
+    typed_data: dict[str, Any]
+    path: str
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockMark:
+    """A block of the chain, by which a wallet shows that it is on the same chain.
+
+    Attributes:
+        number: Its number.
+        hash: Its hash.
+    """
+
+    number: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An action that is ready to be signed.
+
+    Attributes:
+        action: The action.
+        chain_id: Its chain.
+        account: The account that acts; None if the fields were only checked.
+        summary: Sentences that say what the wallet is asked to sign.
+        final: A sentence that says what cannot be undone.
+        document: The file that would be stored with it; None without one.
+        transaction: The transaction, as `eth_sendTransaction` takes it; None if a signature comes first.
+        cost: Its cost.
+        signature: The signature that comes first, or that is all; None without one.
+        result: The result of an action that needs no transaction, to hand on.
+        block: The last indexed block of the chain.
+    """
+
+    action: str
+    chain_id: int
+    account: str | None
+    summary: tuple[str, ...]
+    final: str
+    document: Any = None
+    transaction: dict[str, str] | None = None
+    cost: Cost | None = None
+    signature: SignatureRequest | None = None
+    result: str | None = None
+    block: BlockMark | None = None
+
+
+class Action(BaseModel):
+    """An action of a visitor. Subclasses say its fields, and how the SDK performs it.
+
+    Attributes:
+        final: A sentence that says what cannot be undone.
+    """
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    final: ClassVar[str]
+
+    account: Annotated[
+        Address | None, Field(description="The account that acts. Without it the fields are only checked.")
+    ] = None
+
+    @property
+    def chain_id(self) -> int:
+        """The chain on which it happens.
+
+        Raises:
+            MalformedIdentifierError: The agent's id is malformed, or names no chain.
+        """
+        return chain_of(self.agent)  # type: ignore[attr-defined]  # actions without an agent say their chain
+
+    @property
+    def sentence(self) -> str:
+        """A sentence that says what happens."""
+        raise NotImplementedError
+
+    def document(self) -> Any:
+        """Return the file that would be stored, after a check of all fields. None without one.
+
+        Raises:
+            BilateralError: A field is invalid.
+        """
+        return None
+
+    def perform(self, client: Client) -> Handle[Any] | str:
+        """Simulate the action.
+
+        Args:
+            client: The SDK's client of the chain, which only tries. Its signer has no key.
+
+        Returns:
+            The handle with the transaction; or the result of an action without one.
+
+        Raises:
+            BilateralError: It would fail.
+            SignatureNeededError: An account has to sign a message first; also as the cause of a `SignerFailedError`.
+        """
+        raise NotImplementedError
+
+    def request_of(self, typed_data: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Return the path and body to which a signature goes: by default this action again.
+
+        Args:
+            typed_data: The message to sign.
+        """
+        del typed_data
+        return PATH, self.model_dump(mode="json", exclude_none=True)
+
+
+PATH = "/v1/transactions"
+"""The path at which actions are prepared."""

@@ -1,0 +1,176 @@
+"""Prepares an action: checks its fields, and simulates it with the checks of the SDK."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.api.actions.base import Action, BlockMark, Cost, Prepared, SignatureRequest
+from bilateral.api.problems import ProblemError
+from bilateral.client import Client
+from bilateral.client.elsewhere import SignatureNeededError, SignerElsewhere
+from bilateral.client.operations.fees import most
+from bilateral.contracts import Deployment, Registry, attribute_of, packaged_deployment
+from bilateral.contracts.deployments import REGISTRY_ATTRIBUTES
+from bilateral.contracts.origin import Origin
+from bilateral.errors import BilateralError, SignerFailedError, UnexpectedAnswerError
+from bilateral.errors.client import NODE_FAILURES
+from bilateral.explorer.networks import slug_of
+from bilateral.values.currency import ether, symbol_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bilateral.api.service import Service
+    from bilateral.client import Handle
+    from bilateral.query.registries import Registries
+
+_NODE_SECONDS: Final = 5.0
+"""The longest time for one request to a node: a visitor waits for a few of them."""
+
+_LOGGER: Final = logging.getLogger("bilateral.api")
+
+
+def prepare(service: Service, action: Action) -> Prepared:
+    """Prepare an action.
+
+    Args:
+        service: The service.
+        action: The action.
+
+    Raises:
+        BilateralError: A field is invalid.
+        ProblemError: The action would fail, the service has no node of the chain, or the node does not answer.
+    """
+    try:
+        chain_id, document, sentence = action.chain_id, action.document(), action.sentence
+    except BilateralError as problem:
+        raise _problem(problem) from problem
+    service.require_indexed([chain_id])
+    prepared = Prepared(
+        action=action.action,  # type: ignore[attr-defined]  # every action has its name as a field
+        chain_id=chain_id,
+        account=action.account,
+        summary=(sentence,),
+        final=action.final,
+        document=document,
+    )
+    return prepared if action.account is None else _simulated(service, action, prepared)
+
+
+def deployment_of(registries: Registries, chain_id: int) -> Deployment:
+    """Return the deployment on an indexed chain: the packaged one if it is that, or else one of the indexed registries.
+
+    Args:
+        registries: The indexed registries.
+        chain_id: The chain.
+
+    Raises:
+        ChainNotIndexedError: The chain is not indexed.
+    """
+    identity = registries.identity_of(chain_id)
+    for origin in Origin:
+        packaged = packaged_deployment(chain_id, origin)
+        if packaged is not None and packaged.identity == identity:
+            return packaged
+    places: dict[str, Any] = {}
+    for registry in registries.by_chain[chain_id]:
+        if registry.identity_registry == identity and registry.kind in set(Registry):
+            places[attribute_of(Registry(registry.kind))] = registry.address
+    if "ratings" in places:
+        places["reputation"] = places["ratings"]
+    return Deployment(chain_id, **{"ratings": None, **places, "identity": identity})
+
+
+def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared:
+    """Return an action with its transaction or signature.
+
+    Raises:
+        ProblemError: It would fail, or no node answers.
+    """
+    account, chain_id = str(action.account), prepared.chain_id
+    node = service.settings.nodes.get(str(chain_id))
+    if node is None:
+        detail = f"this service has no node of chain {chain_id}, so it prepares nothing there: use the SDK or the shell"
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "no_node", detail)
+    deployment = deployment_of(service.registries(), chain_id)
+    signature = getattr(action, "signature", None)
+    signer = SignerElsewhere(account, None if signature is None else bytes.fromhex(signature[2:]))
+    try:
+        with Client(
+            node,
+            signer=signer,
+            deployment=deployment,
+            chain_id=chain_id,
+            dry_run=True,
+            request_timeout=_NODE_SECONDS,
+        ) as client:
+            outcome = action.perform(client)
+    except SignatureNeededError as needed:
+        return _to_sign(action, prepared, needed)
+    except SignerFailedError as failure:
+        if not isinstance(failure.__cause__, SignatureNeededError):
+            raise
+        return _to_sign(action, prepared, failure.__cause__)
+    except BilateralError as refusal:
+        raise _problem(refusal) from refusal
+    if isinstance(outcome, str):
+        return replace(prepared, result=outcome)
+    return _with_transaction(service, prepared, outcome, deployment)
+
+
+def _to_sign(action: Action, prepared: Prepared, needed: SignatureNeededError) -> Prepared:
+    """Return an action that waits for a signature."""
+    path, body = action.request_of(needed.typed_data)
+    return replace(prepared, signature=SignatureRequest(needed.account, needed.typed_data, path, body))
+
+
+def _with_transaction(service: Service, prepared: Prepared, handle: Handle[Any], deployment: Deployment) -> Prepared:
+    """Return an action with the transaction for the wallet, its cost, and the contract that it calls in words."""
+    transaction = handle.transaction
+    called = next(name for name in REGISTRY_ATTRIBUTES if getattr(deployment, name) == transaction["to"])
+    chain = slug_of(prepared.chain_id)
+    on = f"on chain {chain}" if chain == str(prepared.chain_id) else f"on {chain} (chain {prepared.chain_id})"
+    sentence = f"It calls the {called} registry {transaction['to']} {on}, and sends no money."
+    return replace(
+        prepared,
+        summary=(*prepared.summary, sentence),
+        transaction={
+            "from": str(prepared.account),
+            "to": transaction["to"],
+            "data": transaction["data"],
+            "value": hex(transaction["value"]),
+            "gas": hex(transaction["gas"]),
+        },
+        cost=_cost(transaction, handle.gas),
+        block=next(
+            BlockMark(progress.block, progress.block_hash)
+            for progress in service.progress.get()
+            if progress.chain_id == prepared.chain_id
+        ),
+    )
+
+
+def _cost(transaction: Mapping[str, Any], gas: int) -> Cost:
+    """Return the cost of a transaction. Its highest fee is twice the base fee and the tip, see `fees.quote`."""
+    chain_id = transaction["chainId"]
+    if "gasPrice" in transaction:
+        price = transaction["gasPrice"]
+    else:
+        price = (transaction["maxFeePerGas"] + transaction["maxPriorityFeePerGas"]) // 2
+    symbol = symbol_of(chain_id)
+    expected, highest = (f"{ether(wei)} {symbol}" for wei in (gas * price, most(transaction)))
+    sentence = f"About {expected}: {gas:,} gas at {price / 10**9:.3g} gwei by the node's numbers. At most {highest}."
+    return Cost(gas, expected, highest, sentence)
+
+
+def _problem(error: BilateralError) -> ProblemError:
+    """Return the problem of an action that was refused. A node's failure may name its URL, so it is not passed on."""
+    if isinstance(error, (*NODE_FAILURES, UnexpectedAnswerError)):
+        _LOGGER.warning("a node failed while an action was prepared: %s", error)
+        detail = "the node of this chain does not answer as it should: try again later"
+        return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "node_failed", detail, headers={"Retry-After": "5"})
+    status = HTTPStatus.BAD_REQUEST if isinstance(error, ValueError) else HTTPStatus.CONFLICT
+    return ProblemError(status, error.reason, str(error))

@@ -1,0 +1,28 @@
+"""Routes of the web pages on which visitors act with their own wallets."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from bilateral.api.pages import page_answer
+from bilateral.api.problems import not_found
+from bilateral.api.service import service_of
+from bilateral.explorer import rendering
+from bilateral.explorer.acting import ActPage, act_page
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/act/{action}.json", response_class=Response)
+@router.get("/act/{action}", response_class=Response)
+def act(request: Request, action: str) -> Response:
+    """Show the form of an action."""
+    service = service_of(request)
+
+    def read() -> ActPage:
+        page = service.read(act_page, service.registries(), action, request.query_params)
+        if page is None:
+            raise not_found("action", action)
+        return page
+
+    return page_answer(request, ActPage, read, rendering.render_act)

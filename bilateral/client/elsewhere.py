@@ -1,0 +1,63 @@
+"""A signer whose key is elsewhere, such as in the wallet of a visitor of a web page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from bilateral.identifiers import checksummed
+
+if TYPE_CHECKING:
+    from eth_account.messages import SignableMessage
+
+
+class SignatureNeededError(Exception):
+    """The account has to sign a message before the work can go on.
+
+    Attributes:
+        account: The account.
+        typed_data: The message, as `eth_signTypedData_v4` takes it.
+    """
+
+    def __init__(self, account: str, typed_data: dict[str, Any]) -> None:
+        """Keep account and message."""
+        super().__init__(f"{account} has to sign")
+        self.account = account
+        self.typed_data = typed_data
+
+
+@dataclass(frozen=True)
+class _Signed:
+    signature: bytes
+
+
+class SignerElsewhere:
+    """Stands for an account whose key is not here. Writes of a client with it must be dry runs.
+
+    It passes on a signature that was made elsewhere. Without one it raises an error with the message to sign, which
+    arrives as the cause of a `SignerFailedError`.
+
+    Args:
+        address: The account.
+        signature: The account's signature of the one message that it will be asked for; None without one.
+    """
+
+    def __init__(self, address: str, signature: bytes | None = None) -> None:
+        """See the class."""
+        self.address = checksummed(address)
+        self._signature = signature
+
+    def sign_message(self, message: SignableMessage, /) -> _Signed:
+        """Return the signature that was made elsewhere.
+
+        Raises:
+            SignatureNeededError: There is none yet.
+        """
+        if self._signature is None:
+            raise SignatureNeededError(self.address, message.typed_data)  # type: ignore[attr-defined]
+        return _Signed(self._signature)
+
+    def sign_transaction(self, transaction: Any, /) -> NoReturn:
+        """Refuse: the wallet signs transactions, and sends them."""
+        del transaction
+        raise TypeError("a signer elsewhere signs no transaction here: use a client with dry_run=True")

@@ -1,0 +1,35 @@
+"""Amounts of a chain's own currency, as people read them."""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal
+from typing import Final
+
+ETHER: Final = 10**18
+
+_WEI: Final = Decimal(ETHER)
+_DIGITS: Final = Context(prec=6)
+_EXACT: Final = Context(prec=90)
+
+_SYMBOLS: Final = {56: "BNB", 97: "BNB", 100: "xDAI", 137: "POL", 80002: "POL", 43113: "AVAX", 43114: "AVAX"}
+"""The currency of chains whose currency is not ether, by EIP-155 id."""
+
+
+def ether(wei: int) -> str:
+    """Return an amount in whole units, with at most six significant digits.
+
+    Args:
+        wei: The amount in wei, 10^-18 of a unit.
+    """
+    amount = _DIGITS.plus(_EXACT.divide(Decimal(wei), _WEI))
+    text = format(amount, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def symbol_of(chain_id: int) -> str:
+    """Return the symbol of a chain's currency; ETH for chains that this package does not know.
+
+    Args:
+        chain_id: EIP-155 id of the chain.
+    """
+    return _SYMBOLS.get(chain_id, "ETH")

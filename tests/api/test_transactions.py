@@ -1,0 +1,106 @@
+"""The service prepares what a visitor's wallet signs, with the checks of the SDK, and holds no key."""
+
+from __future__ import annotations
+
+import pytest
+from eth_account import Account
+from web3 import HTTPProvider, Web3
+
+from bilateral.api.settings import ApiSettings
+from tests.api.described import comparing_client
+from tests.api.world import ALICE, ERIN, served
+
+AGENT = "31337:1"
+
+
+@pytest.fixture(scope="module")
+def acting(api_world, api_sqlite):
+    """A client of a service that has a node."""
+    nodes = {"31337": api_world.url}
+    settings = ApiSettings(database=api_sqlite, rate=None, query_seconds=60.0, max_silence=10**9, nodes=nodes)
+    with served(settings) as url, comparing_client(url) as client:
+        yield client
+
+
+def prepare(client, action, **fields):
+    """Ask for the preparation of an action."""
+    return client.post("/v1/transactions", json={"action": action, **fields})
+
+
+def refusal(answer):
+    """Return status, code and words of a refusal."""
+    problem = answer.json()
+    return answer.status_code, problem["code"], problem["detail"]
+
+
+def test_feedback_is_prepared_as_the_sdk_would_send_it(acting, api_world):
+    fields = {"agent": AGENT, "account": ERIN.address, "value": "90.5", "tag1": "starred"}
+    prepared = prepare(acting, "give_feedback", **fields).json()
+    with api_world.client(ERIN) as client:
+        client.state.dry_run = True
+        sent = client.give_feedback(AGENT, "90.5", "starred")
+    assert prepared["transaction"] == {
+        "from": ERIN.address,
+        "to": api_world.deployment.reputation,
+        "data": sent.transaction["data"],
+        "value": "0x0",
+        "gas": hex(sent.transaction["gas"]),
+    }
+    assert prepared["cost"]["gas"] == sent.gas
+    assert prepared["summary"][0] == "Rate agent 31337:1 with 90.5 under the tag starred."
+    assert "gwei by the node's numbers. At most 0.0" in prepared["cost"]["sentence"]
+    mark = Web3(HTTPProvider(api_world.url)).eth.get_block(prepared["block"]["number"])
+    assert prepared["block"]["hash"] == mark["hash"].to_0x_hex()
+
+
+def test_payment_of_feedback_names_the_agents_wallet_in_its_file(acting):
+    fields = {"agent": AGENT, "account": ERIN.address, "value": 90, "payment": f"0x{'ab' * 32}"}
+    data = bytes.fromhex(prepare(acting, "give_feedback", **fields).json()["transaction"]["data"][2:])
+    assert b"data:application/json" in data
+    payment = prepare(acting, "give_feedback", **fields).json()["document"]["proofOfPayment"]
+    assert (payment["fromAddress"], payment["txHash"]) == (ERIN.address, f"0x{'ab' * 32}")
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "code", "words"),
+    [
+        ({"account": ALICE.address, "value": 90}, 409, "self_feedback", "that is not the owner"),
+        (
+            {"account": ERIN.address, "value": 101, "tag1": "starred"},
+            400,
+            "unrepresentable_value",
+            "at most",
+        ),
+        ({"value": 101, "tag1": "starred"}, 400, "unrepresentable_value", "starred is at most 100, not 101"),
+        ({"account": Account.create().address, "value": 90}, 409, "insufficient_funds", "cannot pay"),
+        ({"account": ERIN.address, "value": "much"}, 400, "invalid_argument", "value"),
+        ({"account": "0x12", "value": 1}, 400, "invalid_argument", "account"),
+        ({"account": ERIN.address, "value": 1, "key": "0x01"}, 400, "invalid_argument", "key"),
+        (
+            {"agent": "31337:999", "account": ERIN.address, "value": 1},
+            409,
+            "erc721_nonexistent_token",
+            "no agent has it",
+        ),
+        ({"agent": "8453:1", "account": ERIN.address, "value": 1}, 404, "chain_not_indexed", "8453"),
+        ({"agent": "weather", "value": 1}, 400, "malformed_identifier", "weather"),
+    ],
+)
+def test_refusal_is_in_words(acting, fields, status, code, words):
+    answered = refusal(prepare(acting, "give_feedback", **{"agent": AGENT, **fields}))
+    assert answered[:2] == (status, code)
+    assert words in answered[2]
+
+
+def test_chain_without_a_node_is_for_readers_only(api):
+    answered = refusal(prepare(api, "give_feedback", agent=AGENT, account=ERIN.address, value=90))
+    assert answered[:2] == (422, "no_node")
+    assert "Rate it" not in api.get("/31337/1", headers={"Accept": "text/html"}).text
+
+
+def test_node_that_fails_is_not_named(api_sqlite):
+    nodes = {"31337": "http://127.0.0.1:1/secret-key"}
+    settings = ApiSettings(database=api_sqlite, rate=None, max_silence=10**9, nodes=nodes)
+    with served(settings) as url, comparing_client(url) as client:
+        answered = refusal(prepare(client, "give_feedback", agent=AGENT, account=ERIN.address, value=90))
+    assert answered == (503, "node_failed", "the node of this chain does not answer as it should: try again later")

@@ -1,0 +1,98 @@
+"""A chain with two agents that an index follows while pages act on it."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import httpx
+
+from bilateral.api.settings import ApiSettings
+from bilateral.client import Client
+from bilateral.contracts import Deployment
+from bilateral.dev.contracts import LocalChain
+from bilateral.documents import RegistrationFile
+from bilateral.index.payments.terms import PaymentTerms
+from bilateral.index.process import follow_chains
+from bilateral.index.settings import ChainSettings, IndexSettings
+from bilateral.index.store.database import open_database
+from scripts._anvil import running_anvil
+from tests.api.world import ALICE, BOB, served
+from tests.waiting import wait_until
+
+IMAGE = "https://agent.example/image.png"
+
+
+@dataclass(frozen=True)
+class Market:
+    """The chain with its service.
+
+    Attributes:
+        url: The node.
+        site: The service.
+        deployment: The registries.
+        token: The payment token.
+    """
+
+    url: str
+    site: str
+    deployment: Deployment
+    token: str
+
+    def node(self, method, *parameters):
+        """Ask the node."""
+        answer = httpx.post(self.url, json={"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters})
+        return answer.json()["result"]
+
+    def client(self, account):
+        """Return an SDK client of an account."""
+        return Client(self.url, signer=account, deployment=self.deployment, poll_interval=0.02)
+
+    def page(self, path):
+        """Return the content of a page as JSON; None if there is none."""
+        answer = httpx.get(f"{self.site}{path}.json")
+        return answer.json() if answer.is_success else None
+
+
+@contextmanager
+def running_market(folder):
+    """Run the chain, the index and the service; yield the market once the agents are indexed."""
+    with ExitStack() as stack:
+        url = stack.enter_context(running_anvil())
+        record, token = LocalChain(url).deploy()
+        contracts = {name: entry["address"] for name, entry in record["contracts"].items()}
+        deployment = Deployment(
+            31337,
+            contracts["IdentityRegistry"],
+            contracts["BidirectionalReputationRegistry"],
+            contracts["AuthorizedReputationRegistry"],
+            contracts["ValidationRegistry"],
+            buyers=contracts["BuyerReputationRegistry"],
+        )
+        for account, name in ((ALICE, "Weather"), (BOB, "Traveller")):
+            with Client(url, signer=account, deployment=deployment, poll_interval=0.02) as client:
+                client.register_agent(file=RegistrationFile.new(name, "For tests", IMAGE)).wait()
+        database = f"sqlite:///{folder / 'index.sqlite'}"
+        stack.enter_context(following(url, deployment, token, database))
+        settings = ApiSettings(database=database, rate=None, query_seconds=60.0, nodes={"31337": url})
+        site = stack.enter_context(served(settings))
+        market = Market(url, site, deployment, token)
+        wait_until(lambda: market.page("/31337/2"))
+        yield market
+
+
+@contextmanager
+def following(url, deployment, token, database):
+    """Follow a chain in a thread."""
+    engine, stop = open_database(database), threading.Event()
+    chain = ChainSettings((url,), (deployment,), 0, payments=PaymentTerms({token: 6}, confirmations=1))
+    settings = IndexSettings((chain,), database, poll_seconds=0.05)
+    thread = threading.Thread(target=follow_chains, args=(engine, settings), kwargs={"stop": stop}, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        engine.dispose()
