@@ -20,7 +20,7 @@ TESTS = {
     "contracts/identity": ["tests/identity"],
     "contracts/reputation/Authorized": ["tests/authorized"],
     "contracts/reputation/Bidirectional": ["tests/ratings"],
-    "contracts/reputation/Blind": ["tests/ratings"],
+    "contracts/reputation/Blind": ["tests/ratings/blind"],
     "contracts/reputation/ReputationGated": ["tests/ratings"],
     "contracts/reputation": ["tests/reputation"],
     "contracts/validation": ["tests/validation"],
@@ -44,6 +44,7 @@ REGISTRIES = {
     "tests/companion": "CompanionDirectory",
     "tests/identity": "IdentityRegistry",
     "tests/ratings": "BidirectionalReputationRegistry",
+    "tests/ratings/blind": "BidirectionalReputationRegistry",
     "tests/reputation": "ReputationRegistry",
     "tests/validation": "ValidationRegistry",
 }

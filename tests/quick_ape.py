@@ -20,9 +20,13 @@ from ape.managers._contractscache import ApeDataCache
 from ape.managers._deploymentscache import DeploymentDiskCache
 from ape.managers.networks import NodeProcessMap
 from ape_ethereum import provider
-from ape_ethereum.trace import Trace
+from ape_ethereum.trace import Trace, TransactionTrace
 from ape_foundry import provider as foundry
+from hexbytes import HexBytes
 from web3 import HTTPProvider
+
+_CALLS = frozenset({"CALL", "CALLCODE", "DELEGATECALL", "STATICCALL"})
+"""Steps of the EVM whose second operand is the address that they call."""
 
 _READS = ("eth_get", "eth_call", "eth_block", "eth_chainId", "eth_estimateGas", "net_", "web3_")
 """Beginnings of the names of methods that change nothing: to ask twice does no harm."""
@@ -93,5 +97,16 @@ def spare_work():
     DeploymentDiskCache._is_live_network = property(lambda _: False)
     # It keeps a list of the nodes of all runs, and compares each with a node that ends.
     NodeProcessMap.cache_provider = NodeProcessMap.remove_provider = lambda *_: None
+    # To name the error of a contract that another one called, it reads each step of a transaction, with all memory.
+    TransactionTrace.get_addresses_used = _called
     # It prints the trace of each transaction that reverts, as most in these tests are meant to.
     Trace.show = lambda *_, **__: None
+
+
+def _called(trace, reverse=False):  # as Ape declares it
+    """Give the addresses that a transaction calls, in the order of the calls or from the last one to the first."""
+    request = [trace.transaction_hash, {"disableStorage": True}]
+    steps = trace.provider.make_request("debug_traceTransaction", request)["structLogs"]
+    for step in reversed(steps) if reverse else steps:
+        if step["op"] in _CALLS:
+            yield trace._ecosystem.decode_address(HexBytes(int(step["stack"][-2], 16).to_bytes(32)[-20:]))

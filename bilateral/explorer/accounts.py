@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from bilateral.explorer.buying import BuyerRecord, buyer_records
 from bilateral.explorer.evidence import Evidence, evidence_of
+from bilateral.explorer.named import NamedFinding, named_findings
 from bilateral.query.accounts import Account
 from bilateral.query.accounts import account as read_account
 from bilateral.query.agent_answers import RatingSummary
@@ -14,7 +15,6 @@ from bilateral.query.agents import summaries
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_by
 from bilateral.query.chains import ChainProgress, chains
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_by
-from bilateral.query.findings import Finding, findings_about
 from bilateral.query.names import names_of
 from bilateral.query.paid import Payment, payments_by, payments_to
 from bilateral.query.ratings import Direction, Rating, ratings_of
@@ -35,21 +35,6 @@ Row = TypeVar("Row", Feedback, AuthorizedFeedback, Rating, Payment)
 _ROWS: Final = 12
 _AGENTS: Final = 6
 """The agents of an account whose figures and ratings are shown. More would make the page slow."""
-
-
-@dataclass(frozen=True, slots=True)
-class AccountFinding:
-    """A finding of trust analysis that names the account.
-
-    Attributes:
-        chain_id: The chain.
-        finding: The finding.
-        part: The account's part in it: `actor`, `beneficiary` or `subject`.
-    """
-
-    chain_id: int
-    finding: Finding
-    part: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +87,7 @@ class AccountPage:
     buyers: tuple[BuyerRecord, ...]
     validations: tuple[Validation, ...]
     suspicions: tuple[AccountSuspicion, ...]
-    findings: tuple[AccountFinding, ...]
+    findings: tuple[NamedFinding, ...]
     evidence: dict[str, Evidence]
     names: dict[str, str]
     doubts: dict[str, Doubt]
@@ -143,6 +128,8 @@ def account_page(connection: Connection, registries: Registries, address: str) -
     ids = {agent.id for agent in account.agents}
     ids |= {row.agent for rows in (newest, authorized, rated, received, paid, was_paid, asked) for row in rows}
     ids |= {rating.server for rating in (*rated, *received)}
+    findings = _findings(connection, registries, address)
+    ids |= {about for finding in findings for about in finding.agents}
     indexed = chains(connection)
     return AccountPage(
         account=account,
@@ -157,7 +144,7 @@ def account_page(connection: Connection, registries: Registries, address: str) -
         buyers=buyer_records(connection, indexed, [address]),
         validations=tuple(asked),
         suspicions=_suspicions(connection, registries, address),
-        findings=_findings(connection, registries, address),
+        findings=findings,
         evidence=evidence_of(connection, registries, newest),
         names=names_of(connection, registries, ids),
         doubts=doubts_of(connection, registries, ids),
@@ -178,12 +165,12 @@ def _for_sides(summaries: Sequence[RatingSummary]) -> tuple[RatingSummary, ...]:
     return tuple(best[side] for side in ("server", "client", "validator") if side in best)
 
 
-def _findings(connection: Connection, registries: Registries, address: str) -> tuple[AccountFinding, ...]:
+def _findings(connection: Connection, registries: Registries, address: str) -> tuple[NamedFinding, ...]:
     """Return the findings that name the account."""
     return tuple(
-        AccountFinding(chain_id, finding, part)
+        finding
         for chain_id in registries.by_chain
-        for finding, part in findings_about(connection, chain_id, registries.identity_of(chain_id), {address})
+        for finding in named_findings(connection, chain_id, registries.identity_of(chain_id), {address})
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bilateral.explorer.named import NamedFinding, agents_of, moments_of, named_findings
 from bilateral.explorer.records import progress_of
 from bilateral.query.chains import ChainProgress
 from bilateral.query.findings import (
@@ -17,13 +18,16 @@ from bilateral.query.findings import (
     clusters,
     evidence,
     findings,
-    findings_about,
     members,
 )
+from bilateral.query.names import names_of
+from bilateral.query.standings import Doubt, doubts_of
 from bilateral.query.trusted import Suspect, cluster_accounts
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+    from bilateral.query.registries import Registries
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +174,11 @@ class FindingPage:
         finding: The finding.
         detector: Its detector; None if this package does not know it.
         members: Its accounts.
+        agents: The first agent that each of them owns, as a short id.
         evidence: The events that it rests on.
+        moments: Their times, in Unix seconds.
+        names: The names of the agents, by short id.
+        doubts: Those of them that are held back or contested, by short id.
         progress: The chain's progress.
     """
 
@@ -178,7 +186,11 @@ class FindingPage:
     finding: Finding
     detector: Detector | None
     members: tuple[Member, ...]
+    agents: dict[str, str]
     evidence: tuple[EvidenceRow, ...]
+    moments: tuple[int, ...]
+    names: dict[str, str]
+    doubts: dict[str, Doubt]
     progress: ChainProgress
 
 
@@ -190,14 +202,18 @@ class ClusterPage:
         chain_id: The chain.
         cluster: The number of the cluster.
         accounts: Its accounts, the most suspicious first: the first 200.
-        findings: The findings that name one of them, each with the account's part in it.
+        findings: The strongest findings that name one of them.
+        names: The names of the agents in them, by short id.
+        doubts: Those of them that are held back or contested, by short id.
         progress: The chain's progress.
     """
 
     chain_id: int
     cluster: int
     accounts: tuple[Suspect, ...]
-    findings: tuple[tuple[Finding, str], ...]
+    findings: tuple[NamedFinding, ...]
+    names: dict[str, str]
+    doubts: dict[str, Doubt]
     progress: ChainProgress
 
 
@@ -221,11 +237,14 @@ def analysis_page(connection: Connection, chain_id: int, identity: str) -> Analy
     )
 
 
-def cluster_page(connection: Connection, chain_id: int, identity: str, cluster: int) -> ClusterPage | None:
+def cluster_page(
+    connection: Connection, registries: Registries, chain_id: int, identity: str, cluster: int
+) -> ClusterPage | None:
     """Read the page of a cluster.
 
     Args:
         connection: The database.
+        registries: The indexed registries.
         chain_id: The chain.
         identity: The identity registry.
         cluster: The number of the cluster.
@@ -236,15 +255,20 @@ def cluster_page(connection: Connection, chain_id: int, identity: str, cluster: 
     suspects = cluster_accounts(connection, chain_id, identity, cluster)
     if not suspects:
         return None
-    named = findings_about(connection, chain_id, identity, {suspect.account for suspect in suspects})
-    return ClusterPage(chain_id, cluster, suspects, named, progress_of(connection, chain_id))
+    named = named_findings(connection, chain_id, identity, {suspect.account for suspect in suspects})
+    ids = {about for finding in named for about in finding.agents}
+    names, doubts = names_of(connection, registries, ids), doubts_of(connection, registries, ids)
+    return ClusterPage(chain_id, cluster, suspects, named, names, doubts, progress_of(connection, chain_id))
 
 
-def finding_page(connection: Connection, chain_id: int, identity: str, finding_id: str) -> FindingPage | None:
+def finding_page(
+    connection: Connection, registries: Registries, chain_id: int, identity: str, finding_id: str
+) -> FindingPage | None:
     """Read the page of a finding.
 
     Args:
         connection: The database.
+        registries: The indexed registries.
         chain_id: The chain.
         identity: The identity registry.
         finding_id: The finding.
@@ -255,11 +279,18 @@ def finding_page(connection: Connection, chain_id: int, identity: str, finding_i
     matches = findings(connection, chain_id, identity, finding_id)
     if not matches:
         return None
+    accounts = members(connection, chain_id, identity, finding_id)
+    agents = agents_of(connection, chain_id, identity, [member.account for member in accounts])
+    rows = evidence(connection, chain_id, identity, finding_id)
     return FindingPage(
         chain_id,
         matches[0],
         next((detector for detector in DETECTORS if detector.name == matches[0].detector.replace("_", " ")), None),
-        members(connection, chain_id, identity, finding_id),
-        evidence(connection, chain_id, identity, finding_id),
+        accounts,
+        agents,
+        rows,
+        moments_of(connection, chain_id, rows),
+        names_of(connection, registries, agents.values()),
+        doubts_of(connection, registries, set(agents.values())),
         progress_of(connection, chain_id),
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from markupsafe import Markup, escape
 
 from bilateral.explorer.identicon import identicon
-from bilateral.explorer.text import day, figure, plain
+from bilateral.explorer.text import day, figure, moment, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,6 +148,71 @@ def strip(places: Sequence[float], mean: float, hue: str = "s") -> Markup:
         f'<svg viewBox="0 0 {_STRIP + 8} 28" width="100%" height="28" preserveAspectRatio="none" aria-hidden="true">'
         f'<path class="tick {hue}" d="{ticks}"/><line class="axis" x1="4" x2="{_STRIP + 4}" y1="19.5" y2="19.5"/>'
         f'<path class="{hue}" d="M{x:.1f} 21l4 6h-8z"/></svg>'
+    )
+
+
+def moments(times: Sequence[int]) -> Markup:
+    """Return a strip of time: a tick for each event between the first and the last one.
+
+    Args:
+        times: The times, in Unix seconds, in order.
+    """
+    first, last = times[0], times[-1]
+    width = (last - first) or 1
+    ticks = "".join(f"M{4 + (time - first) / width * _STRIP:.1f} 2v16" for time in times)
+    label = f"{len(times)} events from {moment(first)} to {moment(last)}"
+    return Markup(  # noqa: S704  # numbers and times only
+        f'<svg viewBox="0 0 {_STRIP + 8} 22" width="100%" height="22" preserveAspectRatio="none" role="img" '
+        f'aria-label="{label}"><path class="tick x" d="{ticks}"/>'
+        f'<line class="axis" x1="4" x2="{_STRIP + 4}" y1="19.5" y2="19.5"/></svg>'
+    )
+
+
+def threshold(mean: float, bound: float, kind: str) -> Markup:
+    """Return a bar of a rating on its scale: full up to the bound that holds with 95 %, pale up to the mean.
+
+    Args:
+        mean: The mean as a share of the scale, 0 to 1.
+        bound: The lower bound as a share of the scale, 0 to 1.
+        kind: The class of its colour: `s` or `c`.
+    """
+    whole, sure = (_STRIP * min(max(share, 0.0), 1.0) for share in (mean, bound))
+    return Markup(
+        '<svg class="least" viewBox="0 0 {width} 8" width="100%" height="8" preserveAspectRatio="none" '
+        'aria-hidden="true"><rect width="{width}" height="8" rx="4" class="track"/>'
+        '<rect width="{whole:.1f}" height="8" rx="4" class="{kind}m"/>'
+        '<rect width="{sure:.1f}" height="8" rx="4" class="{kind}"/></svg>'
+    ).format(width=_STRIP, whole=whole, sure=sure, kind=kind)
+
+
+def axis(rows: Sequence[tuple[str, str, float, float, float]], kind: str) -> Markup:
+    """Return ratings of several agents on one axis from 0 to 100: a line from bound to bound, and a dot at the rating.
+
+    Args:
+        rows: For each agent its name, the word of a stranger, the figure in words, the least value, the rating and the
+            greatest value.
+        kind: The class of its colour: `s` or `c`.
+    """
+    left, step, width = 8, 44, 640
+    scale = (width - 2 * left) / 100
+    height = len(rows) * step + 22
+    parts = [
+        f'<line class="gridline" x1="{left + place * scale:.0f}" x2="{left + place * scale:.0f}" y1="0" '
+        f'y2="{height - 18}"/><text x="{left + place * scale:.0f}" y="{height - 4}" text-anchor="middle">{place}</text>'
+        for place in (0, 25, 50, 75, 100)
+    ]
+    for number, (name, words, least, rating, greatest) in enumerate(rows):
+        y = number * step + 30
+        first, dot, last = (left + min(max(value, 0.0), 100.0) * scale for value in (least, rating, greatest))
+        parts.append(
+            f'<text class="lbl" x="{left}" y="{y - 14}">{escape(plain(name, 30))}: {escape(words)}</text>'
+            f'<line class="range {kind}" x1="{first:.1f}" x2="{last:.1f}" y1="{y}" y2="{y}"/>'
+            f'<circle class="{kind}" cx="{dot:.1f}" cy="{y}" r="6"/>'
+        )
+    label = "; ".join(f"{plain(name, 30)}: {words}" for name, words, *_ in rows)
+    return Markup(  # noqa: S704  # names are escaped
+        f'<svg class="axis-chart" viewBox="0 0 {width} {height}" width="100%" role="img" '
+        f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
     )
 
 

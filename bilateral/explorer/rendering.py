@@ -99,6 +99,8 @@ def _environment() -> Environment:
         "scale_of_tag": scale_of_tag,
         "short": text.short,
         "strip": charts.strip,
+        "moments": charts.moments,
+        "threshold": charts.threshold,
         "transaction_link": networks.transaction_link,
         "asset": lambda name: (file := asset(name)) and file.path,
         "verdict_of": verdict_of,
@@ -235,7 +237,21 @@ def render_compare(frame: Frame, page: ComparePage) -> str:
     names = {
         compared.agent.id: compared.agent.registration.name for compared in page.compared if compared.agent.registration
     }
-    return render("compare", frame, names, page=page, histograms=[_histogram(compared) for compared in page.compared])
+    axes = {side: _axis(page, names, side) for side in ("server", "client")}
+    histograms = [_histogram(compared) for compared in page.compared]
+    return render("compare", frame, names, page=page, histograms=histograms, axes=axes)
+
+
+def _axis(page: ComparePage, names: Mapping[str, str | None], side: str) -> Markup | None:
+    """Return the standings of two agents on one axis; None if fewer than two have one on this side."""
+    rows = []
+    for compared in page.compared:
+        for held in compared.standings:
+            if held.side == side and held.rating is not None:
+                name = names.get(compared.agent.id) or f"Agent {compared.agent.agent_id}"
+                words = f"{text.figure(held.rating)}, {held.status.replace('_', ' ')}"
+                rows.append((name, words, held.lower, held.rating, held.upper))
+    return charts.axis(rows, side[0]) if len(rows) > 1 else None
 
 
 def render_network(frame: Frame, page: NetworkPage, number: int) -> str:
@@ -262,12 +278,12 @@ def render_analysis(frame: Frame, page: AnalysisPage) -> str:
 
 def render_finding(frame: Frame, page: FindingPage) -> str:
     """Return the page of a finding as HTML."""
-    return render("finding", frame, page=page)
+    return render("finding", frame, page.names, page=page)
 
 
 def render_cluster(frame: Frame, page: ClusterPage) -> str:
     """Return the page of a cluster as HTML."""
-    return render("cluster", frame, page=page)
+    return render("cluster", frame, page.names, page=page)
 
 
 def _histogram(page: AgentPage | Compared) -> Markup:

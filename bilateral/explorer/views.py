@@ -10,6 +10,7 @@ from bilateral.explorer.agent_figures import Activity, Share, TagValues, activit
 from bilateral.explorer.buying import BuyerRecord, buyer_records
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.listing import authorizing
+from bilateral.explorer.named import NamedFinding, named_findings
 from bilateral.query.agent_answers import Agent, RatingSummary
 from bilateral.query.agents import agent as read_agent
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
@@ -18,7 +19,7 @@ from bilateral.query.chains import ChainProgress, chains
 from bilateral.query.changes import Change, changes_of
 from bilateral.query.distribution import TENTHS, distribution
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
-from bilateral.query.findings import Finding, TrustScore, findings_about, members, trust_scores
+from bilateral.query.findings import TrustScore, trust_scores
 from bilateral.query.identities import OtherIdentity, SolanaIdentity, other_identities, solana_identities
 from bilateral.query.latest import LatestRating, latest_ratings
 from bilateral.query.names import names_of
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 _ROWS: Final = 12
 _EDGES: Final = 100
 _LEADERS: Final = 5
-_ACTORS: Final = 3
 _OF_ONE_RATER: Final = 3
 """The rows of one rater among the latest ratings: one account with twelve new ratings would fill the first page."""
 
@@ -107,21 +107,6 @@ class SideView:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentFinding:
-    """A finding of trust analysis that names an account of an agent.
-
-    Attributes:
-        finding: The finding.
-        part: The account's part in it: `actor`, `beneficiary` or `subject`.
-        actors: The first accounts that acted.
-    """
-
-    finding: Finding
-    part: str
-    actors: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class AgentPage:
     """The content of an agent's page.
 
@@ -173,7 +158,7 @@ class AgentPage:
     changes: tuple[Change, ...]
     others: tuple[OtherIdentity, ...]
     on_solana: tuple[SolanaIdentity, ...]
-    findings: tuple[AgentFinding, ...]
+    findings: tuple[NamedFinding, ...]
     scores: tuple[TrustScore, ...]
     buyers: tuple[BuyerRecord, ...]
     standings: tuple[Standing, ...]
@@ -276,6 +261,8 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     owned = authorizing(registries, key)
     named = {edge.agent for edge in edges} | {edge.server for edge in received} | {edge.agent for edge in ratings_given}
     named |= {side for pair in sealed for side in (pair.client, pair.server)}
+    findings = named_findings(*place, accounts)
+    named |= {about for finding in findings for about in finding.agents}
     return AgentPage(
         agent=agent,
         as_server=side_view(connection, key, agent, "server"),
@@ -296,7 +283,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         changes=changes_of(connection, key),
         others=other_identities(connection, key, agent.owner),
         on_solana=solana_identities(connection, key),
-        findings=_findings(*place, accounts),
+        findings=findings,
         scores=scores,
         buyers=buyer_records(connection, (progress,), accounts),
         standings=standings_of(connection, key),
@@ -304,17 +291,6 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         doubts=doubts_of(connection, registries, {key.id, *named}),
         progress=progress,
     )
-
-
-def _findings(connection: Connection, chain_id: int, identity: str, accounts: set[str]) -> tuple[AgentFinding, ...]:
-    """Return the findings that name accounts of an agent, each with some of those who acted."""
-    rows = []
-    for finding, part in findings_about(connection, chain_id, identity, accounts):
-        acting = [
-            member.account for member in members(connection, chain_id, identity, finding.id) if member.part == "actor"
-        ]
-        rows.append(AgentFinding(finding, part, tuple(acting[:_ACTORS])))
-    return tuple(rows)
 
 
 def _with_servers(edges: tuple[Edge, ...], received: tuple[Rating, ...]) -> tuple[Edge, ...]:

@@ -104,7 +104,7 @@ class Cluster:
     """Accounts that seem to be under one control.
 
     Attributes:
-        cluster: Its number.
+        cluster: Its number, a digest of its members: it stays as long as they do.
         accounts: The number of its accounts.
         flagged: The number of them that are flagged.
         suspicion: The greatest suspicion of one of them.

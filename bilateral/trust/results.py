@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
@@ -141,12 +142,27 @@ def _addresses(engine: Engine) -> pa.Table:
     columns: dict[str, Any] = {
         "address": addresses,
         "suspicion": suspicion.total,
-        "cluster": pa.array(suspicion.cluster, mask=suspicion.cluster < 0),
+        "cluster": pa.array(_cluster_numbers(suspicion.cluster, addresses), pa.int64()),
         "threshold_flag": suspicion.flagged,
     }
     for name, part in sorted(suspicion.parts.items()):
         columns[name.replace(" ", "_")] = part
     return pa.table(columns)
+
+
+def _cluster_numbers(labels: Ints, addresses: pa.Array) -> list[int | None]:
+    """Return the number of each account's cluster: a digest of its members, as that of a finding. So links to it stay.
+
+    It has 48 bits, so that JSON keeps it in every program.
+    """
+    numbers: list[int | None] = [None] * len(labels)
+    for label in np.unique(labels[labels >= 0]).tolist():
+        places = np.flatnonzero(labels == label)
+        members = sorted(addresses.take(pa.array(places)).to_pylist())
+        number = int.from_bytes(hashlib.sha256("|".join(members).encode()).digest()[:6])
+        for place in places.tolist():
+            numbers[place] = number
+    return numbers
 
 
 def _subjects(engine: Engine, kind: Kind) -> pa.Table:

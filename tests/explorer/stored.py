@@ -111,7 +111,7 @@ class Ledger:
         connection.execute(
             insert(analysis.finding_row),
             [
-                {**key, "finding_id": "lockstep-1", "position": place, "table_name": "NewFeedback",
+                {**key, "finding_id": "lockstep-1", "position": place, "table_name": "new_feedback",
                  "block_number": 1, "log_index": index, "transaction_hash": NOTHING}
                 for place, index in enumerate(rows)
             ],
@@ -195,7 +195,7 @@ def evidence_index(database):
         base.pay(connection, CLIENT, 1, WALLET, PROVEN)
         base.pay(connection, WALLET, 1, WALLET, OWN, "wallet")
         base.pay(connection, CLIENT, 1, WALLET, FOREIGN)
-        base.analyse(connection, "Two accounts praise one agent.", [CLIENT, RIVAL], OWNER, [7])
+        base.analyse(connection, "Two accounts praise one agent.", [CLIENT, RIVAL], OWNER, [7, 8])
     engine.dispose()
 
 

@@ -354,7 +354,7 @@ def test_a_cluster_is_a_page_with_its_accounts_and_their_findings(site):
     assert "/base/clusters/1" in page(site, "/base/analysis").attributes("href")
     content = site.get("/base/clusters/1.json").json()
     assert {account["account"] for account in content["accounts"]} == {CLIENT, RIVAL}
-    assert [value["id"] for value, _ in content["findings"]] == ["lockstep-1"]
+    assert [value["finding"]["id"] for value in content["findings"]] == ["lockstep-1"]
     html = page(site, "/base/clusters/1")
     assert "flagged" in html.text
     assert {f"/accounts/{CLIENT}", "/base/findings/lockstep-1", "/base/clusters/1.json"} <= set(html.attributes("href"))

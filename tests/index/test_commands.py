@@ -111,6 +111,7 @@ def test_a_signal_ends_a_run_cleanly(grown, record, database, number):
         assert process.wait(timeout=120) == 128 + number
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("method", ["eth_chainId", "eth_getLogs"])
 def test_a_signal_ends_a_run_whose_node_does_not_answer(grown, record, database, method):
     asked, end = threading.Event(), threading.Event()

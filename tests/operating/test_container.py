@@ -17,6 +17,7 @@ FOLDER = ROOT / "operating" / "container"
 DOCKERFILE = (FOLDER / "Dockerfile").read_text()
 
 
+@pytest.mark.nightly
 def test_first_stage_builds_the_wheel_that_every_build_makes(wheel, tmp_path):
     source = clone(tmp_path / "source")
     run(source / "operating/container/install.sh", "wheel", tmp_path / "wheel", cwd=tmp_path)
@@ -24,6 +25,7 @@ def test_first_stage_builds_the_wheel_that_every_build_makes(wheel, tmp_path):
     assert built.read_bytes() == wheel.read_bytes()
 
 
+@pytest.mark.nightly
 def test_second_stage_installs_a_service_whose_health_check_answers(wheel, tmp_path, chain, record):  # noqa: F811
     extras = re.search(r"install\.sh runtime /wheel/\*\.whl /opt/bilateral (\S+)", DOCKERFILE)[1]
     environment = tmp_path / "bilateral"

@@ -61,13 +61,9 @@ class Page:
         return ran.stdout.split(f"{MARK}\n")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
-    "names",
-    [
-        ("for-buyers.md",),
-        pytest.param(("for-buyers.md", "for-sellers.md"), marks=pytest.mark.nightly),
-    ],
-    ids=lambda names: names[-1],
+    "names", [("for-buyers.md",), ("for-buyers.md", "for-sellers.md")], ids=lambda names: names[-1]
 )
 def test_page_leads_from_nothing_to_its_end_with_the_output_that_it_shows(installed, tmp_path, names):
     programs = installed("all")

@@ -16,13 +16,19 @@ def broken_rule(importer, imported):
     return violation(Import(f"bilateral.{importer}", f"bilateral.{imported}", 1))
 
 
-def test_every_import_of_the_package_keeps_the_rule_of_rooms():
-    assert [broken for import_ in imports(modules(PACKAGE)) if (broken := violation(import_))] == []
+@pytest.fixture(scope="module")
+def imports_of_package():
+    """All imports of the package: to parse it takes seconds."""
+    return list(imports(modules(PACKAGE)))
 
 
-def test_modules_do_not_import_each_other_in_a_circle_not_even_for_types():
+def test_every_import_of_the_package_keeps_the_rule_of_rooms(imports_of_package):
+    assert [broken for import_ in imports_of_package if (broken := violation(import_))] == []
+
+
+def test_modules_do_not_import_each_other_in_a_circle_not_even_for_types(imports_of_package):
     graph = defaultdict(set)
-    for import_ in imports(modules(PACKAGE)):
+    for import_ in imports_of_package:
         graph[import_.importer].add(import_.imported)
     assert circle(graph) is None
 

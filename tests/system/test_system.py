@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.system.run import run, shortcomings
 
-EXAMPLES = 60
+EXAMPLES = 50
 
 
 def test_registries_answer_like_the_model_after_any_sequence_of_calls():

@@ -188,7 +188,9 @@ def cluster(request: Request, network: str, number: _Block) -> Response:
 
     def read() -> ClusterPage:
         chain_id = indexed_chain(service, network)
-        page = service.read(cluster_page, chain_id, service.registries().identity_of(chain_id), number)
+        page = service.read(
+            cluster_page, service.registries(), chain_id, service.registries().identity_of(chain_id), number
+        )
         if page is None:
             raise not_found("cluster", str(number))
         return page
@@ -205,7 +207,7 @@ def finding(request: Request, network: str, finding_id: Annotated[str, Path(max_
     def read() -> FindingPage:
         chain_id = indexed_chain(service, network)
         identity = service.registries().identity_of(chain_id)
-        page = service.read(finding_page, chain_id, identity, require_storable(finding_id))
+        page = service.read(finding_page, service.registries(), chain_id, identity, require_storable(finding_id))
         if page is None:
             raise not_found("finding", finding_id)
         return page

@@ -22,7 +22,7 @@ from scripts._anvil import restore
 from tests.ratings.blind.model import FREE, SEALED, Model, RefusedError, Terms
 from tests.sequences import play
 
-EXAMPLES, STEPS = 12, 30
+EXAMPLES, STEPS = 8, 30
 LEAST_ACCEPTED = 5
 """The fewest calls of each function that must succeed in a run."""
 

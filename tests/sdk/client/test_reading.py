@@ -280,6 +280,7 @@ def test_a_capability_that_there_is_not_is_refused(connect, agent, capability):
         connect().search_feedback(agent, capabilities=["tools", capability])
 
 
+@pytest.mark.one_client
 def test_a_search_does_not_wait_for_every_slow_server(connect, reviewer, other_reviewer, agent, server, monkeypatch):
     monkeypatch.setattr("bilateral.client.operations.documents._AT_A_TIME", 1)
     file = prepare_feedback_file(text="Slow", capability="tools", name="t").to_bytes()

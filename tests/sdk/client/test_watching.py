@@ -188,6 +188,7 @@ def test_a_race_that_is_always_lost_is_given_up(connect, node, newcomer, signals
     assert (caught.value.hashes, caught.value.missing, caught.value.__cause__) == ((), 4, None)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("published", [0, 1])
 def test_a_node_that_fails_after_a_lost_race_is_told_with_what_was_sent(
     connect, node, newcomer, signals, web3, published

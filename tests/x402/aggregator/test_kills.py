@@ -53,6 +53,7 @@ def test_process_that_does_not_end_itself_has_no_exit_code(settings_with, review
     assert work_until_killed(sqlite_url, *written, None, review().content, seconds=0) is None
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("point", POINTS)
 def test_process_that_ends_loses_and_doubles_nothing(kill_at, sqlite_url, point):
     kill_at(sqlite_url, point)
