@@ -45,7 +45,7 @@ def sybil_rank(context: Context, honest: Ints) -> Floats:
     trust[honest] = degree[honest] / max(degree[honest].sum(), 1.0)
     for _ in range(int(np.ceil(np.log2(max(len(degree), 2))))):
         trust = flow @ trust
-    return -np.divide(trust, degree, out=np.zeros(len(degree)), where=degree > 0)
+    return np.asarray(-np.divide(trust, degree, out=np.zeros(len(degree)), where=degree > 0))
 
 
 def sybil_scar(context: Context, honest: Ints) -> Floats:
@@ -85,21 +85,21 @@ def _trees() -> HistGradientBoostingClassifier:
 
 
 def _counts(context: Context) -> Floats:
-    """Return plain counts of each account: what it gave, got and paid, its mean value, and its age when it judged."""
+    """Return plain counts of each account: what it wrote, got and paid, its mean value, and its age when it judged."""
     ledger, opinions = context.ledger, context.ledger.opinions
     size = ledger.accounts
     rows = context.pair[opinions.kind[context.pair] == Kind.FEEDBACK]
     rater, account = opinions.rater[rows], ledger.subject_account[opinions.subject[rows]]
-    given = np.bincount(rater, minlength=size)
+    written = np.bincount(rater, minlength=size)
     known = ledger.payer >= 0
     age = np.full(size, np.inf)
     np.minimum.at(age, rater, np.maximum(opinions.ts[rows] - context.kin.born[rater], 0.0))
-    mean = group_sums(opinions.percent[rows].astype(np.float64), rater, size) / np.maximum(given, 1)
+    mean = group_sums(opinions.percent[rows].astype(np.float64), rater, size) / np.maximum(written, 1)
     return np.column_stack(
         [
-            given,
+            written,
             np.bincount(account, minlength=size),
-            np.where(given > 0, mean, np.nan),
+            np.where(written > 0, mean, np.nan),
             np.bincount(ledger.payer[known], minlength=size),
             np.bincount(ledger.payer[known], weights=ledger.amount[known], minlength=size),
             np.where(np.isfinite(age), age, np.nan),

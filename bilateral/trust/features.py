@@ -49,7 +49,7 @@ _RARE: Final = 60
 """The raters up to which a subject is rare. Beyond, that two raters share it says nothing, and pairs are too many."""
 
 _CLUSTERING: Final = 6.0
-"""How much more honest accounts share than chance lets them, because tastes are alike."""
+"""The factor by which honest accounts share more subjects than chance lets them, because tastes are alike."""
 
 _UNREACHED: Final = -20.0
 """The trust of an account that no trust reaches, as a logarithm: below all that `walked` returns."""

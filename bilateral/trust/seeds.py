@@ -48,7 +48,7 @@ class Seed:
     Attributes:
         address: The account.
         sellers: The independent sellers that it paid.
-        paid: What it paid them, without money that came back, in units of the payment token.
+        paid: The money that it paid them, without money that came back, in units of the payment token.
         days: The days between its first and last purchase.
         rated: The sellers that it rated and that others rated who paid.
         apart: The mean distance in points of its ratings from theirs.
