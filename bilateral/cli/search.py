@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from decimal import Decimal, InvalidOperation
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -43,191 +44,79 @@ def add_commands(app: Any) -> None:
         "bilateral search weather --reviewer 0x8004B663056A597Dffe9eCcC1965A193B7388713 --json",
         "bilateral search --gate tag=starred,minimum=80 --gate side=client,tag=,minimum=70",
         is_local=True,
-    )(search)
+    )(_with_filters(search))
 
 
-def search(  # noqa: PLR0913, PLR0917  # one a filter
+def _option(  # noqa: PLR0913, PLR0917  # as those of Typer
+    kind: Any, flag: str, about: str, panel: str, metavar: str | None = None, least: int | None = None
+) -> Any:
+    """Return the annotation of a parameter that is None if its option is left out."""
+    option = typer.Option(
+        flag, metavar=metavar, help=about, rich_help_panel=panel, min=least, show_default=kind is not bool
+    )
+    return Annotated[kind | None, option]
+
+
+_FILTERS: Final[dict[str, Any]] = {
+    "tag": _option(str, "--tag", "Rated under this tag; under any one if left out.", _RATINGS, "TAG"),
+    "side": _option(str, "--side", "Rated on this side.", _RATINGS, "server|client|validator"),
+    "minimum": _option(str, "--minimum", "The least mean.", _RATINGS, "NUMBER"),
+    "maximum": _option(str, "--maximum", "The greatest mean.", _RATINGS, "NUMBER"),
+    "lower_bound": _option(
+        str, "--lower-bound", "The least lower bound, with a confidence of 95 %.", _RATINGS, "NUMBER"
+    ),
+    "count": _option(int, "--count", "The least number of ratings.", _RATINGS, least=1),
+    "maximum_count": _option(int, "--maximum-count", "The greatest number of ratings.", _RATINGS, least=1),
+    "clients": _option(
+        int, "--clients", "The least number of distinct clients, or servers, that rated.", _RATINGS, least=1
+    ),
+    "reviewer": _option(
+        list[str], "--reviewer", "Count only ratings by this account; may be repeated.", _RATINGS, "ADDRESS"
+    ),
+    "payment": _option(str, "--payment", "Count only feedback that claims a payment.", _RATINGS, "claimed|matching"),
+    "gates": _option(
+        list[str],
+        "--gate",
+        "A further condition, as tag=starred,minimum=80,count=5; may be repeated.",
+        _RATINGS,
+        "NAME=VALUE,…",
+    ),
+    "rated": _option(bool, "--rated/--not-rated", "With feedback, or without.", _RATINGS),
+    "capability": _option(
+        list[str], "--capability", "With this capability: mcp_tool:get_weather; may be repeated.", _FILE, "KIND:VALUE"
+    ),
+    "service": _option(
+        list[str], "--service", "With a service of this kind, such as mcp; may be repeated.", _FILE, "KIND"
+    ),
+    "active": _option(bool, "--active/--inactive", "The file says so, or the contrary.", _FILE),
+    "x402": _option(bool, "--x402/--no-x402", "The file says that it takes payments by x402, or not.", _FILE),
+    "chains": _option(list[int], "--chain-id", "On this chain; may be repeated.", _CHAIN, least=1),
+    "owner": _option(str, "--owner", "Of this owner.", _CHAIN, "ADDRESS"),
+    "wallet": _option(str, "--wallet", "With this wallet.", _CHAIN, "ADDRESS"),
+    "metadata": _option(list[str], "--metadata", "With this metadata on chain; may be repeated.", _CHAIN, "KEY[=TEXT]"),
+    "registered_from": _option(
+        int, "--registered-from", "Registered at this time or later, in Unix seconds.", _CHAIN, "SECONDS", 0
+    ),
+    "registered_to": _option(int, "--registered-to", "Registered at this time or earlier.", _CHAIN, "SECONDS", 0),
+    "updated_from": _option(int, "--updated-from", "Changed last at this time or later.", _CHAIN, "SECONDS", 0),
+    "updated_to": _option(int, "--updated-to", "Changed last at this time or earlier.", _CHAIN, "SECONDS", 0),
+    "order": _option(
+        str,
+        "--order",
+        "The order; docs/search.md has the default.",
+        _PAGE,
+        "standing|relevance|lower_bound|mean|activity|updated|registered",
+    ),
+}
+"""The options of the fields of `AgentQuestion`, by their names."""
+
+
+def search(
     invocation: Invocation,
     words: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[WORDS]...", help="Words of names, descriptions, services, capabilities.", show_default=False
-        ),
-    ] = None,
-    tag: Annotated[
-        str | None,
-        typer.Option(
-            "--tag", metavar="TAG", help="Rated under this tag; under any one if left out.", rich_help_panel=_RATINGS
-        ),
-    ] = None,
-    side: Annotated[
-        str | None,
-        typer.Option("--side", metavar="server|client|validator", help="Rated on this side.", rich_help_panel=_RATINGS),
-    ] = None,
-    minimum: Annotated[
-        str | None, typer.Option("--minimum", metavar="NUMBER", help="The least mean.", rich_help_panel=_RATINGS)
-    ] = None,
-    maximum: Annotated[
-        str | None, typer.Option("--maximum", metavar="NUMBER", help="The greatest mean.", rich_help_panel=_RATINGS)
-    ] = None,
-    lower_bound: Annotated[
-        str | None,
-        typer.Option(
-            "--lower-bound",
-            metavar="NUMBER",
-            help="The least lower bound, with a confidence of 95 %.",
-            rich_help_panel=_RATINGS,
-        ),
-    ] = None,
-    count: Annotated[
-        int | None,
-        typer.Option("--count", min=1, help="The least number of ratings.", rich_help_panel=_RATINGS),
-    ] = None,
-    maximum_count: Annotated[
-        int | None,
-        typer.Option("--maximum-count", min=1, help="The greatest number of ratings.", rich_help_panel=_RATINGS),
-    ] = None,
-    clients: Annotated[
-        int | None,
-        typer.Option(
-            "--clients",
-            min=1,
-            help="The least number of distinct clients, or servers, that rated.",
-            rich_help_panel=_RATINGS,
-        ),
-    ] = None,
-    reviewer: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--reviewer",
-            metavar="ADDRESS",
-            help="Count only ratings by this account; may be repeated.",
-            rich_help_panel=_RATINGS,
-        ),
-    ] = None,
-    payment: Annotated[
-        str | None,
-        typer.Option(
-            "--payment",
-            metavar="claimed|matching",
-            help="Count only feedback that claims a payment.",
-            rich_help_panel=_RATINGS,
-        ),
-    ] = None,
-    gates: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--gate",
-            metavar="NAME=VALUE,…",
-            help="A further condition, as tag=starred,minimum=80,count=5; may be repeated.",
-            rich_help_panel=_RATINGS,
-        ),
-    ] = None,
-    rated: Annotated[
-        bool | None,
-        typer.Option(
-            "--rated/--not-rated", help="With feedback, or without.", show_default=False, rich_help_panel=_RATINGS
-        ),
-    ] = None,
-    capability: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--capability",
-            metavar="KIND:VALUE",
-            help="With this capability: mcp_tool:get_weather; may be repeated.",
-            rich_help_panel=_FILE,
-        ),
-    ] = None,
-    service: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--service",
-            metavar="KIND",
-            help="With a service of this kind, such as mcp; may be repeated.",
-            rich_help_panel=_FILE,
-        ),
-    ] = None,
-    active: Annotated[
-        bool | None,
-        typer.Option(
-            "--active/--inactive", help="The file says so, or the contrary.", show_default=False, rich_help_panel=_FILE
-        ),
-    ] = None,
-    x402: Annotated[
-        bool | None,
-        typer.Option(
-            "--x402/--no-x402",
-            help="The file says that it takes payments by x402, or not.",
-            show_default=False,
-            rich_help_panel=_FILE,
-        ),
-    ] = None,
-    chains: Annotated[
-        list[int] | None,
-        typer.Option("--chain-id", min=1, help="On this chain; may be repeated.", rich_help_panel=_CHAIN),
-    ] = None,
-    owner: Annotated[
-        str | None, typer.Option("--owner", metavar="ADDRESS", help="Of this owner.", rich_help_panel=_CHAIN)
-    ] = None,
-    wallet: Annotated[
-        str | None, typer.Option("--wallet", metavar="ADDRESS", help="With this wallet.", rich_help_panel=_CHAIN)
-    ] = None,
-    metadata: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metadata",
-            metavar="KEY[=TEXT]",
-            help="With this metadata on chain; may be repeated.",
-            rich_help_panel=_CHAIN,
-        ),
-    ] = None,
-    registered_from: Annotated[
-        int | None,
-        typer.Option(
-            "--registered-from",
-            metavar="SECONDS",
-            min=0,
-            help="Registered at this time or later, in Unix seconds.",
-            rich_help_panel=_CHAIN,
-        ),
-    ] = None,
-    registered_to: Annotated[
-        int | None,
-        typer.Option(
-            "--registered-to",
-            metavar="SECONDS",
-            min=0,
-            help="Registered at this time or earlier.",
-            rich_help_panel=_CHAIN,
-        ),
-    ] = None,
-    updated_from: Annotated[
-        int | None,
-        typer.Option(
-            "--updated-from",
-            metavar="SECONDS",
-            min=0,
-            help="Changed last at this time or later.",
-            rich_help_panel=_CHAIN,
-        ),
-    ] = None,
-    updated_to: Annotated[
-        int | None,
-        typer.Option(
-            "--updated-to",
-            metavar="SECONDS",
-            min=0,
-            help="Changed last at this time or earlier.",
-            rich_help_panel=_CHAIN,
-        ),
-    ] = None,
-    order: Annotated[
-        str | None,
-        typer.Option(
-            "--order",
-            metavar="standing|relevance|lower_bound|mean|activity|updated|registered",
-            help="The order; docs/search.md has the default.",
-            rich_help_panel=_PAGE,
         ),
     ] = None,
     limit: Annotated[
@@ -243,15 +132,15 @@ def search(  # noqa: PLR0913, PLR0917  # one a filter
         ),
     ] = None,
     database: Database = None,
+    **filters: Any,
 ) -> None:
     """Find agents in the index by words, by what they do, and by how they are rated."""
-    options = dict(locals())
     require_extra()
     from bilateral.query.readers import Reader  # noqa: PLC0415
     from bilateral.query.registries import read_registries  # noqa: PLC0415  # slow to import
     from bilateral.query.search.agents import search_agents  # noqa: PLC0415
 
-    wanted = _search(options)
+    wanted = _search(" ".join(words or ()), filters)
     reader = Reader(database, seconds=_SECONDS)
     try:
         with reader.connect() as connection:
@@ -268,8 +157,20 @@ def search(  # noqa: PLR0913, PLR0917  # one a filter
         invocation.output.note(f"more: --cursor {page.next}")
 
 
-def _search(options: dict[str, Any]) -> AgentSearch:
-    """Return the search that the options describe.
+def _with_filters(function: Callable[..., None]) -> Callable[..., None]:
+    """Name the filters among the parameters of the command, behind the words."""
+    of_command, words, *others, _ = inspect.signature(function, eval_str=True).parameters.values()
+    filters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in _FILTERS.items()
+    ]
+    others = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in others]
+    function.__signature__ = inspect.Signature([of_command, words, *filters, *others])  # type: ignore[attr-defined]
+    return function
+
+
+def _search(text: str, filters: dict[str, Any]) -> AgentSearch:
+    """Return the search that the words and the options describe.
 
     Raises:
         InvalidArgumentError: A value is out of its limits, or malformed.
@@ -280,7 +181,7 @@ def _search(options: dict[str, Any]) -> AgentSearch:
     from bilateral.query.search.filters import Order, Payment, Side  # noqa: PLC0415
     from bilateral.query.search.questions import AgentQuestion  # noqa: PLC0415  # slow to import
 
-    fields = {name: options[name] for name in AgentQuestion.model_fields if options.get(name) not in (None, [])}
+    fields = {name: value for name, value in filters.items() if value not in (None, [])}
     for name, kind in (("side", Side), ("payment", Payment), ("order", Order)):
         if name in fields:
             fields[name] = _one_of(name, kind, fields[name])
@@ -288,7 +189,7 @@ def _search(options: dict[str, Any]) -> AgentSearch:
         if name in fields:
             fields[name] = _decimal(name, fields[name])
     try:
-        question = AgentQuestion(text=" ".join(options["words"] or ()), **fields)
+        question = AgentQuestion(text=text, **fields)
     except ValidationError as error:
         raise InvalidArgumentError(first_problem(error)) from None
     return question.search()

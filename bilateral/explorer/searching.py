@@ -16,6 +16,7 @@ from bilateral.query.chains import ChainProgress, chains
 from bilateral.query.search.agents import FoundAgent, search_agents
 from bilateral.query.search.filters import MAX_GATES, OF_GATE, AgentSearch, Capability, Gate, Order, Payment, Side
 from bilateral.query.search.gate_texts import entry_of
+from bilateral.query.search.row_details import RowDetails, row_details
 from bilateral.query.standings import Doubt, doubts_of
 from bilateral.text import quoted
 
@@ -46,6 +47,7 @@ FIELDS: Final = (
 """The names of the form's fields, in their order."""
 
 _ROWS: Final = 20
+_USUAL_TAG: Final = "starred"
 _DAY: Final = 86_400
 _MOST_DIGITS: Final = 18
 
@@ -57,6 +59,7 @@ class SearchPage:
     Attributes:
         fields: The filled fields of the form.
         found: The agents.
+        details: The words and figures beside each of them, by short id.
         rated_side: The side of the first filled gate, as which the shown ratings rate the agents.
         next: The path of the next page; None if this is the last one.
         problem: The sentence that says why the form is wrong; None if it is not.
@@ -67,6 +70,7 @@ class SearchPage:
 
     fields: dict[str, str]
     found: tuple[FoundAgent, ...]
+    details: dict[str, RowDetails]
     rated_side: str
     next: str | None
     problem: str | None
@@ -86,6 +90,11 @@ def filled(parameters: Mapping[str, str]) -> dict[str, str]:
     for end in ENDS[1:]:  # a form names the side of every gate, also of those that are not filled
         if fields.get(f"side{end}") == Side.SERVER:
             del fields[f"side{end}"]
+    if fields.get("order") in {order.value for order in OF_GATE} and not any(
+        f"{name}{end}" in fields for end in ENDS for name in GATE if name != "side"
+    ):
+        fields["tag"] = _USUAL_TAG  # these orders rank by a gate
+        fields = {name: fields[name] for name in FIELDS if name in fields}
     return {} if fields == {"side": Side.SERVER.value} else fields
 
 
@@ -116,12 +125,13 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
         registries.require_indexed(search.chains)
         page = search_agents(connection, search, limit=_ROWS, cursor=fields.get("cursor"))
     except InvalidArgumentError as error:
-        return SearchPage(fields, (), Side.SERVER, None, str(error), {}, direct, indexed)
+        return SearchPage(fields, (), {}, Side.SERVER, None, str(error), {}, direct, indexed)
     side = search.gates[0].side if search.gates else Side.SERVER
     following = None if page.next is None else path_of({**fields, "cursor": page.next})
     ids = {agent.id for agent in page.items} | {page_.name for page_ in direct if page_.kind == "agent"}
     doubts = doubts_of(connection, registries, ids)
-    return SearchPage(fields, page.items, side, following, None, doubts, direct, indexed)
+    details = row_details(connection, registries, page.items, search.text, side.value)
+    return SearchPage(fields, page.items, details, side, following, None, doubts, direct, indexed)
 
 
 def made_of(page: SearchPage, agent: FoundAgent) -> str | None:

@@ -283,11 +283,25 @@ def test_pages_have_addresses_titles_and_policies_of_their_own(api):
     assert len(titles) == 5
 
 
-def test_order_by_ratings_without_a_gate_says_in_words_to_fill_one_in(api):
+def test_order_by_ratings_without_a_gate_ranks_by_the_usual_tag(api):
     for order in ("lower_bound", "mean", "activity"):
-        shown = page(api, f"/search?order={order}").text
-        assert "this order ranks agents by the first gate: fill in a tag, such as starred" in shown
-        assert "needs a gate" not in shown
+        answer = api.get(f"/search?q=weather&order={order}", follow_redirects=False)
+        assert (answer.status_code, answer.headers["Location"]) == (303, f"/search?q=weather&tag=starred&order={order}")
+        assert api.get(f"/search.json?order={order}").json()["problem"] is None
+    (oracle,) = api.get("/search.json?q=weather&order=mean").json()["found"]
+    assert oracle["rating"]["tag"] == "starred"
+
+
+def test_rows_of_a_search_say_how_agents_are_rated_why_they_match_and_how_they_serve(api):
+    content = api.get("/search.json?q=forecast").json()
+    (agent,) = [agent for agent in content["found"] if agent["name"] == "Weather Oracle"]
+    beside = content["details"][agent["id"]]
+    best = api.get("/31337/1.json").json()["as_server"]["summary"]
+    assert (beside["rating"]["tag"], beside["rating"]["mean"]) == (best["tag"], best["mean"])
+    assert beside["snippet"]["word"].lower().startswith("forecast")
+    shown = page(api, "/search?q=forecast")
+    assert f"{best['count']} by {best['counterparts']}, {best['tag']}" in shown.text
+    assert beside["services"][0] in shown.text
 
 
 def test_search_for_an_id_shows_its_agent_and_does_not_say_that_none_is_there(api):

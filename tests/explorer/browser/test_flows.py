@@ -172,6 +172,11 @@ def test_phone_shows_ratings_as_cards_and_all_pages_of_the_navigation(watched):
     assert page.evaluate(smallest) >= 8
 
 
+def test_results_of_a_search_begin_in_the_first_window_of_a_phone(watched):
+    page = watched("phone").open("/search?q=weather")
+    assert page.get_by_role("heading", name="Agents").bounding_box()["y"] < 844
+
+
 def test_forced_colours_hide_no_heading_of_a_side(watched):
     page = watched(forced_colors="active").open("/31337/1")
     numeral = page.locator(".side .numeral").first
@@ -216,6 +221,8 @@ def test_a_person_follows_a_figure_to_its_ratings_and_a_payment_to_its_proof(wat
 
 def test_a_person_fills_a_second_gate_by_keyboard_and_shares_its_path(watched, evidence_site):
     page = watched(at=evidence_site).open("/search")
+    page.get_by_text("More conditions").focus()
+    page.keyboard.press("Enter")
     page.get_by_text("Gate 2: this too has to hold").focus()
     page.keyboard.press("Enter")
     page.get_by_label("Tag, gate 2").fill("starred")
