@@ -30,6 +30,8 @@ FAILED: Final = "the service failed: try again later"
 """The sentence about a fault of the service. Its details are for the operator alone."""
 
 _RETRY_SECONDS: Final = 1
+"""A busy reader is free again within its time limit, which is of this order."""
+
 _MOST_ERRORS: Final = 20
 """The errors of one request that its answer lists. A body of 1 MiB can have some ten thousand."""
 

@@ -33,8 +33,14 @@ SETTINGS_VARIABLE: Final = "BILATERAL_API_SETTINGS"
 """The environment variable that carries the settings to the processes of the API, as JSON."""
 
 _GRACE_SECONDS: Final = 10
+"""The time in which requests under way are answered at a stop; then they are cut off."""
+
 _KEEP_ALIVE_SECONDS: Final = 30
+"""The time that an idle connection stays: pages ask again within it."""
+
 _PARENT_SECONDS: Final = 1.0
+"""The looks of a process that outlived its parent: it holds the port until it sees that."""
+
 _NODE_SECONDS: Final = 5.0
 """The longest wait for the chain of a node at the start."""
 

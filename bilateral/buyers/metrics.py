@@ -39,6 +39,7 @@ MOST_FUNDED: Final = 100
 _HIGHEST: Final = 100
 _LAST_BLOCK: Final = 2**62
 _AT_ONCE: Final = 500
+"""Values of one statement's list, so that no statement grows with what a question finds."""
 
 
 @dataclass(slots=True)

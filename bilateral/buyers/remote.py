@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from bilateral.signatures import Domain
 
 _SECONDS: Final = 30.0
+"""The longest wait for a service of buyers: a payment waits meanwhile."""
+
 _MAX_ANSWER: Final = 1 << 20
 _MAX_SCORE: Final = 100
 PROVIDER: Final = "/api/buyer"

@@ -22,6 +22,7 @@ NODES_IN_PART: Final = 32
 
 _NODE: Final = 32
 _ROWS_AT_ONCE: Final = 10_000
+"""Rows of one insert: a tree may have millions, and they need not all be in memory."""
 
 Epoch = tuple[int, str, int]
 """The chain and the address of a registry, and the number of an epoch."""

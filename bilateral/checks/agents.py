@@ -46,6 +46,8 @@ MOST_APPROVALS: Final = 20_000
 
 _NOBODY: Final = "0x" + "00" * 20
 _AT_ONCE: Final = 500
+"""Values of one statement's list, so that no statement grows with what a question finds."""
+
 _ADDRESS_BYTES: Final = 20
 
 _TRANSFER, _METADATA, _REGISTERED, _UPDATED = (

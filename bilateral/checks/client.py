@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from bilateral.checks.verdicts import Check, EventEvidence
 
 _MOST_GIVEN: Final = 1_000
+"""Newest ratings that are looked at: a client may have given millions."""
+
 _MOST_NAMED: Final = 20
 _SHOWN: Final = 3
 _FEW_GIVEN: Final = 5

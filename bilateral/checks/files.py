@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bilateral.identifiers import GlobalAgentId
 
 _MOST_CLAIMS: Final = 500
+"""Files that are looked at: strangers may claim an agent in any number of files."""
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,8 @@ FIRST_PURCHASE: Final = Decimal(1)
 """The stake for which a newcomer is tried: about a hundred usual x402 payments of a cent, and little to lose."""
 
 _MAX_LISTED: Final = 1_000
+"""Entries of a list of a policy: each is compared with each rater."""
+
 _MAX_DAYS: Final = 36_500
 _MAX_TAG_BYTES: Final = 400
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bilateral.checks.entries import Entry
 
 _AT_ONCE: Final = 300
+"""Values of one statement's list, so that no statement grows with what a question finds."""
 
 
 def with_payment_proof(

@@ -43,9 +43,14 @@ MOST_PAST_RATERS: Final = 200
 """Raters whose own lower bounds are computed for an earlier block."""
 
 _MOST_OPINIONS: Final = 1_000
+"""The newest ratings of one asker that name the raters whom it trusts."""
+
 _LOOKED_AT: Final = 200
+"""The newest ratings that are looked at: an agent may have millions."""
+
 _SHOWN: Final = 3
 _AT_ONCE: Final = 500
+"""Values of one statement's list, so that no statement grows with what a question finds."""
 
 _CLIENT: Final = schema.EVENT_TABLES[ClientRated]
 

@@ -31,6 +31,8 @@ MOST_LINES: Final = 20
 """Tags of one side that an answer lists."""
 
 _AT_ONCE: Final = 500
+"""Values of one statement's list, so that no statement grows with what a question finds."""
+
 _HUNDREDTH: Final = Decimal("0.01")
 _UNIT: Final = 10**DECIMALS
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bilateral.checks.as_of_block import Moment
 
 _AT_ONCE: Final = 500
+"""Values of one statement's list, so that no statement grows with what a question finds."""
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,14 @@ if TYPE_CHECKING:
     from bilateral.identifiers import AgentId, GlobalAgentId
 
 _ONE_BY_ONE: Final = 8
+"""Approved accounts up to which each is looked up by itself; of more, all reviewers are read at once."""
+
 _MOST_REVIEWERS: Final = 10
+"""Reviewers that an answer names: a reader follows no more."""
+
 _MOST_CLAIMS: Final = 5
+"""Claims of Solana that an answer checks: each is a question to the database."""
+
 _HASH_REASONS: Final = frozenset({"hash_mismatch", "cid_mismatch"})
 
 

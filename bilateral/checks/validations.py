@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from bilateral.checks.reasons import Reasons
 
 _MOST_ANSWERS: Final = 1_000
+"""The newest answers that are looked at: anybody may ask a validator for any number."""
+
 _SHOWN: Final = 3
 _ANSWERS: Final = schema.EVENT_TABLES[ValidationResponse]
 

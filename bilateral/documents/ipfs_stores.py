@@ -23,6 +23,8 @@ from bilateral.values.arguments import checked_class
 
 _NAME: Final = "document.json"
 _POLL_SECONDS: Final = 0.5
+"""A service pins within seconds: its answer is waited for, and not asked for more often."""
+
 _REQUEST = re.compile(r"[\w.~-]{1,256}", re.ASCII)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 MAX_BLOCKS: Final = 256
+"""Blocks of one file: a hostile one would be read block by block without end."""
 
 _RAW_DATA: Final = 0
 _DIRECTORY: Final = 1

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from bilateral.errors import BilateralError
 
 _FIRST_SECONDS: Final = 0.5
+"""The first wait: a server that restarts is back after a few of them, which double."""
+
 _MOST_SECONDS: Final = 10.0
 """Seconds of the first wait and of the longest: a restart takes a few, and an hour without an answer costs nothing."""
 

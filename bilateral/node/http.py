@@ -35,7 +35,10 @@ MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
 """Bytes of one reply, decompressed. Larger lists of logs are asked for in parts."""
 
 _KEEPALIVE_SECONDS: Final = 30.0
+"""The time that an idle connection stays: the next block comes within it on each chain."""
+
 _MAX_RETRY_AFTER_SECONDS: Final = 3600.0
+"""The longest wait that a node may ask for: a wrong header stops nobody for days."""
 
 
 class Url:

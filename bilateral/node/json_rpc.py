@@ -32,6 +32,8 @@ RETRIES: Final = 3
 """Further attempts after a temporary failure."""
 
 _BACKOFF_SECONDS: Final = 0.2
+"""The first pause before a retry. It doubles: three retries take at most two seconds."""
+
 _BATCH_SIZES: Final = (100, 10, 1)
 """Requests of one batch, the next size where a node refuses the one before."""
 

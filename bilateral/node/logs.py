@@ -22,6 +22,7 @@ _FIRST_SPAN: Final = 10_000
 """Blocks to ask for after the first refusal: the limit of most nodes that have one."""
 
 _SUCCESSES_TO_GROW: Final = 8
+"""Answers in a row after which a longer range is tried: a refusal costs as much as an answer."""
 
 
 @dataclass(frozen=True)

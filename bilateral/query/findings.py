@@ -15,8 +15,13 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 MAX_FINDINGS: Final = 100
+"""The most findings of a page."""
+
 MAX_MEMBERS: Final = 200
+"""The most members of a finding that an answer names."""
+
 MAX_ROWS: Final = 200
+"""The most rows of evidence that an answer shows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ _LENGTH: Final = 320
 """The characters of a name that are read."""
 
 _AT_ONCE: Final = 500
+"""Values of one statement's list, so that no statement grows with what a question finds."""
 
 
 def names_of(connection: Connection, registries: Registries, ids: Iterable[str | None]) -> dict[str, str]:

@@ -35,6 +35,8 @@ NONE: Final = "none"
 
 _HASH: Final = re.compile("0x([0-9a-fA-F]{64})")
 _AT_ONCE: Final = 400
+"""Values of one statement's list, so that no statement grows with what a question finds."""
+
 _DECIMALS: Final = 6
 
 

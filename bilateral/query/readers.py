@@ -51,6 +51,7 @@ PREPARED: Final = 500
 """The statements that each connection to PostgreSQL keeps prepared."""
 
 _CACHE_KIB: Final = 16 * 1024
+"""The pages that a reader keeps. Each process has several readers, and the system keeps pages, too."""
 
 MOST_BYTES: Final = 32 * 1024 * 1024
 """The bytes of the largest value that SQLite makes, and of the largest answer to a GraphQL query.

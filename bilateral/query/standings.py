@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bilateral.query.registries import AgentKey, Registries
 
 _AT_ONCE: Final = 500
+"""Values of one statement's list, so that no statement grows with what a question finds."""
 
 
 def stored_standing(

@@ -25,6 +25,8 @@ MAX_CLIENTS: Final = 5_000
 """The most clients of an agent that are judged. A node ends a call that sums up many more."""
 
 MAX_ACCOUNTS: Final = 200
+"""Accounts that an answer names, the most suspicious first: a ring may have thousands."""
+
 _AUTHORIZED: Final = events.EVENT_TABLES[NewAuthorizedFeedback]
 _FALSE: Final = 0.5
 _RANKS_ONLY: Final = frozenset({"tied_by_others", "weak_signs"})

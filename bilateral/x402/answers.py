@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_KEPT_BODY: Final = 1024 * 1024
+"""Bytes of a body that is kept for a buyer that asks again; of longer ones the proof is kept."""
+
 SECONDS: Final = 24 * 3600.0
+"""The time that a paid answer is kept: a buyer that crashed is back within a day."""
 
 NOT_KEPT: Final = 410
 """The HTTP status with which the proof of an answer is fetched again whose body was not kept."""

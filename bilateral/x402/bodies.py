@@ -19,6 +19,7 @@ SLOW_BYTES: Final = 256 * 1024
 """The size of both bodies from which event loops hash them in a thread: about a millisecond."""
 
 _MAX_ENCODINGS: Final = 3
+"""Encodings of one body: honest servers use one, and each may multiply the bytes."""
 
 
 class _Decoder(Protocol):

@@ -26,8 +26,14 @@ if TYPE_CHECKING:
     from bilateral.x402.types import AgentRegistration, ReputationInfo
 
 MAX_SIGNERS: Final = 64
+"""Keys of one file that are tried: each costs the recovery of a signature."""
+
 FRESH_SECONDS: Final = 300.0
+"""The time that a file of a server is believed: a removed key signs for no longer."""
+
 MAX_CACHED: Final = 256
+"""Files that are kept: strangers choose their number."""
+
 WALLET_SERVICE: Final = "agentWallet"
 """The name of a service that is a wallet on another chain (ERC-8004 best practices, "Registration")."""
 

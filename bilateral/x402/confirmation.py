@@ -37,7 +37,11 @@ WAIT_SECONDS: Final = 20.0
 """The time in which a node must know a settled transaction. Confirmation takes a second or two."""
 
 _POLL_SECONDS: Final = 0.5
+"""A slot of Solana takes 0.4 seconds."""
+
 _MAX_PENDING: Final = 10_000
+"""Settlements without a confirmation that are remembered; the oldest is forgotten first."""
+
 PENDING: Final = "settlement_pending"
 FAILED: Final = "transaction_failed"
 

@@ -39,6 +39,8 @@ MISMATCH: Final = "buyer_mismatch"
 """The reason with which a payment of somebody else than the claimed buyer is refused."""
 
 _HELD: Final = 10_000
+"""Buyers whose discount is remembered."""
+
 _LENGTH: Final = 42
 _MOST: Final = 100
 

@@ -27,6 +27,7 @@ logger = logging.getLogger("bilateral.x402")
 MCP_RESULT: Final = "result"
 
 _AFTERWARDS_THREADS: Final = 4
+"""Threads for work after an answer, such as feedback: it must not take all threads of a client."""
 
 
 class Refusal(Exception):  # noqa: N818  # an answer, not an error

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_RESERVATIONS: Final = 100_000
+"""Payments that are under way in one process: each takes some hundred bytes."""
+
 MAX_SETTLED: Final = 250_000
 """The settled payments that are remembered, about 50 MB: those of two minutes at 2,000 requests a second.
 

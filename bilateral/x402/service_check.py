@@ -27,6 +27,8 @@ _FIELDS: Final = {"scheme": 40, "network": 80, "asset": 200, "amount": 80, "payT
 """The fields of an option of payment that are shown, each with its longest text."""
 
 _MOST_OPTIONS: Final = 10
+"""Prices of one offer that are looked at: a hostile offer may have any number."""
+
 _GRAVITY: Final = (Verdict.ACCEPT, Verdict.CAUTION, Verdict.DECLINE)
 
 

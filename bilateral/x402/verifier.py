@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 RECEIPT_SECONDS: Final = 15.0
+"""The longest wait for the receipt of a payment: a block of the slowest chain takes twelve."""
 
 
 class Verifier:

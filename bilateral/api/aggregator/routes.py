@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 router = APIRouter(prefix="/v1/aggregator", tags=["aggregator"])
 
 _LOOK_SECONDS: Final = 0.05
+"""A block takes two seconds or more, so a caller that waits for one loses little by looks this far apart."""
+
 _LIST: Final = "sponsored"
 
 

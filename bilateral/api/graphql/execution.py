@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from bilateral.query.registries import Registries
 
 _MAX_ERRORS: Final = 5
+"""Errors of one answer: enough to mend a query by, and no more work for a hostile one."""
 
 _REMEMBERED: Final = 128
 """Texts of queries that stay parsed and validated. Programs send few texts, with many variables."""

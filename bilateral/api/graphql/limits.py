@@ -74,6 +74,8 @@ _MAX_BRACKETS: Final = 60
 """Brackets that are open at once: the parser calls itself for each."""
 
 _MAX_VARIABLE_DEPTH: Final = 20
+"""Levels of variables: more than a filter of the schema needs, and far from the end of Python's stack."""
+
 _STRINGS: Final = re.compile(r'"""(?:\\"""|[\s\S])*?(?:"""|\Z)|"(?:\\.|[^"\\\n])*"?|#[^\n]*')
 _CLOSING: Final = {"}": "{", "]": "[", ")": "("}
 

@@ -27,6 +27,7 @@ READS: Final = ToolAnnotations(read_only_hint=True)
 """The nature of every tool. It is open to strangers, too, which is the default."""
 
 _MOST: Final = 100
+"""The most rows of an answer: a model reads all of them, and pays for each."""
 
 AgentText = Annotated[
     str,

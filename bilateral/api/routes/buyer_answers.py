@@ -18,6 +18,7 @@ from bilateral.buyers.records import (
 from bilateral.buyers.registry import RegistryRecords
 
 _MOST_BUYERS: Final = 100
+"""Buyers of one request: each is read by statements of its own."""
 
 
 @dataclass(frozen=True)

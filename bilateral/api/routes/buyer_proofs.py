@@ -48,7 +48,10 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["buyers"])
 
 _REQUEST_SECONDS: Final = 600
+"""The time in which a signed request must arrive: a copy of it is of no use for longer."""
+
 _LIFETIME: Final = 3_600
+"""The seconds that a credential is valid: a fallen tier is shown for no longer."""
 
 _Buyer = Annotated[str, Path(max_length=200, description="0x…, or eip155:8453:0x….")]
 

@@ -68,7 +68,11 @@ INCENTIVES_TYPE: Final = "https://agentarena.site/spec/buyer-incentives#v1"
 """The type of the well-known document (section 9)."""
 
 _MAX_AGE: Final = 300
+"""The seconds that caches keep an answer, and so the most by which a score that is shown is old."""
+
 _PROOF_SECONDS: Final = 600
+"""The furthest end of a proof: a copy of it is of no use for longer."""
+
 _SIGNATURE: Final = re.compile("(?:0x)?(?:[0-9a-fA-F]{2}){1,10000}")
 
 _Buyer = Annotated[str, Path(max_length=200, description="0x…, or eip155:8453:0x….")]

@@ -40,6 +40,8 @@ BEAT_SECONDS: Final = 15.0
 """The seconds after which a stream without changes says its cursor. Proxies end silent connections after a minute."""
 
 _MOST_VALUES: Final = 20
+"""Values of one filter: each adds a branch to the statement."""
+
 _DEFAULT: Final = 100
 
 router = APIRouter(tags=["changes"])

@@ -23,6 +23,7 @@ INTEGRITY: Final = "UgFQkcwI63XT1Xk8fkUYMNfcuR85LiSL3Of9XLsyMLflHkiwXP9D1WC8hnpD
 """SHA-512 of the package in base 64, as npm publishes it. The package has all depths, 109 MB; two files are kept."""
 
 _SECONDS: Final = 900
+"""The longest installation: npm waits minutes for a slow registry."""
 
 
 def install_prover(folder: Path | None = None, *, progress: Callable[[str], None] | None = None) -> Prover:

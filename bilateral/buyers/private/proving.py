@@ -40,6 +40,7 @@ LEAST_MEMBERS: Final = 20
 
 _SECRET_BYTES: Final = 32
 _SECONDS: Final = 60.0
+"""The longest wait for a service's lists, which may be long."""
 
 Progress = Callable[[str], None]
 """Takes a sentence before each step."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="DocumentModel")
 
 _AT_A_TIME: Final = 16
+"""Documents that are loaded together: the slowest server then delays no page by much."""
+
 _PLACEHOLDER: Final = "ipfs://" + "b" * 59
 
 

@@ -21,6 +21,7 @@ DEFAULT_MAX_FEE_PER_GAS: Final = 500 * 10**9
 """Wei per gas that a client signs by default."""
 
 _BLOCKS: Final = 10
+"""Blocks whose tips are compared: fewer follow one block's accident, more lag behind a rush."""
 
 HISTORY: Final = Rpc("eth_feeHistory", (hex(_BLOCKS), "latest", [50]))
 """The request whose answer `quote` takes."""

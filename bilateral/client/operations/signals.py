@@ -31,7 +31,10 @@ SIGNAL_TAGS: Final = ("reachable", "uptime", "successRate", "responseTime")
 _Key: TypeAlias = "tuple[AgentId, str]"
 
 _ROUNDS: Final = 5
+"""Attempts while another run with the same key sends, too: each looks again which signals are missing."""
+
 _SETTLING_SECONDS: Final = 120.0
+"""The longest wait for transactions under way: ten blocks of the slowest chain."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,10 @@ T = TypeVar("T")
 E = TypeVar("E", bound="Event")
 
 _NONCE_TRIES: Final = 5
+"""Further nonces that are tried after one is taken: as many as other programs of a key may send meanwhile."""
+
 _NONCE_MEMORY_SECONDS: Final = 60.0
+"""The time that our own count of nonces is believed: nodes behind a balancer agree by then."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,10 @@ _RESTART_SECONDS: Final = 10.0
 """The seconds after which a process that crashed is started again."""
 
 _GRACE_SECONDS: Final = 5.0
+"""The time in which a process may end by itself: it stores what it has."""
+
 _LOOK_SECONDS: Final = 0.5
+"""The looks at a process: a crash or an end is seen after half a second."""
 
 
 class Background:

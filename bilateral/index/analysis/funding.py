@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bilateral.index.tables.analysis import AnalysisKey
 
 _ACCOUNTS_AT_ONCE: Final = 40
+"""Accounts whose sources are stored together: an interruption loses no more."""
 
 
 class _Transaction(msgspec.Struct, rename={"sender": "from"}):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bilateral.trust.reviews import Reviews
 
 _TRIES: Final = 3
+"""Attempts to read while the index writes: each sees another state."""
 
 
 @dataclass(frozen=True)

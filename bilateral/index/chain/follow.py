@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bilateral.index.chain.source import Source
 
 _MOST_CHANGES: Final = 3
+"""Changes of the chain under one batch after which the endpoint that shows them is left alone."""
 
 ENOUGH_LOGS: Final = 50_000
 _ENOUGH_BYTES: Final = 40 * 1024**2

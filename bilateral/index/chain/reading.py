@@ -46,7 +46,11 @@ ENDPOINT_FAILURES: Final = (
 """Errors after which another endpoint may do better."""
 
 _SAMPLE: Final = 4
+"""Blocks of a range that another endpoint is asked for: some with logs, and as many at random."""
+
 _RANGES_A_SAMPLE: Final = 16
+"""One range of so many is compared: a second look costs a call for each block."""
+
 _FEW_BLOCKS: Final = 8
 """Blocks of a short range near the head: there each filter is asked for each topic. A second look is a call a block."""
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 _AT_ONCE: Final = 500
+"""Values of one statement's list, so that no statement grows with what a question finds."""
+
 _STATE: Final = ("state", "content_hash", "integrity", "reason")
 _COLUMNS: Final = ("chain_id", "file_id", "seen_block", *_STATE)
 

@@ -42,10 +42,19 @@ LEASE_SECONDS: Final = 60.0
 """The length of a lease. It is doubled each time that a worker does not return it."""
 
 _AT_ONCE: Final = 4
+"""Files that one host is asked for together: more would be an attack on small servers."""
+
 _AT_ONCE_IPFS: Final = 16
+"""Files that the gateways are asked for together: several share them, and most are slow."""
+
 _MOST_DOUBLINGS: Final = 10
+"""Doublings of a lease: seventeen hours, after which a file that ends its worker is tried again."""
+
 _OUTDATED_SECONDS: Final = 86_400
+"""The time after which a file that loads counts as outdated, and is loaded again."""
+
 _TRIED_HOSTS: Final = 20
+"""Hosts that a worker looks at for a file: those before may be busy with other workers."""
 
 
 @dataclass(frozen=True)

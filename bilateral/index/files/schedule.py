@@ -12,10 +12,15 @@ _DAY: Final = 86_400
 
 _AFTER_FAILURES: Final = (_MINUTE, 5 * _MINUTE, 30 * _MINUTE, 2 * _HOUR, 12 * _HOUR)
 _DAILY_FAILURES: Final = 30
+"""Failures with a day between, after which a week is between: the server is most likely gone."""
+
 _HOST_SECONDS: Final = 5
+"""The first pause of a host that fails: a restart takes no longer."""
+
 _MOST_HOST_SECONDS: Final = _HOUR
 _LONGEST_WAIT: Final = _DAY
 _MOST_DOUBLINGS: Final = 12
+"""Doublings after which a pause is the longest one; more would overflow."""
 
 
 def retry_seconds(failures: int) -> int:

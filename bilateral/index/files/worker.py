@@ -29,8 +29,13 @@ if TYPE_CHECKING:
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 _COLLECT_EVERY: Final = 600.0
+"""The time between the looks for files that nobody names any more: they only take space."""
+
 _MOST_IDLE_SECONDS: Final = 1.0
+"""The looks for new files: a new agent is found a second after its block."""
+
 _JOIN_SECONDS: Final = 2.0
+"""The time in which threads end at a signal; their leases end by themselves."""
 
 
 def loader_of(settings: FileSettings) -> Loader:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from bilateral.index.store.rows import Row, Rows
 
 _AT_ONCE: Final = 500
+"""Values of one statement's list, so that no statement grows with what a question finds."""
+
 _EVENTS: Final = (Transfer, MetadataSet, AgentRegistered, AgentUpdated)
 _PICK: Final = {
     event: picker(schema.EVENT_TABLES[event], "block_number", "log_index", "registry", "agent_id", *names)

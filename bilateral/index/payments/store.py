@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from bilateral.index.payments.transfers import TokenTransfer
 
 _MOST_BLOCKS: Final = 10_000
+"""Blocks of one step: its rows are in memory."""
+
 _AT_ONCE: Final = 500
+"""Values of one statement's list, so that no statement grows with what a question finds."""
 
 
 @dataclass(frozen=True)

@@ -207,6 +207,7 @@ def _topics(accounts: Sequence[str]) -> list[str]:
 
 _KNOWN: dict[str, str] = {}
 _MOST_KNOWN: Final = 1 << 16
+"""Topics whose accounts are remembered, after which all are forgotten: strangers choose their number."""
 
 
 def _parts(accounts: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
 
 _BUSY_SECONDS: Final = 30
+"""The longest wait for another program's lock: a large transaction of the index takes seconds."""
 
 _TRANSIENT: Final = ("40001", "40P01")
 """PostgreSQL's codes for a failure to serialise, and for a deadlock."""
@@ -57,6 +58,8 @@ _PROBLEMS: Final = {
 """The sentences for the drivers' errors, by the words that these use."""
 
 _CACHE_KIB: Final = 64 * 1024
+"""The pages that a writer keeps: those of a rollback's accounts, and of the indexes of new rows."""
+
 _PAGE_BYTES: Final = 4 * 1024
 """The page size of a new file. The accounts of a rollback, or of one block, are spread over pages: it writes each."""
 

@@ -47,6 +47,7 @@ number grows with the root of the files.
 """
 
 _USUAL_FILES: Final = 100_000
+"""The files of an index for which the other numbers hold; they grow with the root of the files."""
 
 MOST_LISTED: Final = 3_000
 """Files up to which PostgreSQL walks among their agents alone. It grows as `FEW_FILES` does.

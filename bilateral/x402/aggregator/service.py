@@ -38,7 +38,11 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 0.02
+"""The looks for a result: shorter than a reader notices, and cheap, as they read one row."""
+
 _FLUSH_SECONDS: Final = 1.0
+"""The time between writes of the counters: a crash loses those of a second."""
+
 _MIN_SECONDS_LEFT: Final = 60
 """A signature must hold for so long: a transaction may wait for a block."""
 

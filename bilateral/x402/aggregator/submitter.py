@@ -37,8 +37,14 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_SECONDS: Final = 1.0
+"""The first pause after a failure; it doubles."""
+
 _MOST_SECONDS: Final = 300.0
+"""The longest pause: a node that is back is used after five minutes."""
+
 _IDLE_SECONDS: Final = 2.0
+"""The looks of a process that sends nothing, for a queue whose sender has ended."""
+
 _MOST_PENDING: Final = 16
 """Transactions of the account that may wait for a block. Nodes drop those of accounts with many more."""
 
