@@ -8,69 +8,38 @@ from typing import TYPE_CHECKING, Final
 
 from bilateral.contracts import Registry
 from bilateral.errors import InvalidArgumentError
-from bilateral.events import NewFeedback, topic_of
-from bilateral.explorer.networks import agent_path, rating_path, slug_of
+from bilateral.events import ClientRated, NewFeedback, Registered, ValidatorRated, topic_of
+from bilateral.explorer.forms import FORMS, Form
+from bilateral.explorer.networks import agent_path, chain_of, rating_path, slug_of
 from bilateral.explorer.records import progress_of
+from bilateral.query.agents import agent as read_agent
 from bilateral.query.chains import ChainProgress
 from bilateral.query.names import names_of
 from bilateral.query.registries import agent_key
-from bilateral.values.feedback import STANDARD_TAGS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sqlalchemy import Connection
 
-    from bilateral.query.registries import Registries
+    from bilateral.query.registries import AgentKey, Registries
 
 CONFIRMATIONS: Final = 3
 """The blocks after which a transaction counts as confirmed: reorganisations seldom take back more than two."""
 
+_LONGEST: Final = 4_000
+"""The characters of a field's first value."""
+
+_EVENTS: Final = {
+    "register_agent": (Registry.IDENTITY, Registered),
+    "give_feedback": (Registry.REPUTATION, NewFeedback),
+    "rate_client": (Registry.BIDIRECTIONAL, ClientRated),
+    "rate_validator": (Registry.BIDIRECTIONAL, ValidatorRated),
+}
+"""The events that say where the result of an action is shown."""
+
+_HASH: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 _PLACE: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A field of a form.
-
-    Attributes:
-        name: Its name in the body of the request.
-        label: Its label.
-        hint: A sentence below it.
-        kind: `text`, `area`, `number`, `check`, or `key`: one that the link to the page fills.
-        is_required: True if it must be filled.
-        value: Its value at first.
-        options: Values to choose from, each with its meaning. Others are possible.
-    """
-
-    name: str
-    label: str
-    hint: str = ""
-    kind: str = "text"
-    is_required: bool = False
-    value: str = ""
-    options: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A form for an action.
-
-    Attributes:
-        action: The action's name in the API.
-        title: The title of its page; an agent's name may follow.
-        intro: A sentence about it.
-        fields: Its fields.
-        shows: The place where its result is shown: `rating`, `row`, `agent`, `new agent` or `validation`.
-        command: The command that does the same in a shell.
-    """
-
-    action: str
-    title: str
-    intro: str
-    fields: tuple[Field, ...]
-    shows: str
-    command: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,69 +67,6 @@ class ActPage:
     progress: ChainProgress
 
 
-def _scale(name: str) -> str:
-    """Return the meaning of values under a standard tag."""
-    tag = STANDARD_TAGS[name]
-    if tag.binary:
-        return f"{tag.measures}: 1 for yes, 0 for no"
-    limits = "any number" if tag.lowest is None else f"from {tag.lowest}"
-    return f"{tag.measures} in {tag.unit}: {limits}{'' if tag.highest is None else f' to {tag.highest}'}"
-
-
-_AGENT: Final = Field("agent", "Agent", kind="key", is_required=True)
-_FEEDBACK: Final = Field("feedback", "Feedback", kind="key", is_required=True)
-
-FORMS: Final = {
-    form.action: form
-    for form in (
-        Form(
-            "give_feedback",
-            "Rate",
-            "Say how this agent served you. Everybody can read it.",
-            (
-                _AGENT,
-                Field(
-                    "tag1",
-                    "Tag",
-                    "The measured quantity. It decides the scale of the value.",
-                    value="starred",
-                    options=tuple((tag, _scale(tag)) for tag in STANDARD_TAGS),
-                ),
-                Field("value", "Value", kind="number", is_required=True),
-                Field("tag2", "Second tag", "A qualifier, such as the period."),
-                Field("endpoint", "Endpoint", "The address that you used."),
-                Field("text", "Words", "They become a file, which the transaction stores.", kind="area"),
-                Field(
-                    "payment", "Payment", "The transaction in which you paid this agent. Your word then counts more."
-                ),
-            ),
-            "rating",
-            "bilateral feedback give",
-        ),
-        Form(
-            "revoke_feedback",
-            "Revoke your feedback",
-            "Your feedback counts no more. Everybody still sees it, with a mark.",
-            (_FEEDBACK,),
-            "row",
-            command="bilateral feedback revoke",
-        ),
-        Form(
-            "append_response",
-            "Respond",
-            "Anybody may respond to a feedback. The words of the agent's owner or wallet are shown first.",
-            (_FEEDBACK, Field("text", "Words", kind="area", is_required=True)),
-            "row",
-            command="bilateral feedback respond",
-        ),
-    )
-}
-"""The forms by action."""
-
-_EVENTS: Final = {"give_feedback": (Registry.REPUTATION, NewFeedback)}
-"""The events that say where the result of an action is shown."""
-
-
 def act_page(connection: Connection, registries: Registries, action: str, query: Mapping[str, str]) -> ActPage | None:
     """Read the page on which a visitor acts.
 
@@ -179,37 +85,58 @@ def act_page(connection: Connection, registries: Registries, action: str, query:
     form = FORMS.get(action)
     if form is None:
         return None
-    chain_id, agent = _subject(registries, query)
-    shows, topic = _place(form, chain_id, agent, query)
-    filled = tuple(replace(field, value=query.get(field.name, field.value)[:4_000]) for field in form.fields)
+    chain_id, key = _subject(registries, query)
+    present = _present(connection, key) if action == "edit_registration" and key else {}
+    values = {**present, **query}
+    filled = tuple(replace(field, value=values.get(field.name, field.value)[:_LONGEST]) for field in form.fields)
+    agent = None if key is None else key.id
     return ActPage(
         form=replace(form, fields=filled),
         chain_id=chain_id,
         agent=agent,
         names=names_of(connection, registries, [agent]),
-        shows=shows,
-        topic=topic,
+        shows=_place(form, chain_id, agent, query),
+        topic=f"0x{topic_of(*_EVENTS[action]).hex()}" if action in _EVENTS else "",
         confirmations=CONFIRMATIONS,
         progress=progress_of(connection, chain_id),
     )
 
 
-def _subject(registries: Registries, query: Mapping[str, str]) -> tuple[int, str | None]:
+def _subject(registries: Registries, query: Mapping[str, str]) -> tuple[int, AgentKey | None]:
     """Return the chain and the agent that a query is about."""
     named = query.get("agent") or ":".join(query.get("feedback", "").split(":")[:2])
     if named:
         key = agent_key(registries, named)
-        return key.chain_id, key.id
-    raise InvalidArgumentError("the path names no agent: open the action from the page of one")
+        return key.chain_id, key
+    chain_id = chain_of(query.get("chain", ""))
+    if chain_id is None:
+        raise InvalidArgumentError("the path names neither an agent nor a chain: open the action from another page")
+    registries.require_indexed([chain_id])
+    return chain_id, None
 
 
-def _place(form: Form, chain_id: int, agent: str | None, query: Mapping[str, str]) -> tuple[str, str]:
-    """Return the path where the result is shown, and the topic of the event that names it."""
-    topic = f"0x{topic_of(*_EVENTS[form.action]).hex()}" if form.action in _EVENTS else ""
+def _present(connection: Connection, key: AgentKey) -> dict[str, str]:
+    """Return the fields of an agent's present file, as the form shows them."""
+    agent = read_agent(connection, key)
+    file = None if agent is None else agent.registration
+    if file is None:
+        return {}
+    services = (" ".join(filter(None, (service.name, service.endpoint, service.version))) for service in file.services)
+    texts = {"name": file.name, "description": file.description, "image": file.image, "services": "\n".join(services)}
+    flags = {"x402": file.x402_support, "active": file.active}
+    return {name: text or "" for name, text in texts.items()} | {
+        name: "true" if flag else "false" for name, flag in flags.items()
+    }
+
+
+def _place(form: Form, chain_id: int, agent: str | None, query: Mapping[str, str]) -> str:
+    """Return the path where the result is shown."""
     network = f"/{slug_of(chain_id)}"
-    if form.shows == "row":
-        place = _PLACE.fullmatch(query.get("at", ""))
-        if place is not None:
-            return rating_path(chain_id, int(place[1]), int(place[2])), topic
+    row = _PLACE.fullmatch(query.get("at", ""))
+    if form.shows == "row" and row is not None:
+        return rating_path(chain_id, int(row[1]), int(row[2]))
+    request = query.get("request", "")
+    if form.shows == "validation" and _HASH.fullmatch(request):
+        return f"{network}/validations/{request}"
     places = {"rating": f"{network}/ratings/{{block}}-{{log}}", "new agent": f"{network}/{{id}}"}
-    return places.get(form.shows, agent_path(str(agent))), topic
+    return places.get(form.shows, "/" if agent is None else agent_path(agent))

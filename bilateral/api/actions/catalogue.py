@@ -6,7 +6,24 @@ from typing import Annotated
 
 from pydantic import Field
 
+from bilateral.api.actions.agents import EditRegistration, RegisterAgent, SetAgentWallet, SetPrimaryAgent
 from bilateral.api.actions.feedback import AppendResponse, GiveFeedback, RevokeFeedback
+from bilateral.api.actions.ratings import AuthorizeFeedback, RateClient, RateValidator, RespondToValidation
+from bilateral.api.actions.reviews import PublishReview
 
-AnyAction = Annotated[GiveFeedback | RevokeFeedback | AppendResponse, Field(discriminator="action")]
+AnyAction = Annotated[
+    RegisterAgent
+    | EditRegistration
+    | SetAgentWallet
+    | SetPrimaryAgent
+    | GiveFeedback
+    | RevokeFeedback
+    | AppendResponse
+    | RateClient
+    | RateValidator
+    | RespondToValidation
+    | AuthorizeFeedback
+    | PublishReview,
+    Field(discriminator="action"),
+]
 """An action of any kind; its field `action` says which."""

@@ -15,6 +15,7 @@ from bilateral.client.operations.fees import most
 from bilateral.contracts import Deployment, Registry, attribute_of, packaged_deployment
 from bilateral.contracts.deployments import REGISTRY_ATTRIBUTES
 from bilateral.contracts.origin import Origin
+from bilateral.documents import Limits, Loader
 from bilateral.errors import BilateralError, SignerFailedError, UnexpectedAnswerError
 from bilateral.errors.client import NODE_FAILURES
 from bilateral.explorer.networks import slug_of
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 _NODE_SECONDS: Final = 5.0
 """The longest time for one request to a node: a visitor waits for a few of them."""
+
+_LOADER: Final = Loader(limits=Limits(seconds=_NODE_SECONDS))
+"""Loads the file that an owner edits."""
 
 _LOGGER: Final = logging.getLogger("bilateral.api")
 
@@ -106,6 +110,7 @@ def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared
             chain_id=chain_id,
             dry_run=True,
             request_timeout=_NODE_SECONDS,
+            loader=_LOADER,
         ) as client:
             outcome = action.perform(client)
     except SignatureNeededError as needed:

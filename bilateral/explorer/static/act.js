@@ -13,9 +13,11 @@ const stop = (words) => { throw { words }; };
 
 function fields() {
   const body = { action };
-  for (const it of form.elements) if (it.name && it.name !== "wallet") {
-    if (it.type === "checkbox") body[it.name] = it.checked;
-    else if (it.value.trim()) body[it.name] = it.value;
+  for (const it of form.elements) if (it.name && it.name !== "provider") {
+    const isBox = it.type === "checkbox", changed = isBox ? it.checked !== it.defaultChecked : it.value !== it.defaultValue;
+    if ("changes" in form.dataset && !changed && it.name !== "agent") continue;
+    if (isBox) body[it.name] = it.checked;
+    else if (it.value.trim() || "changes" in form.dataset) body[it.name] = it.value;
   }
   return body;
 }
@@ -32,14 +34,19 @@ async function post(path, body) {
 function announce({ detail: { info, provider: it } }) {
   if (wallets.has(info.uuid)) return;
   wallets.set(info.uuid, it);
-  const label = document.createElement("label"), radio = Object.assign(document.createElement("input"), { type: "radio", name: "wallet", value: info.uuid });
+  const label = document.createElement("label"), radio = Object.assign(document.createElement("input"), { type: "radio", name: "provider", value: info.uuid });
   label.className = "wallet";
   radio.checked = wallets.size === 1;
   label.append(radio, info.name);
   $("wallets").append(label);
   $("wallets").hidden = wallets.size < 2;
-  $("go").disabled = false;
-  if (wallets.size === 1 && url.searchParams.has("tx")) { provider = it; follow(url.searchParams.get("tx")); }
+  $("go").disabled = false; $("none").hidden = true;
+  resume(it);
+}
+
+async function resume(it) { // after a reload, with the first wallet on the right chain
+  const tx = url.searchParams.get("tx"), id = tx && await it.request({ method: "eth_chainId" }).catch(() => null);
+  if (tx && !provider && same(id, hex)) { provider = it; follow(tx); }
 }
 
 function show() {
@@ -49,8 +56,19 @@ function show() {
   $("sign").focus();
 }
 
+async function pick() { // the visitor's own payments to this agent, which the index learned
+  fail("");
+  await connect();
+  const { paid } = await (await fetch(`/accounts/${account}.json`)).json(), agent = form.elements.agent.value;
+  const own = paid.filter((it) => it.agent === agent || agent.endsWith(`#${it.agent.split(":")[1]}`));
+  if (!own.length) stop(`The index knows no payment of ${account} to this agent.`);
+  $("payments").replaceChildren(...own.map((it) => new Option(`$${it.dollars} in block ${it.block}`, it.transaction)));
+  form.elements.payment.value = own[0].transaction;
+  form.elements.payment.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
 async function connect() {
-  provider = wallets.get(form.elements.wallet.value);
+  provider = wallets.get(form.elements.provider.value);
   const accounts = await ask("eth_requestAccounts");
   account = accounts[0] ?? stop("The wallet shows no account: choose one in it.");
   for (const event of ["accountsChanged", "chainChanged"]) provider.on?.(event, reset);
@@ -155,7 +173,7 @@ async function guarded(button, work) {
 }
 
 async function validate() {
-  for (const it of form.querySelectorAll("[list]")) form.querySelector(`output[for=${it.id}]`).textContent = [...it.list.options].find((option) => option.value === it.value)?.textContent ?? "";
+  for (const it of form.querySelectorAll("[list$=-list]")) form.querySelector(`output[for=${it.id}]`).textContent = [...it.list.options].find((option) => option.value === it.value)?.textContent ?? "";
   if (!form.checkValidity()) return;
   try {
     const { document: file } = await post("/v1/transactions", fields());
@@ -165,10 +183,12 @@ async function validate() {
   } catch (error) { $("check").textContent = error.words ?? ""; }
 }
 
-addEventListener("eip6963:announceProvider", announce);
-dispatchEvent(new Event("eip6963:requestProvider"));
 form.addEventListener("input", () => { reset(); clearTimeout(timer); timer = setTimeout(validate, 250); });
 form.addEventListener("submit", (event) => { event.preventDefault(); guarded($("go"), begin); });
+$("pick")?.addEventListener("click", () => guarded($("pick"), pick));
 $("sign").addEventListener("click", () => guarded($("sign"), sign));
-if (!wallets.size) $("check").textContent = "No wallet announces itself to this page yet.";
+if (url.searchParams.has("tx")) { $("progress").hidden = false; $("hash").textContent = `Transaction ${url.searchParams.get("tx")}`; list("states", [`Open a wallet on ${network} (chain ${chain}) to see its state.`]); }
+addEventListener("eip6963:announceProvider", announce);
+dispatchEvent(new Event("eip6963:requestProvider"));
+$("none").hidden = wallets.size > 0;
 validate();

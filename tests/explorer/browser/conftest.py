@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from typing import ClassVar
 
 import pytest
 from playwright.sync_api import expect
@@ -11,6 +12,8 @@ from playwright.sync_api import expect
 from bilateral.api.settings import ApiSettings
 from scripts._browser import running_browser
 from tests.api.world import served
+from tests.explorer.browser.market import running_market
+from tests.explorer.browser.wallet import install
 from tests.explorer.browser.watched import PATIENCE, Watched
 
 expect.set_options(timeout=PATIENCE)
@@ -57,3 +60,30 @@ def watched(browser, site):
     yield open_window
     for window in windows:
         thread().submit(window.close).result()
+
+
+@pytest.fixture(scope="session")
+def market(tmp_path_factory):
+    """A chain that an index follows, for tests that act on it."""
+    with running_market(tmp_path_factory.mktemp("market")) as market:
+        yield market
+
+
+@pytest.fixture
+def acting(watched, market):
+    """Open windows with wallets on pages of the market. The service may refuse what they ask if `refused` says so."""
+
+    class Acting:
+        """Opens the windows, and keeps them."""
+
+        windows: ClassVar[list[Watched]] = []
+
+        def __call__(self, path, *wallets, size="laptop", refused=False):
+            window = watched(size, at=market.site)
+            self.windows.append(window)
+            install(window.context, *wallets)
+            if refused:
+                window.refused.add("/v1/transactions")
+            return window.open(path)
+
+    return Acting()

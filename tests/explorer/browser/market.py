@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import httpx
+from web3 import HTTPProvider, Web3
 
 from bilateral.api.settings import ApiSettings
 from bilateral.client import Client
@@ -19,7 +20,8 @@ from bilateral.index.settings import ChainSettings, IndexSettings
 from bilateral.index.store.database import open_database
 from scripts._anvil import running_anvil
 from tests.api.world import ALICE, BOB, served
-from tests.waiting import wait_until
+from tests.sdk.client.helpers import send
+from tests.waiting import until, wait_until
 
 IMAGE = "https://agent.example/image.png"
 
@@ -49,6 +51,27 @@ class Market:
         """Return an SDK client of an account."""
         return Client(self.url, signer=account, deployment=self.deployment, poll_interval=0.02)
 
+    @property
+    def head(self):
+        """The number of the last block."""
+        return int(self.node("eth_blockNumber"), 16)
+
+    def pay(self, payer, payee, amount):
+        """Transfer test dollars, and wait until the index knows the payment."""
+        LocalChain(self.url).mint(self.token, payer.address, amount)
+        web3 = Web3(HTTPProvider(self.url))
+        data = f"0xa9059cbb{payee[2:].rjust(64, '0')}{amount:064x}"
+        block = send(web3, payer, self.token, data)["blockNumber"]
+        wait_until(lambda: any(paid["block"] == block for paid in self.page(f"/accounts/{payer.address}")["paid"]))
+
+    def await_page(self, path):
+        """Wait until the index has a page."""
+        wait_until(lambda: self.page(path))
+
+    def await_row(self, path, rows):
+        """Wait until a page has rows, and return the first."""
+        return until(lambda: rows(self.page(path)), bool)[0]
+
     def page(self, path):
         """Return the content of a page as JSON; None if there is none."""
         answer = httpx.get(f"{self.site}{path}.json")
@@ -59,7 +82,7 @@ class Market:
 def running_market(folder):
     """Run the chain, the index and the service; yield the market once the agents are indexed."""
     with ExitStack() as stack:
-        url = stack.enter_context(running_anvil())
+        url = stack.enter_context(running_anvil("--gas-limit", str(10**9)))
         record, token = LocalChain(url).deploy()
         contracts = {name: entry["address"] for name, entry in record["contracts"].items()}
         deployment = Deployment(
@@ -86,7 +109,9 @@ def running_market(folder):
 def following(url, deployment, token, database):
     """Follow a chain in a thread."""
     engine, stop = open_database(database), threading.Event()
-    chain = ChainSettings((url,), (deployment,), 0, payments=PaymentTerms({token: 6}, confirmations=1))
+    chain = ChainSettings(
+        (url,), (deployment,), 0, payments=PaymentTerms({token: 6}, confirmations=1, counts_plain=True)
+    )
     settings = IndexSettings((chain,), database, poll_seconds=0.05)
     thread = threading.Thread(target=follow_chains, args=(engine, settings), kwargs={"stop": stop}, daemon=True)
     thread.start()

@@ -2,53 +2,176 @@
 
 from __future__ import annotations
 
-import pytest
+import re
+
 from playwright.sync_api import expect
 
-from tests.api.world import ERIN
-from tests.explorer.browser.market import running_market
-from tests.explorer.browser.wallet import Wallet, install
+from tests.api.world import ALICE, BOB, CAROL, DAVE, ERIN, FRANK, GRACE, TREASURY
+from tests.explorer.browser.wallet import Wallet
+
+CONNECT = "Connect a wallet"
+SIGN = "Sign in the wallet"
 
 
-@pytest.fixture(scope="module")
-def market(tmp_path_factory):
-    with running_market(tmp_path_factory.mktemp("market")) as market:
-        yield market
-
-
-@pytest.fixture
-def acting(watched, market):
-    """Open a window with wallets on a page of the market."""
-
-    def open_with(path, *wallets, size="laptop"):
-        window = watched(size, at=market.site)
-        install(window.context, *wallets)
-        return window.open(path)
-
-    return open_with
+def press(page, name):
+    page.get_by_role("button", name=name).click()
 
 
 def confirm(page, market):
-    """Sign what a page prepared, and wait for its row."""
-    page.get_by_role("button", name="Sign in the wallet").click()
+    """Sign what a page prepared, wait for its confirmation, and follow the link to its row."""
+    press(page, SIGN)
     expect(page.get_by_text("The index has it.")).to_be_visible()
     market.node("anvil_mine", "0x2")
     expect(page.get_by_text("Confirmed by 3 blocks.")).to_be_visible()
     page.get_by_role("link", name="See it on its page").click()
-    return page
 
 
-def test_a_visitor_gives_feedback_and_sees_it_on_its_page(acting, market):
-    wallet = Wallet(market.url, ERIN)
-    page = acting("/31337/1", wallet)
-    page.get_by_role("link", name="Rate it").click()
+def test_a_visitor_registers_an_agent(acting, market):
+    page = acting("/", Wallet(market.url, GRACE), refused=True)
+    page.get_by_role("link", name="Register an agent").click()
+    page.get_by_label("Name").fill("Lighthouse")
+    page.get_by_label("Description").fill("It warns ships.")
+    page.get_by_label("Picture").fill("https://agent.example/light.png")
+    page.get_by_label("Services").fill("MCP")
+    expect(page.get_by_text("line 1 is not a name, an endpoint and perhaps a version")).to_be_visible()
+    page.get_by_label("Services").fill("MCP https://agent.example/mcp 2025-06-18")
+    expect(page.get_by_role("region", name="Its file")).to_contain_text('"endpoint": "https://agent.example/mcp"')
+    press(page, CONNECT)
+    expect(page.get_by_text("Register the agent Lighthouse, which your account owns.")).to_be_visible()
+    confirm(page, market)
+    expect(page).to_have_url(re.compile(r"/31337/3$"))
+    with market.client(GRACE) as client:
+        agent = client.load_agent(3)
+    assert (agent.owner, agent.file.name, agent.file.active) == (GRACE.address, "Lighthouse", True)
+    assert [service.name for service in agent.file.services] == ["MCP"]
+
+
+def test_an_owner_edits_one_field_and_keeps_the_others(acting, market):
+    page = acting("/31337/2", Wallet(market.url, BOB))
+    page.get_by_role("link", name="Edit", exact=True).click()
+    expect(page.get_by_label("Name")).to_have_value("Traveller")
+    page.get_by_label("Description").fill("It buys forecasts.")
+    press(page, CONNECT)
+    expect(page.get_by_text("Change description in the registration file of agent 31337:2.")).to_be_visible()
+    confirm(page, market)
+    with market.client(BOB) as client:
+        file = client.load_agent(2).file.to_object()
+    assert (file["name"], file["description"]) == ("Traveller", "It buys forecasts.")
+    assert file["registrations"][0]["agentId"] == 2
+    assert "active" not in file
+
+
+def test_a_new_wallet_signs_first_and_the_owner_sends(acting, market):
+    page = acting("/31337/2", Wallet(market.url, BOB, TREASURY))
+    page.get_by_role("link", name="Set its wallet").click()
+    page.get_by_label("New wallet").fill(TREASURY.address)
+    press(page, CONNECT)
+    expect(page.get_by_text(f"You sign as {TREASURY.address}.")).to_be_visible()
+    press(page, SIGN)
+    expect(page.get_by_text(f"You sign as {BOB.address}.")).to_be_visible()
+    confirm(page, market)
+    with market.client(BOB) as client:
+        assert client.load_agent(2).wallet == TREASURY.address
+
+
+def test_an_owner_speaks_as_another_agent(acting, market):
+    with market.client(CAROL) as client:
+        first, second = (client.register_agent().wait().agent.token_id for _ in range(2))
+    market.await_page(f"/31337/{second}")
+    page = acting(f"/31337/{second}", Wallet(market.url, CAROL))
+    page.get_by_role("link", name="Speak as it").click()
+    press(page, CONNECT)
+    confirm(page, market)
+    with market.client(CAROL) as client:
+        assert client.resolve_by_address(CAROL.address).agent.token_id == second != first
+
+
+def test_a_client_gives_feedback_with_its_payment_and_revokes_it(acting, market):
+    market.pay(ERIN, ALICE.address, 1_500_000)
+    page = acting("/31337/1", Wallet(market.url, ERIN))
+    page.get_by_role("link", name="Rate it", exact=True).click()
+    expect(page.get_by_role("status").first).to_have_text("quality rating: from 0 to 100")
     page.get_by_label("Value").fill("90")
     page.get_by_label("Words").fill("Sunny, as it said.")
-    expect(page.get_by_role("region", name="Its file")).to_contain_text("Sunny, as it said.")
-    page.get_by_role("button", name="Connect a wallet").click()
+    press(page, "Choose from my payments")
+    expect(page.get_by_label("Payment")).to_have_value(re.compile("^0x[0-9a-f]{64}$"))
+    press(page, CONNECT)
     expect(page.get_by_text("Rate agent 31337:1 with 90 under the tag starred.")).to_be_visible()
     expect(page.get_by_text("gwei by the node's numbers")).to_be_visible()
     expect(page.get_by_text("stays on the chain for ever")).to_be_visible()
     confirm(page, market)
     expect(page.locator("h1")).to_have_text("90")
-    expect(page.get_by_text("Sunny, as it said.")).to_be_visible()
+    expect(page.get_by_text("Proven: the client paid this agent, as the chain shows")).to_be_visible()
+    page.get_by_role("link", name="Revoke it").click()
+    press(page, CONNECT)
+    expect(page.get_by_text("A revocation is final")).to_be_visible()
+    confirm(page, market)
+    expect(page.get_by_text("The client revoked it")).to_be_visible()
+
+
+def test_an_owner_responds_to_feedback(acting, market):
+    with market.client(FRANK) as client:
+        client.give_feedback(1, 20, "starred").wait()
+    row = market.await_row(
+        "/31337/1", lambda content: [row for row in content["feedback"] if row["client"] == FRANK.address]
+    )
+    page = acting(f"/31337/ratings/{row['block']}-{row['log_index']}", Wallet(market.url, ALICE))
+    page.get_by_role("link", name="Respond").click()
+    page.get_by_label("Words").fill("The barometer was broken.")
+    press(page, CONNECT)
+    confirm(page, market)
+    responders = page.get_by_role("link", name=f"{ALICE.address[:6]}")
+    expect(responders.first).to_be_visible()
+
+
+def test_a_server_rates_a_client_and_a_validator(acting, market):
+    for link, as_what in (("Rate it as a client", "client"), ("Rate it as a validator", "validator")):
+        page = acting("/31337/2", Wallet(market.url, ALICE))
+        page.get_by_role("link", name=link).click()
+        page.get_by_label("Rating").fill("80")
+        press(page, CONNECT)
+        expect(page.get_by_text(f"Rate agent 31337:2 as a {as_what} with 80 of 100.")).to_be_visible()
+        expect(page.get_by_text("A rating is final")).to_be_visible()
+        confirm(page, market)
+        expect(page.get_by_text(f"rating of a {as_what}, which is final")).to_be_visible()
+
+
+def test_a_validator_answers_a_request(acting, market):
+    request = f"0x{'5a' * 32}"
+    with market.client(ALICE) as client:
+        client.request_validation(1, DAVE.address, "https://agent.example/work", request).wait()
+    market.await_page(f"/31337/validations/{request}")
+    page = acting(f"/31337/validations/{request}", Wallet(market.url, DAVE))
+    page.get_by_role("link", name="Answer it").click()
+    page.get_by_label("Answer").fill("100")
+    press(page, CONNECT)
+    confirm(page, market)
+    expect(page).to_have_url(re.compile(f"/31337/validations/{request}$"))
+    assert market.page(f"/31337/validations/{request}")["records"][0]["answers"][0]["response"] == 100
+
+
+def test_an_owner_authorises_a_client_by_a_signature(acting, market):
+    page = acting("/31337/1", Wallet(market.url, ALICE))
+    page.get_by_role("link", name="Let a client rate it").click()
+    page.get_by_label("Client").fill(GRACE.address)
+    press(page, CONNECT)
+    expect(page.get_by_text("it is a signature, not a transaction")).to_be_visible()
+    press(page, SIGN)
+    result = page.locator("#hash")
+    expect(result).to_have_text(re.compile("^0x[0-9a-f]{400,}$"))
+    with market.client(GRACE) as client:
+        assert client.give_authorized_feedback(1, 70, result.inner_text()).wait().score == 70
+
+
+def test_a_buyer_publishes_a_review(acting, market):
+    market.pay(FRANK, ALICE.address, 2_000_000)
+    wallet = Wallet(market.url, FRANK)
+    page = acting("/31337/1", wallet)
+    page.get_by_role("link", name="Review a purchase").click()
+    page.get_by_label("Score").fill("75")
+    press(page, "Choose from my payments")
+    expect(page.get_by_label("Payment")).to_have_value(re.compile("^0x"))
+    press(page, CONNECT)
+    press(page, SIGN)
+    expect(page.get_by_text("Review recorded.")).to_be_visible()
+    assert wallet.sent == []

@@ -86,6 +86,15 @@ class Wallet:
             self.sent.append(answer["result"])
         return answer
 
+    def replace(self, hash_):
+        """Replace a pending transaction by one that does nothing, for a higher fee."""
+        pending = self._node("eth_getTransactionByHash", [hash_])["result"]
+        account = next(known for known in self.accounts.values() if known.address.lower() == pending["from"])
+        fees = {"maxFeePerGas": 2 * 10**10, "maxPriorityFeePerGas": 2 * 10**9, "chainId": 31337, "gas": 21_000}
+        fields = {"to": account.address, "value": 0, "nonce": int(pending["nonce"], 16)}
+        raw = account.sign_transaction({**fields, **fees}).raw_transaction.to_0x_hex()
+        self._node("eth_sendRawTransaction", [raw])
+
     def _eth_signTypedData_v4(self, account, text):  # noqa: N802
         signed = Account.sign_typed_data(self.accounts[account].key, full_message=json.loads(text))
         return {"result": signed.signature.to_0x_hex()}

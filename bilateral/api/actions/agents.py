@@ -1,0 +1,209 @@
+"""Actions of an agent's owner: to register it, to edit its file, to set its wallet, and to speak as it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from bilateral.api.actions.base import Action, Address, AgentText, Line, Prose, Signature, Uri
+from bilateral.client.elsewhere import SignerElsewhere
+from bilateral.client.operations.agents import seconds, wallet_deadline
+from bilateral.documents import RegistrationFile
+from bilateral.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from bilateral.client import Client, Handle
+
+_PARTS = (2, 3)
+"""The words of a service as a line: name, endpoint, and perhaps a version."""
+
+_MOST_SERVICES = 50
+
+
+class ServiceEntry(BaseModel):
+    """A way to reach the agent."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    endpoint: Annotated[Uri, Field(min_length=1)]
+    version: Line | None = None
+
+
+def _services(value: Any) -> Any:
+    """Split a text with a service a line, as `MCP https://agent.example/mcp 2025-06-18`."""
+    if not isinstance(value, str):
+        return value
+    services = []
+    for number, line in enumerate(filter(None, map(str.strip, value.splitlines())), 1):
+        words = line.split()
+        if len(words) not in _PARTS:
+            raise ValueError(f"line {number} is not a name, an endpoint and perhaps a version, with blanks between")
+        services.append(dict(zip(("name", "endpoint", "version"), words, strict=False)))
+    return services
+
+
+def _words(value: Any) -> Any:
+    """Split a text at commas."""
+    return [word.strip() for word in value.split(",") if word.strip()] if isinstance(value, str) else value
+
+
+Services = Annotated[
+    list[ServiceEntry],
+    Field(max_length=_MOST_SERVICES, description="Its services, as objects, or as a text with one a line."),
+    BeforeValidator(_services),
+]
+Trusts = Annotated[
+    list[Line],
+    Field(max_length=20, description="The trust models that it supports, as a list, or as a text with commas."),
+    BeforeValidator(_words),
+]
+_IsActive = Annotated[bool, Field(description="True if it is in service.")]
+_TakesX402 = Annotated[bool, Field(description="True if it takes payments by x402.")]
+
+
+def _fields_of(action: BaseModel) -> dict[str, Any]:
+    """Return the fields of a registration file that a form has, by their names in JSON."""
+    names = {"x402": "x402Support", "trust": "supportedTrust"}
+    kept = ("name", "description", "image", "services", "x402", "active", "trust")
+    values = action.model_dump(include=set(kept), exclude_none=True)
+    services = [
+        {name: text for name, text in service.items() if text is not None} for service in values.pop("services", [])
+    ]
+    named = {names.get(name, name): value for name, value in values.items() if value != []}
+    return named | ({"services": services} if services or "services" in action.model_fields_set else {})
+
+
+class RegisterAgent(Action):
+    """Register an agent that the account owns (ERC-8004, `register`)."""
+
+    final: ClassVar[str] = (
+        "The registration stays on the chain for ever. You can change the file, and hand the agent on to others."
+    )
+
+    action: Literal["register_agent"]
+    chain: Annotated[int, Field(ge=1, lt=2**63, description="The chain.")]
+    name: Annotated[Line, Field(description="The agent's name.")] = ""
+    description: Annotated[Prose, Field(description="A description of the agent.")] = ""
+    image: Annotated[Uri, Field(description="The URI of its picture.")] = ""
+    services: Annotated[Services, Field(default_factory=list)]
+    x402: _TakesX402 = False
+    active: _IsActive = True
+    trust: Annotated[Trusts, Field(default_factory=list)]
+    uri: Annotated[Uri, Field(description="The URI of a registration file elsewhere, instead of the fields.")] = ""
+
+    @property
+    def chain_id(self) -> int:
+        """See `Action`."""
+        return self.chain
+
+    @property
+    def sentence(self) -> str:
+        """See `Action`."""
+        return f"Register the agent {self.name or self.uri}, which your account owns."
+
+    @property
+    def file(self) -> RegistrationFile | None:
+        """The registration file; None if it is elsewhere.
+
+        Raises:
+            MalformedDocumentError: A field is missing.
+            InvalidArgumentError: A file and the URI of another one are given.
+        """
+        described = self.name or self.description or self.image or self.services
+        if self.uri and described:
+            raise InvalidArgumentError("uri is of a file elsewhere: leave it out, or name, description and the rest")
+        return None if self.uri else RegistrationFile.new(**_fields_of(self))
+
+    def document(self) -> Any:
+        """See `Action`."""
+        file = self.file
+        return None if file is None else file.to_object()
+
+    def perform(self, client: Client) -> Handle[Any]:
+        """See `Action`."""
+        return client.register_agent(self.uri, file=self.file)
+
+
+class _OfAgent(Action):
+    """An action of the owner or operator of an agent."""
+
+    agent: Annotated[AgentText, Field(description="The agent, such as 8453:247.")]
+
+
+class EditRegistration(_OfAgent):
+    """Change an agent's registration file, which becomes a data URI (ERC-8004, `setAgentURI`)."""
+
+    final: ClassVar[str] = "The new file replaces the present one at once. The chain keeps all earlier URIs."
+
+    action: Literal["edit_registration"]
+    name: Annotated[Line | None, Field(description="The new name; left out, it stays as it is, as each field.")] = None
+    description: Prose | None = None
+    image: Uri | None = None
+    services: Services | None = None
+    x402: _TakesX402 | None = None
+    active: _IsActive | None = None
+    trust: Trusts | None = None
+
+    @property
+    def sentence(self) -> str:
+        """See `Action`."""
+        return f"Change {', '.join(_fields_of(self)) or 'nothing'} in the registration file of agent {self.agent}."
+
+    def document(self) -> Any:
+        """See `Action`."""
+        return _fields_of(self) or None
+
+    def perform(self, client: Client) -> Handle[Any]:
+        """See `Action`."""
+        return client.edit_registration(self.agent, fields=_fields_of(self))
+
+
+class SetAgentWallet(_OfAgent):
+    """Set the wallet that receives an agent's payments, which proves its consent (ERC-8004, `setAgentWallet`)."""
+
+    final: ClassVar[str] = (
+        "Payments to the agent go to this wallet from now on. You can set another one; what was paid stays there."
+    )
+
+    action: Literal["set_agent_wallet"]
+    wallet: Annotated[Address, Field(description="The new wallet. It signs first.")]
+    deadline: Annotated[int | None, Field(ge=0, lt=2**40, description="With `signature`: its deadline.")] = None
+    signature: Annotated[Signature | None, Field(description="The wallet's signature of `AgentWalletSet`.")] = None
+
+    @property
+    def sentence(self) -> str:
+        """See `Action`."""
+        return f"Make {self.wallet} the wallet of agent {self.agent}."
+
+    def perform(self, client: Client) -> Handle[Any]:
+        """See `Action`."""
+        if self.signature is None:
+            deadline, _ = client.runner.run(wallet_deadline())
+            self.deadline = seconds(deadline)
+            signer = SignerElsewhere(self.wallet)
+            return client.set_agent_wallet(self.agent, self.wallet, new_wallet_signer=signer, deadline=deadline)
+        if self.deadline is None:
+            raise InvalidArgumentError("deadline is missing: a signature comes with the deadline that it names")
+        until = datetime.fromtimestamp(self.deadline, UTC)
+        signature = bytes.fromhex(self.signature[2:])
+        return client.set_agent_wallet(self.agent, self.wallet, deadline=until, signature=signature)
+
+
+class SetPrimaryAgent(_OfAgent):
+    """Choose the agent that the account speaks as (`setPrimaryAgent`)."""
+
+    final: ClassVar[str] = "From now on, ratings by your account are those of this agent. You can choose another one."
+
+    action: Literal["set_primary_agent"]
+
+    @property
+    def sentence(self) -> str:
+        """See `Action`."""
+        return f"Speak as agent {self.agent} from now on."
+
+    def perform(self, client: Client) -> Handle[Any]:
+        """See `Action`."""
+        return client.set_primary_agent(self.agent)
