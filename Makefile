@@ -30,7 +30,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play setup compile prover clean test test-all lint format test-interop prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-explorer bench-speed bench-prover bench-retaliation market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
+.PHONY: help demo play setup compile prover clean test test-all lint format test-interop ways prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-explorer bench-speed bench-prover bench-retaliation market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
 
 ##@ Try it
 
@@ -78,6 +78,9 @@ format: setup ## Rewrite the sources in the project's format.
 	@$(BIN)/ruff check --quiet --fix-only $(PYTHON_SOURCES)
 	@$(BIN)/ruff format --quiet $(PYTHON_SOURCES)
 	@node_modules/.bin/prettier --write --log-level warn $(SOLIDITY)
+
+ways: compile ## Play the pages for buyers, sellers, contract authors and operators from nothing, and print the time of each.
+	@$(BIN)/ape test tests/packaging/test_ways.py --numprocesses 0 -q -s
 
 test-interop: compile ## Ask the service through the published SDKs of ERC-8004, for Python and for Node.
 	@./interop/setup.sh

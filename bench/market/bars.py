@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from bench.market.measures import CHEAP
-from bench.market.study import ORACLE, OURS, WEIGHED
+from bench.market.study import BEFORE, ORACLE, OURS, WEIGHED
 from bench.retaliation import interval
 
 if TYPE_CHECKING:
@@ -56,10 +56,11 @@ def bars(figures: dict[str, Any]) -> str:
     lines = [
         "\n## The bars\n",
         *wrap(
-            f"Bars are for {OURS} (no list, attackers who learnt against it), the needs served for {WEIGHED}. The "
-            "worse end of the interval must pass. Precision and recall of findings are in "
-            "[trust-figures.md](trust-figures.md). Strategies that pay are those whose campaigns cost more than "
-            f"${CHEAP:.0f} on average.",
+            f"Bars are for {OURS} (no list), the needs served for {WEIGHED}. The worse end of the interval must pass. "
+            "In their first market attackers choose among all strategies and drop those that do not pay. In the second "
+            "they keep to what paid in the first. All other figures are of the second. Precision and recall of "
+            "findings are in [trust-figures.md](trust-figures.md). Strategies that pay are those whose campaigns cost "
+            f"more than ${CHEAP:.0f} on average.",
             120,
         ),
         "",
@@ -89,7 +90,8 @@ def _bars(figures: dict[str, Any]) -> list[Bar]:
             _bar("money lost to fraud", [row["lost"] for row in ours], 4, 2),
             _bar("value received, of the oracle's", value, 89, 94, is_least=True),
             _bar("good sellers declined, attacked", [row["declined"] for row in ours], 0.5, 0.1),
-            _bar("attackers' profit per $", [row["profit"] / 100 for row in ours], -0.55, -0.75, unit=""),
+            _profit("first", [row[BEFORE] for row in ours]),
+            _profit("second", [row["profit"] for row in ours]),
             _bar("good newcomers without a sale", [row["newcomers"] for row in ours], 27, 18),
             Bar("strategies that pay, and are not cheap", *2 * (_paying(ours),), 0, 0, unit=""),
         ]
@@ -118,6 +120,11 @@ def _bar(  # noqa: PLR0913
 ) -> Bar:
     mean, low, high = interval([100 * value for value in values])
     return Bar(measure, mean, low if is_least else high, must, aim, is_least, unit)
+
+
+def _profit(market: str, values: Sequence[float]) -> Bar:
+    hundredths = [value / 100 for value in values]  # because `_bar` makes per cent of shares
+    return _bar(f"attackers' profit per $, {market} market", hundredths, -0.55, -0.75, unit="")
 
 
 def _paying(outcomes: list[dict[str, Any]]) -> float:

@@ -13,6 +13,8 @@ from bench.market.plans import Memory
 from bench.market.play import Market
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bench.market.attackers import Campaign
     from bench.market.people import Array
     from bench.market.play import Policy
@@ -52,14 +54,17 @@ class Outcome:
     strategies: dict[str, tuple[int, float, float, float]]
 
 
-def play(settings: Settings, policy: Policy, seed: int, rehearsals: int = 0) -> tuple[Market, Attackers]:
-    """Play a market with attackers.
+def play(settings: Settings, policy: Policy, seed: int, rehearsals: int = 0) -> Iterator[tuple[Market, Attackers]]:
+    """Play a market with attackers, after others in which they learn.
 
     Args:
         settings: The assumptions.
         policy: The system that buyers follow.
         seed: Decides all draws.
         rehearsals: The markets under the same policy that the attackers learn from before.
+
+    Yields:
+        Each market and its attackers: the rehearsals, and then the market.
     """
     memory = Memory()
     for number in range(rehearsals + 1):
@@ -67,7 +72,7 @@ def play(settings: Settings, policy: Policy, seed: int, rehearsals: int = 0) -> 
         attackers = Attackers(own, memory)
         market = Market(settings, policy, own, (attackers,)).run()
         attackers.finish(market)
-    return market, attackers
+        yield market, attackers
 
 
 def outcome(market: Market, attackers: Attackers | None = None) -> Outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +14,6 @@ import bilateral.trust as analysis
 from bench.market.play import Answers
 from bilateral.trust.decisions import LEAST_RATING, NEWCOMER
 from bilateral.trust.engine import Engine, all_detectors
-from bilateral.trust.opinions import Kind
 from bilateral.trust.standing import Side, Status
 from bilateral.trust.standings import standings
 
@@ -27,10 +27,24 @@ PARTS: Final = (*(type(detector).__name__ for detector in all_detectors()), "lea
 
 
 def state() -> str:
-    """Return a digest of the analysis's sources, so that figures tell which state of the analysis they are of."""
+    """Return a digest of the analysis's code, so that figures name their state of it; without comments."""
     folder = Path(analysis.__path__[0])
-    sources = sorted(path for path in folder.rglob("*") if path.suffix in {".py", ".json"})
-    return sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+    code = [_code(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.py"))]
+    weights = [path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.json"))]
+    return sha256("".join(code + weights).encode()).hexdigest()[:12]
+
+
+def _code(source: str) -> str:
+    """Return the statements of a module without comments and docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+            node.body = [part for part in node.body if not _is_docstring(part)]
+    return ast.unparse(tree)
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def fitted(log: Log, without: str = "") -> Engine:
@@ -54,28 +68,6 @@ def held(engine: Engine) -> Array:
     servers = np.array(table["side"].to_pylist()) == Side.SERVER
     marked: Array = np.array(table["status"].to_pylist())[servers] == Status.HELD_BACK
     return marked
-
-
-@dataclass
-class Lower:
-    """A policy that orders agents by the analysis's `lower`, and refuses those whose owner it flags.
-
-    Attributes:
-        name: The name in tables.
-        every: The number of days between analyses.
-    """
-
-    name: str = "our `lower`, flagged owners refused"
-    every: int = 2
-
-    def answer(self, market: Market) -> Answers:
-        """See `Policy`."""
-        engine = fitted(market.log)
-        count = engine.context_.ledger.agents
-        of_servers = np.flatnonzero(engine.context_.ledger.subject_kind == Kind.FEEDBACK)[:count]
-        refused = engine.suspicion_.flagged[engine.context_.ledger.owner]
-        lower = engine.scores_.lower[of_servers]
-        return Answers(lower, np.where(refused, 0.0, np.inf), (float(np.median(lower)) if count else 0.0, np.inf))
 
 
 @dataclass
@@ -105,5 +97,5 @@ class Standings:
         if self.weighs:
             cost, rating = table["evidence_cost"].to_numpy(), table["rating"].to_numpy()
             limit = np.where(status == Status.OK, np.maximum(cost, NEWCOMER), NEWCOMER)
-            refused |= ((rating < LEAST_RATING) & (status != Status.THIN)) | (status == Status.CONTESTED)
+            refused |= (rating < LEAST_RATING) & (status != Status.THIN)
         return Answers(lower, np.where(refused, 0.0, limit), (0.0, NEWCOMER if self.weighs else np.inf))

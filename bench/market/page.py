@@ -11,7 +11,7 @@ import numpy as np
 from bench.market.bars import bars
 from bench.market.measures import CHEAP, WARM
 from bench.market.ours import state
-from bench.market.study import ORACLE, STUDY
+from bench.market.study import BEFORE, ORACLE, STUDY
 from bench.retaliation import interval
 
 if TYPE_CHECKING:
@@ -119,15 +119,17 @@ def _table(figures: dict[str, Any]) -> str:
             "Declined is the share of good sellers that the policy refuses at a usual price.",
             "A newcomer is a good seller that came later.",
         ),
-        "| buyers follow | money lost, % | value, % | good sellers declined, % | attackers' profit per $ | "
-        "needs served, % | newcomers without a sale, % | Gini of revenue |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| buyers follow | money lost, % | value, % | good sellers declined, % | "
+        "attackers' profit per $, first market | second market | needs served, % | "
+        "newcomers without a sale, % | Gini of revenue |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name, outcomes in policies.items():
         cells = [
             cell(of(outcomes, "lost")), cell(shares(outcomes, policies[ORACLE])),
-            cell(of(outcomes, "declined"), digits=2), cell(of(outcomes, "profit"), 1, 2),
-            cell(of(outcomes, "served")), cell(of(outcomes, "newcomers")), cell(of(outcomes, "gini"), 1, 2),
+            cell(of(outcomes, "declined"), digits=2), cell(of(outcomes, BEFORE), 1, 2),
+            cell(of(outcomes, "profit"), 1, 2), cell(of(outcomes, "served")),
+            cell(of(outcomes, "newcomers")), cell(of(outcomes, "gini"), 1, 2),
         ]  # fmt: skip
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n\n![Money lost to fraud, by policy](decisions-lost.svg)\n"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench.market import framing, free
 from bench.market.measures import as_record, outcome, play
-from bench.market.ours import PARTS, Lower, Standings, state
+from bench.market.ours import PARTS, Standings, state
 from bench.market.play import Market
 from bench.market.policies import Ranking, Truth, by_counts, simple
 from bench.market.settings import Settings
@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from bench.market.play import Policy
 
 FIGURES: Final = Path(__file__).parent / "figures.json"
-SEEDS: Final = (101, 102, 103)
+SEEDS: Final = (301, 302, 303)
 """The seeds of the study. No policy was chosen by them."""
 
 STUDY: Final = Settings(accounts=3_000)
 """The market of the study. Forty attackers for 3,000 accounts are many, so the figures are those of a hard market."""
+
+BEFORE: Final = "profit before"
+"""The record of the profit of attackers in their first market, in which they know nothing of the policy yet."""
 
 ORACLE: Final = "oracle"
 OURS: Final = "our standing"
@@ -41,7 +44,6 @@ def policies() -> list[Policy]:
     """Return all policies of the study, anew."""
     return [
         *simple(),
-        Lower(every=_EVERY),
         Standings(OURS, every=_EVERY),
         Standings(WEIGHED, weighs=True, every=_EVERY),
     ]
@@ -76,10 +78,15 @@ def attacked(
     figures.setdefault("policies", {})
     for policy in chosen:
         started = time.perf_counter()
-        outcomes = [as_record(outcome(*play(STUDY, policy, seed, rehearsals=1))) for seed in seeds]
-        figures["policies"][policy.name] = outcomes
+        figures["policies"][policy.name] = [_attacked(policy, seed) for seed in seeds]
         tell(f"{policy.name}: {time.perf_counter() - started:.0f} s")
         record(figures)
+
+
+def _attacked(policy: Policy, seed: int) -> dict[str, object]:
+    """Return the measures of an attacked market, and the profit of the same attackers in the market before it."""
+    before, measured = (outcome(*played) for played in play(STUDY, policy, seed, rehearsals=1))
+    return as_record(measured) | {BEFORE: before.profit}
 
 
 def peaceful(figures: dict[str, Any], seeds: Sequence[int], tell: Callable[[str], None]) -> None:
@@ -140,7 +147,7 @@ def ablated(figures: dict[str, Any], seed: int, tell: Callable[[str], None]) -> 
     """
     figures["ablation"] = {}
     for part in ("", *PARTS):
-        policy = Standings(OURS, without=part, every=2 * _EVERY)
-        figures["ablation"][part or "nothing"] = as_record(outcome(*play(STUDY, policy, seed)))
+        (played,) = play(STUDY, Standings(OURS, without=part, every=2 * _EVERY), seed)
+        figures["ablation"][part or "nothing"] = as_record(outcome(*played))
         tell(f"without {part or 'nothing'}")
         record(figures)

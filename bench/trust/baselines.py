@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from bench.trust.sybil_baselines import supervised, sybil_rank, sybil_scar
 from bilateral.trust.arrays import Floats, Ints, group_sums
 from bilateral.trust.opinions import Kind
 from bilateral.trust.propagation import EigenTrust
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
     from bilateral.trust.context import Context
 
 
-def baselines(context: Context) -> dict[str, Floats]:
+def baselines(context: Context, honest: Ints) -> dict[str, Floats]:
     """Return the suspicion by each method.
 
     Args:
         context: The ledger and what detectors share.
+        honest: Some accounts that are known to be honest, for the methods that need them.
     """
     ledger, opinions = context.ledger, context.ledger.opinions
     size = ledger.accounts
@@ -41,6 +43,9 @@ def baselines(context: Context) -> dict[str, Floats]:
         "REV2 (unfairness)": _unfairness(rater, opinions.subject[rows], percent, size, ledger.subjects),
         "FRAUDAR": _fraudar(rater, opinions.subject[rows].astype(np.int64), size, ledger.subjects),
         "degree": -context.activity.astype(np.float64),
+        "SybilRank": sybil_rank(context, honest),
+        "SybilSCAR": sybil_scar(context, honest),
+        "trees over plain counts": supervised(context),
         "time only": -np.where(np.isfinite(youngest), youngest, 1e12),
         "popularity only": -received.astype(np.float64),
     }

@@ -11,6 +11,7 @@ import numpy as np
 
 from bench.trust.baselines import baselines
 from bench.trust.measures import Truth
+from bench.trust.study import known_honest
 from bench.trust.worlds.attacks import FAMILIES
 from bench.trust.worlds.honest import honest_world
 from bilateral.trust.engine import Engine
@@ -41,7 +42,7 @@ def sybil_networks(seed: int = 500) -> dict[str, dict[str, float]]:
         engine = Engine().fit(tables)
         known = Truth.of(engine, truth)
         honest, guilty = known.judged & (known.attack < 0), known.judged & (known.attack >= 0)
-        methods = baselines(engine.context_)
+        methods = baselines(engine.context_, known_honest(known))
         row = {}
         for method in ("components of funding", "reciprocity"):
             score = methods[method]
@@ -122,7 +123,6 @@ _WAYS: Final = (
     Evasion("retaliation", "rate critics only after other servers did", 0, 0, 0, 7, 0.0),
     Evasion("reviewed kin", "a new source of funds after each verdict", 1, 0, 11, 0, _WITHDRAWAL),
     Evasion("values", "values in range, and payments of one's own", 0, 0, 10, 0, 0.0),
-    Evasion("change points", "turn by less than twelve points at a time", 0, 0, 0, 90, 0.0),
 )
 
 

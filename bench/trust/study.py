@@ -8,7 +8,7 @@ from bench.trust.baselines import baselines
 from bench.trust.measures import Truth, ranking, scoring, threshold
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.kinds import KINDS
-from bilateral.trust.arrays import Floats
+from bilateral.trust.arrays import Floats, Ints
 from bilateral.trust.engine import Engine
 
 Row = dict[str, float]
@@ -26,6 +26,16 @@ def run(kind: str, seed: int) -> tuple[Engine, Truth]:
     return engine, Truth.of(engine, truth)
 
 
+def known_honest(truth: Truth) -> Ints:
+    """Return fifty honest accounts, as a reader might know them.
+
+    Args:
+        truth: The truth.
+    """
+    honest = np.flatnonzero(truth.judged & (truth.attack < 0))
+    return np.random.default_rng(0).choice(honest, min(50, len(honest)), replace=False)
+
+
 def study(kind: str) -> dict[str, dict[str, list[float]]]:
     """Return the measures of each method over several worlds.
 
@@ -40,7 +50,7 @@ def study(kind: str) -> dict[str, dict[str, list[float]]]:
         engine, truth = run(kind, seed)
         total = engine.suspicion_.total
         _add(out, "Bilateral", {**ranking(total, truth), **threshold(engine, truth), **scoring(engine, truth)})
-        for name, score in baselines(engine.context_).items():
+        for name, score in baselines(engine.context_, known_honest(truth)).items():
             _add(out, name, ranking(_finite(score), truth))
         for family in KINDS[kind].families:
             _add(out, f"family {family}", ranking(total, truth, frozenset({family})))

@@ -16,6 +16,7 @@ from bilateral.api import routes
 from bilateral.api.cross_origin import CrossOriginReads
 from bilateral.api.document import describe
 from bilateral.api.guard import Guard
+from bilateral.api.lag import IndexState
 from bilateral.api.metrics import Observer
 from bilateral.api.pages import problem_page
 from bilateral.api.parameters import refuse_wrong_parameters
@@ -91,6 +92,7 @@ def create_app(settings: ApiSettings) -> FastAPI:
     app.add_exception_handler(Exception, _on_fault)
     shortcuts = [shortcut for module in modules for shortcut in getattr(module, "shortcuts", ())]
     app.add_middleware(Shortcuts, service=service, shortcuts=shortcuts)
+    app.add_middleware(IndexState, service=service)
     app.add_middleware(Guard, settings=settings)
     for layer in (CrossOriginReads, Observer, HeadAsGet):  # the last one is the outermost
         app.add_middleware(layer)

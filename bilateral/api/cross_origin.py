@@ -16,7 +16,7 @@ _HEADERS: Final = (
     *("Content-Type", "If-None-Match", "Accept"),
     *("MCP-Protocol-Version", "MCP-Session-Id", "MCP-Method", "MCP-Name", "Last-Event-ID"),  # of clients of /mcp
 )
-_EXPOSED: Final = ("ETag", "Link", "Retry-After", "Content-Disposition")
+_EXPOSED: Final = ("ETag", "Link", "Retry-After", "Content-Disposition", "Index-State")
 
 
 class CrossOriginReads:

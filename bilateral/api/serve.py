@@ -25,7 +25,7 @@ from bilateral.text.log_lines import log_safely
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fastapi import FastAPI
+    from starlette.types import ASGIApp
 
     from bilateral.index.settings import IndexSettings
 
@@ -47,15 +47,15 @@ _NODE_SECONDS: Final = 5.0
 _LOGGER: Final = logging.getLogger("bilateral.api")
 
 
-def app_from_environment() -> FastAPI:
+def app_from_environment() -> ASGIApp:
     """Make the application of one of several processes, by the settings of `SETTINGS_VARIABLE`."""
-    from bilateral.api.app import create_app  # noqa: PLC0415  # after the folder of the figures is known
+    from bilateral.api.awaiting import make_app  # noqa: PLC0415  # after the folder of the figures is known
 
     log_safely()
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     values: dict[str, Any] = json.loads(os.environ[SETTINGS_VARIABLE])
     whole = {"trusted_proxies": tuple(values["trusted_proxies"]), "buyers": BuyerSettings(**values["buyers"])}
-    return create_app(ApiSettings(**{**values, **whole}))
+    return make_app(ApiSettings(**{**values, **whole}))
 
 
 def _end_with_parent(parent: int) -> None:
@@ -73,18 +73,21 @@ def serve(
 ) -> None:
     """Serve until SIGINT or SIGTERM. Requests that are under way are answered first.
 
+    Without `index`, the service waits for a database that is not there yet, and answers 503 meanwhile.
+
     Args:
         settings: The settings of the API.
         index: The chains to follow meanwhile; None to follow none.
         report: Called with the URL once the service answers.
 
     Raises:
-        OlderSchemaError: The tables wait for `bilateral index schema`, or there are none and `index` is None.
-        DatabaseUnavailableError: The database cannot be opened, or does not exist and `index` is None.
+        OlderSchemaError: The tables wait for `bilateral index schema`, and `index` is not None.
+        NewerSchemaError: A newer version of this package made the tables.
+        DatabaseUnavailableError: The database cannot be opened, and `index` is not None.
         BilateralError: Following a chain failed for good: see `follow_chains`.
     """
-    _prepare_database(settings, creates=index is not None)
     if index is not None:
+        _create_tables(settings)
         settings = replace(settings, nodes={**_nodes(index), **settings.nodes})
     runner: _One | _Several = _One(settings, report) if settings.workers == 1 else _Several(settings, report)
     follower = None if index is None else _Follower(replace(index, database=settings.database), runner.stop)
@@ -102,11 +105,11 @@ def serve(
         raise follower.failure
 
 
-def _prepare_database(settings: ApiSettings, *, creates: bool) -> None:
-    """Create the tables of a new database, if chains will fill it; refuse one of another version."""
+def _create_tables(settings: ApiSettings) -> None:
+    """Create the tables of a new database, and refuse one of another version."""
     from bilateral.index.store.database import open_database  # noqa: PLC0415  # slow to import
 
-    open_database(settings.database, creates=creates).dispose()
+    open_database(settings.database).dispose()
 
 
 def _nodes(index: IndexSettings) -> dict[str, str]:
@@ -158,10 +161,10 @@ class _One:
     """The API in this process."""
 
     def __init__(self, settings: ApiSettings, report: Callable[[str], None]) -> None:
-        from bilateral.api.app import create_app  # noqa: PLC0415  # slow to import
+        from bilateral.api.awaiting import make_app  # noqa: PLC0415  # slow to import
 
         self._report = report
-        self._server = _Announcing(server_config(create_app(settings), settings), report)
+        self._server = _Announcing(server_config(make_app(settings), settings), report)
 
     def run(self) -> None:
         """Serve until a signal, or `stop`."""

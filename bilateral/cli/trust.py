@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,9 @@ from bilateral.cli.options import command, make_group
 
 app = make_group("trust")
 
+_Tables = Annotated[
+    Path, typer.Option("--tables", metavar="DIR", help="The folder of the tables, as Parquet.", show_default=False)
+]
 _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the results.", show_default=False)]
 
 
@@ -94,9 +98,7 @@ def analyse(
 )
 def decide(
     invocation: Invocation,
-    tables: Annotated[
-        Path, typer.Option("--tables", metavar="DIR", help="The folder of the tables, as Parquet.", show_default=False)
-    ],
+    tables: _Tables,
     asks: Annotated[
         Path,
         typer.Option(
@@ -129,6 +131,29 @@ def decide(
     verdicts = answers.column("verdict").to_pylist()
     counted = {name: verdicts.count(name) for name in ("accept", "caution", "decline")}
     invocation.output.result({"asks": len(verdicts), **counted, "out": str(out)}, title="Decisions")
+
+
+@command(
+    app,
+    "seeds",
+    "bilateral trust seeds --tables tables",
+    "bilateral trust seeds --tables tables --count 5 --json",
+    is_local=True,
+)
+def propose_seeds(
+    invocation: Invocation,
+    tables: _Tables,
+    count: Annotated[int, typer.Option("--count", min=1, help="The most proposals.")] = 20,
+) -> None:
+    """Propose accounts to trust, with their figures. Confirm those that you know, and pass them to --trust."""
+    from bilateral.trust.engine import Engine  # noqa: PLC0415  # pyarrow is heavy, and an extra
+    from bilateral.trust.seeds import seeds  # noqa: PLC0415
+    from bilateral.trust.tables import Tables  # noqa: PLC0415
+
+    proposals = seeds(Engine().fit(Tables.read(tables)), count)
+    if not proposals:
+        invocation.output.note("no account bought from three sellers for two weeks and rated as others did")
+    invocation.output.result({"proposals": [asdict(proposal) for proposal in proposals]}, title="Accounts to trust")
 
 
 @command(

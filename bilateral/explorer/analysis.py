@@ -88,7 +88,6 @@ DETECTORS: Final = tuple(
             "wait for other servers to rate first, or skip the rating; let a server of one's own rate the critic low "
             "first: one account and one rating",
         ),
-        ("reliability", "bias and noise of raters; it corrects scores and flags nobody", "nothing to evade"),
         (
             "reviewed kin",
             "accounts under common control with reviewed ones; from 200 cases on, "
@@ -100,11 +99,6 @@ DETECTORS: Final = tuple(
             "values out of range, proofs by foreign or missing payments; "
             "tags with one value only (told, without blame)",
             "honest values and proofs",
-        ),
-        (
-            "change points",
-            "agents that turn; it flags nobody",
-            "turn slowly",
         ),
     )
 )
@@ -142,7 +136,7 @@ MEASURED: Final = tuple(
             "families known while the engine was built: precision at the own threshold",
             "0.999 [0.998, 1.000] (6 of 9 worlds)",
         ),
-        ("families known while the engine was built: precision of evidence", "0.999 [0.998, 1.000] (6 of 9 worlds)"),
+        ("families known while the engine was built: precision of evidence", "0.999 [0.997, 1.000] (6 of 9 worlds)"),
         ("families known while the engine was built: false positives, worst group", "0.000, ordinary"),
     )
 )

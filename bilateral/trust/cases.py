@@ -21,6 +21,7 @@ _LARGE: Final = 300
 """Counterparts beyond which an account is a contract or an exchange."""
 
 _PARTS: Final = 4
+"""Parts of the cases, of which each is judged by the others: no case is its own neighbour then."""
 
 
 class CaseModel:

@@ -45,7 +45,8 @@ ANSWERS: Final = pa.schema(
 """The columns of answers. `score` is null without a rating; `status` is one of `standing.Status`, or `unknown`."""
 
 NEWCOMER: Final = 1.0
-"""The amount up to which an agent without evidence is accepted: newcomers must be tried to be known."""
+"""The amount up to which an agent without evidence is accepted: newcomers must be tried to be known. It is about the
+price of a usual purchase."""
 
 LEAST_RATING: Final = 50.0
 """The rating below which buyers got less than half of their money's worth."""
@@ -156,13 +157,16 @@ def _answered(table: pa.Table, asks: pa.Table) -> pa.Table:
     score = column("rating", None)
     rated = np.array([value is not None for value in score], bool)
     rating = np.where(rated, score, np.nan).astype(float)
+    # A contested agent may be tried as a newcomer may: its owner could register a new one for less than a trial costs.
+    # Sellers that send gifts at their launch are contested, too.
+    contested = status == str(Status.CONTESTED)
     bound = np.where(status == str(Status.OK), np.maximum(cost, NEWCOMER), NEWCOMER)
     cases = [
         (status == _UNKNOWN, "decline", "is not registered at this time"),
         (status == str(Status.HELD_BACK), "decline", "is held back: its ratings were made up"),
         (rated & (raters > 1) & (upper < LEAST_RATING), "decline", "is rated at most {upper:.0f} of 100"),
-        (status == str(Status.CONTESTED), "caution", "is tied to false ratings by acts of its own"),
         (rated & (rating < LEAST_RATING) & (status != str(Status.THIN)), "caution", "is rated {rating:.0f} of 100"),
+        (contested & (amount > NEWCOMER), "caution", "is tied to false ratings by acts of its own"),
         (amount <= np.minimum(bound, NEWCOMER), "accept", "may be tried for {amount:g}, up to {newcomer:g}"),
         (amount <= bound, "accept", "has evidence that cost {cost:.2f}, more than the {amount:g} at stake"),
         (np.ones(len(asked), bool), "caution", "has evidence that cost {cost:.2f}, less than the {amount:g} at stake"),

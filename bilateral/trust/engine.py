@@ -11,11 +11,9 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.trust.coding import coded
 from bilateral.trust.context import Context
 from bilateral.trust.detectors.blocks import Blocks
-from bilateral.trust.detectors.changes import ChangePoints
 from bilateral.trust.detectors.cotargeting import CoTargeting
 from bilateral.trust.detectors.links import Links
 from bilateral.trust.detectors.lockstep import Lockstep
-from bilateral.trust.detectors.reliability import Reliability
 from bilateral.trust.detectors.retaliation import Retaliation
 from bilateral.trust.detectors.reviewed import ReviewedKin
 from bilateral.trust.detectors.values import Values
@@ -50,9 +48,7 @@ def all_detectors() -> list[Detector]:
         Blocks(),
         Lockstep(),
         Retaliation(),
-        Reliability(),
         Values(),
-        ChangePoints(),
     ]
 
 

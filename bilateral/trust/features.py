@@ -40,13 +40,29 @@ if TYPE_CHECKING:
     from bilateral.trust.context import Context
 
 _SPREAD: Final = 15.0
+"""The deviation of an ordinary value in points, as in `bias`."""
+
 _NEVER: Final = 400 * 86400.0
+"""The pause of an opinion without a neighbour: longer than any pause that means something."""
+
 _RARE: Final = 60
+"""The raters up to which a subject is rare. Beyond, that two raters share it says nothing, and pairs are too many."""
+
 _CLUSTERING: Final = 6.0
+"""The factor by which honest accounts share more subjects than chance lets them, because tastes are alike."""
+
 _UNREACHED: Final = -20.0
+"""The trust of an account that no trust reaches, as a logarithm: below all that `walked` returns."""
+
 _FRESH: Final = 1.6
+"""The logarithm from which an account is fresh: one of the youngest fifth when it judged."""
+
 _FEW: Final = 3
+"""The opinions up to which a rater is thin."""
+
 _GIVERS: Final = 12
+"""The accounts beyond which a receiver of money is a shop or a busy account, whose givers have nothing in common."""
+
 _NEAREST: Final = 3
 """The number of opinions before, and after, that are nearest in time."""
 

@@ -27,6 +27,7 @@ _ROUNDS: Final = 10
 """Rounds of the walk. Few, so that trust has not yet mixed into regions that hardly anything leads to (SybilRank)."""
 
 _RESTART: Final = 0.1
+"""The share of trust that starts anew in each round, as in EigenTrust: little, so that the walk gets far."""
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,7 @@ class Opinions:
 
 
 _CONSTANT_ROWS: Final = 50
+"""The opinions from which the values of an unknown tag tell its range. Fewer may all be alike by chance."""
 
 
 def scaled(raw: Floats, tag: Ints, texts: list[str]) -> tuple[Floats, Ints]:

@@ -140,6 +140,7 @@ def places_of(addresses: pa.Array, wanted: Sequence[str]) -> Ints:
 _FIELDS = ("account", "verdict", "reason")
 _VERDICTS = ("guilty", "innocent")
 _LISTED = 10
+"""The accounts that a note lists: they fit on a few lines of a terminal."""
 
 
 def labels(verdicts: dict[int, bool], size: int) -> np.ndarray:

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from bilateral.trust.arrays import Flags, Floats, Ints, contained, distinct_keys, group_sums, pairs, stretches
 from bilateral.trust.backing import backing
+from bilateral.trust.bias import BiasModel
 from bilateral.trust.change_points import lasting
 from bilateral.trust.context import RECORDED, THIN
-from bilateral.trust.detectors.reliability import BiasModel
 from bilateral.trust.opinions import Kind
 from bilateral.trust.signs import MOST
 from bilateral.values.bounds import QUANTILE

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bilateral.trust.ledger import Ledger
 
 _MOST_REASONS: Final = 5
+"""The reasons of a standing, those that count most: more are not read, and the findings have all."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Floats, Ints, distinct_keys, group_sums, pairs
+from bilateral.trust.arrays import Flags, Floats, Ints, distinct_keys, group_sums, pairs
 from bilateral.trust.context import RECORDED
 from bilateral.trust.evidence import Stayed
 from bilateral.trust.opinions import Kind
@@ -23,6 +23,7 @@ from bilateral.values.standing import LEAST
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bilateral.trust.context import Context
     from bilateral.trust.engine import Engine
     from bilateral.trust.ledger import Ledger
 
@@ -41,12 +42,7 @@ def standings(engine: Engine) -> pa.Table:
         A table with the columns of `SCHEMA`.
     """
     ledger, scores, suspicion = engine.context_.ledger, engine.scores_, engine.suspicion_
-    returned = np.zeros(len(ledger.payer), bool)
-    for detector in engine.detectors:
-        returned |= getattr(detector, "returned_", returned)
-    kin = engine.context_.kin
-    alone = np.where(kin.acknowledged, kin.root, np.arange(ledger.accounts))
-    hand = np.where(kin.collector >= 0, kin.collector, alone)
+    hand = hands(engine.context_)
     opinions = ledger.opinions
     usable = np.isfinite(opinions.percent) & (suspicion.row < 0.5) & ~suspicion.flagged[opinions.rater]  # noqa: PLR2004
     held = suspicion.withheld
@@ -63,10 +59,33 @@ def standings(engine: Engine) -> pa.Table:
         removed=scores.removed,
         status=status,
     )
-    stayed = Stayed.of(ledger, hand, returned)
+    stayed = Stayed.of(ledger, hand, returned(engine))
     rows = np.flatnonzero(usable & (opinions.rater != ledger.subject_account[opinions.subject]))
-    evidence = Evidence.of(ledger, rows, hand, stayed, kin.born)
+    evidence = Evidence.of(ledger, rows, hand, stayed, engine.context_.kin.born)
     return standing_rows(ledger, figures, Basis.ANALYSIS, evidence, named_findings(engine, held))
+
+
+def hands(context: Context) -> Ints:
+    """Return the hand that each account belongs to, as the number of one of its accounts.
+
+    Args:
+        context: The ledger and what detectors share.
+    """
+    kin = context.kin
+    alone = np.where(kin.acknowledged, kin.root, np.arange(context.ledger.accounts))
+    return np.asarray(np.where(kin.collector >= 0, kin.collector, alone))
+
+
+def returned(engine: Engine) -> Flags:
+    """Mark the payments whose money returned, by the detectors that look for it.
+
+    Args:
+        engine: A fitted engine.
+    """
+    marked = np.zeros(len(engine.context_.ledger.payer), bool)
+    for detector in engine.detectors:
+        marked |= getattr(detector, "returned_", marked)
+    return marked
 
 
 def standings_of_ratings(ledger: Ledger) -> pa.Table:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 import {EIP7702Utils} from "@openzeppelin/contracts/account/utils/EIP7702Utils.sol";
 import {ERC165Checker} from "@openzeppelin/contracts/utils/introspection/ERC165Checker.sol";
@@ -37,7 +37,7 @@ abstract contract BuyerTierGated is IBuyerTierGate {
     /// @param minimum The lowest tier that passes.
     modifier onlyBuyerTier(address buyer, BuyerTier minimum) {
         BuyerTier tier = IBuyerRecords(BUYERS).buyerTierOf(buyer);
-        require(tier >= minimum, TierTooLow(buyer, tier, minimum));
+        if (tier < minimum) revert TierTooLow(buyer, tier, minimum);
         _;
     }
 
@@ -53,9 +53,9 @@ abstract contract BuyerTierGated is IBuyerTierGate {
         BuyerTier minimum
     ) {
         _requireUse(credential);
-        require(credential.tier >= minimum, TierTooLow(msg.sender, credential.tier, minimum));
+        if (credential.tier < minimum) revert TierTooLow(msg.sender, credential.tier, minimum);
         bool isValid = IBuyerCredentials(BUYERS).verifyCredential(credential, signature);
-        require(isValid, CredentialNotValid(msg.sender));
+        if (!isValid) revert CredentialNotValid(msg.sender);
         _;
     }
 
@@ -63,12 +63,11 @@ abstract contract BuyerTierGated is IBuyerTierGate {
     /// @param registry The registry of the buyers.
     /// @param policy The keccak-256 hash of the name of the scoring policy whose tiers count in credentials.
     constructor(address registry, bytes32 policy) {
-        require(
+        bool isRegistry =
             ERC165Checker.supportsInterface(registry, type(IBuyerRecords).interfaceId) &&
                 ERC165Checker.supportsInterface(registry, type(IBuyerCredentials).interfaceId) &&
-                EIP7702Utils.fetchDelegate(registry) == address(0),
-            NotABuyerRegistry(registry)
-        );
+                EIP7702Utils.fetchDelegate(registry) == address(0);
+        if (!isRegistry) revert NotABuyerRegistry(registry);
         BUYERS = registry;
         POLICY = policy;
         SCOPE = keccak256(abi.encode("bilateral-tier", block.chainid, address(this)));
@@ -91,12 +90,12 @@ abstract contract BuyerTierGated is IBuyerTierGate {
 
     /// @dev Requires that a credential is the caller's, and for this gate today.
     function _requireUse(IBuyerCredentials.TierCredential calldata credential) private view {
-        require(credential.holder == msg.sender, CredentialOfAnother(credential.holder, msg.sender));
-        require(credential.policy == POLICY, PolicyMismatch(credential.policy, POLICY));
-        require(credential.scope == SCOPE, ScopeMismatch(credential.scope, SCOPE));
+        if (credential.holder != msg.sender) revert CredentialOfAnother(credential.holder, msg.sender);
+        if (credential.policy != POLICY) revert PolicyMismatch(credential.policy, POLICY);
+        if (credential.scope != SCOPE) revert ScopeMismatch(credential.scope, SCOPE);
         (uint256 day, uint256 today) = (credential.issuedAt / 1 days, block.timestamp / 1 days);
         // Both are days, and a day is long.
         // slither-disable-next-line incorrect-equality
-        require(day == today, EpochOver(day, today));
+        if (day != today) revert EpochOver(day, today);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 import {EIP7702Utils} from "@openzeppelin/contracts/account/utils/EIP7702Utils.sol";
 import {ERC165Checker} from "@openzeppelin/contracts/utils/introspection/ERC165Checker.sol";
@@ -45,11 +45,10 @@ abstract contract PrivateTierGated is IPrivateTierGate {
     /// @param tierProofs The contract that checks proofs.
     /// @param policy The keccak-256 hash of the name of the scoring policy whose tiers count.
     constructor(address tierProofs, bytes32 policy) {
-        require(
+        bool isProofs =
             ERC165Checker.supportsInterface(tierProofs, type(IBuyerTierProofs).interfaceId) &&
-                EIP7702Utils.fetchDelegate(tierProofs) == address(0),
-            NotTierProofs(tierProofs)
-        );
+                EIP7702Utils.fetchDelegate(tierProofs) == address(0);
+        if (!isProofs) revert NotTierProofs(tierProofs);
         TIER_PROOFS = tierProofs;
         TIER_POLICY = policy;
     }
@@ -81,7 +80,7 @@ abstract contract PrivateTierGated is IPrivateTierGate {
         uint64 epoch,
         bytes32 request
     ) internal {
-        require(!_usedNullifiers[proof.nullifier], TierAlreadyUsed(proof.nullifier));
+        if (_usedNullifiers[proof.nullifier]) revert TierAlreadyUsed(proof.nullifier);
         _usedNullifiers[proof.nullifier] = true;
         bytes32 message = keccak256(abi.encode(msg.sender, request));
         bytes32 scope = getPrivateTierScope(epoch);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @title Agent directory: the August 2025 base of EIP-8004a, and primary agents
 /// @notice Finds agents by domain and by address, and returns the agent that an account speaks as.

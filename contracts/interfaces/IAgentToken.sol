@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @title Additions of the agents' token to ERC-721
 /// @dev The other errors are those of ERC-6093, as in the deployed registries.

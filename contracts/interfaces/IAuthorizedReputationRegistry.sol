@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @title Reputation registry for feedback that the agent's owner has authorised
 /// @notice Clients rate agents from 0 to 100, as often as the owner of the agent's token authorised by signature.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @title Ratings of clients and validators by servers (EIP-8004a)
 /// @notice A server rates its clients and validators from 0 to 100. Anybody can read a rating before serving.

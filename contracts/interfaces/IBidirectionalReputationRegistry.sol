@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @title Feedback authorisations of ERC-8004 as of August 2025, which EIP-8004a keeps
 /// @notice Servers authorise clients to rate them. In August 2025 the feedback itself stayed off chain.

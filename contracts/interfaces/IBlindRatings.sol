@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @title Blind ratings: a server and its client rate each other, and neither sees the other's rating first
 /// @notice Each side signs an envelope that holds the hash of its rating. `seal` stores both envelopes in one word, and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @title Buyer reputation registry of the Buyer Reputation Protocol
 /// @notice Scores accounts that pay agents. These are the four functions of the protocol's section 8; `IBuyerRecords`,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @title Companion directory: primary agents for an identity registry that has no directory
 /// @notice Gives the agents of a deployed ERC-8004 identity registry what the other registries of this project ask of

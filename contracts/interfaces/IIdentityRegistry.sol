@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @title Identity registry of ERC-8004 (January 2026)
 /// @notice Gives an agent an identity: an ERC-721 token whose id is the agent's id and whose URI names the agent's

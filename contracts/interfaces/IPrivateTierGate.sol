@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @title Service that serves a buyer by a private proof of its tier
 /// @notice `PrivateTierGated` implements it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @title Service that reads a client's rating before it serves
 /// @notice EIP-8004a's usage pattern. `ReputationGated` implements it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @title Reputation registry of ERC-8004 (January 2026)
 /// @notice Stores the feedback of clients about agents: signed fixed-point values with two tags each. Anybody can read

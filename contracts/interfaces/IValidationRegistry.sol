@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @title Validation registry of ERC-8004 (January 2026)
 /// @notice An agent asks a validator to check its work. The validator responds with a number from 0 to 100. The work

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @dev Count and sum of one client's feedback for one agent, in one word. A summary reads it and skips the feedback.
 /// ```

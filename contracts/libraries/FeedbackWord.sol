@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @dev One feedback, in one word. `exists` tells a feedback from an empty slot, so reads, revocations and responses
 /// check an index without a second word. `responses` has the highest bits: one response too many overflows the word,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @dev The payments of a buyer, in the lower part of one word.
 /// ```

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @title Reason texts of the ERC-8004 surface
 /// @notice Clients of the deployed registries compare these texts, so they are the same word for word. Functions

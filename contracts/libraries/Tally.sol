@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @dev Values to average. Each of the decimals 0 to 18 has one word: the sum and the number of its values.
 /// ```

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 /// @title Calls of views that return one word
 /// @notice Like Solidity's own calls, for a contract that is known to exist, and some 250 gas cheaper each: a

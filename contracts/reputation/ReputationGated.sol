@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 import {EIP7702Utils} from "@openzeppelin/contracts/account/utils/EIP7702Utils.sol";
 import {ERC165Checker} from "@openzeppelin/contracts/utils/introspection/ERC165Checker.sol";
@@ -36,11 +36,10 @@ abstract contract ReputationGated is IReputationGate {
     /// an account with an EIP-7702 delegation: the key of such an account can replace its code.
     /// @param ratings The registry of the ratings.
     constructor(IBidirectionalRatings ratings) {
-        require(
+        bool isRegistry =
             ERC165Checker.supportsInterface(address(ratings), type(IBidirectionalRatings).interfaceId) &&
-                EIP7702Utils.fetchDelegate(address(ratings)) == address(0),
-            NotARatingsRegistry(address(ratings))
-        );
+                EIP7702Utils.fetchDelegate(address(ratings)) == address(0);
+        if (!isRegistry) revert NotARatingsRegistry(address(ratings));
         RATINGS = ratings;
     }
 
@@ -55,9 +54,9 @@ abstract contract ReputationGated is IReputationGate {
         uint8 minimum,
         bool trustNewcomers
     ) private view {
-        require(clientId != 0, ClientNotRated(clientId, serverId));
+        if (clientId == 0) revert ClientNotRated(clientId, serverId);
         (bool hasRating, uint8 rating) = RATINGS.getClientRating(clientId, serverId);
-        if (hasRating) require(rating >= minimum, ClientDeclined(clientId, serverId, rating, minimum));
-        else require(trustNewcomers, ClientNotRated(clientId, serverId));
+        if (!hasRating && !trustNewcomers) revert ClientNotRated(clientId, serverId);
+        if (hasRating && rating < minimum) revert ClientDeclined(clientId, serverId, rating, minimum);
     }
 }

@@ -8,8 +8,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bilateral.api.recent import Recent
+from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.query.chains import chains
 from bilateral.query.readers import Reader
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.one_engine
 
@@ -52,6 +54,37 @@ def test_figures_count_requests_by_route_and_show_the_lag(api_with):
     assert counted["GET", "other", "404"] == 1
     (lag,) = families["bilateral_chain_lag_blocks"].samples
     assert (lag.labels, lag.value) == ({"chain_id": "31337"}, 0)
+
+
+@pytest.mark.parametrize("path", ["/v1/agents/31337:1", "/v1/agents/31337:999", "/v1/chains", "/agents/31337:1"])
+def test_each_answer_says_its_block_and_lag(api_with, path):
+    with api_with() as client:
+        (chain,) = client.get("/readyz").json()["chains"]
+        began = int(time.time())
+        response = client.get(path, headers={"Origin": "https://page.example"})
+        ended = int(time.time())
+    state = dict(part.partition("=")[::2] for part in response.headers["Index-State"].split(";"))
+    assert began <= int(state.pop("seconds")) + chain["block_time"] <= ended
+    assert state == {"31337": "", "block": str(chain["block"]), "lag": str(chain["lag"])}
+    assert "Index-State" in response.headers["Access-Control-Expose-Headers"]
+
+
+def test_state_is_read_once_a_second_and_left_out_while_the_database_is_away(api_with, monkeypatch):
+    queries, read = [], Reader.read
+
+    def count(reader, query, *arguments, **options):
+        queries.append(query)
+        if len(queries) > 1:
+            raise DatabaseUnavailableError("away")
+        return read(reader, query, *arguments, **options)
+
+    with api_with() as client:
+        monkeypatch.setattr(Reader, "read", count)
+        assert "Index-State" in client.get("/nowhere").headers
+        assert "Index-State" in client.get("/nowhere").headers
+        assert queries == [chains]
+        monkeypatch.setattr("bilateral.api.lag._READ_AFTER", 0)
+        wait_until(lambda: "Index-State" not in client.get("/nowhere").headers)
 
 
 @pytest.mark.parametrize("path", ["/readyz", "/metrics"])

@@ -132,6 +132,25 @@ def test_request_under_way_is_answered_before_the_service_ends(api_sqlite):
         assert process.wait(timeout=PATIENCE) == 0
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_service_waits_for_a_database_and_serves_once_a_follower_made_it(api_world, record, tmp_path, workers):
+    database = f"sqlite:///{tmp_path / 'index.sqlite'}"
+    with serving("--no-index", "--workers", workers, "--database", database) as (process, client):
+        refused = client.get("/v1/agents/31337:1")
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
+        assert refused.json()["detail"] == "the index has no tables of this version yet: try again later"
+        assert client.get("/healthz").json() == {"status": "ok"}
+        readiness = client.get("/readyz")
+        assert (readiness.status_code, readiness.json()["ready"]) == (503, False)
+        assert not (tmp_path / "index.sqlite").exists()
+        follower = [COMMAND[0], "index", "run", "--until-head", "--rpc-url", api_world.url, "--deployment", str(record)]
+        subprocess.run([*follower, "--database", database], check=True, capture_output=True, timeout=PATIENCE)  # noqa: S603
+        wait_until(lambda: client.get("/readyz").status_code == 200)
+        wait_until(lambda: client.get("/v1/agents/31337:1").status_code == 200)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=PATIENCE) == 0
+
+
 def accepts(url):
     try:
         socket.create_connection((url.host, url.port), timeout=60).close()

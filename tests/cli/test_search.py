@@ -32,7 +32,6 @@ OF_AN_INDEX = [
     ["buyer", "decide", "00", "--as", "upheld"],
     ["buyer", "remove", "00"],
     ["mcp"],
-    ["serve", "--no-index", "--port", "0"],
 ]
 """Commands that need an index, and make none."""
 

@@ -130,3 +130,7 @@ def test_asks_are_answered_and_written(done, tables, tmp_path):
     assert (told["asks"], told["accept"]) == (1, 0)
     (answer,) = parquet.read_table(out).to_pylist()
     assert (answer["ask_id"], answer["verdict"] != "accept") == (7, True)
+
+
+def test_without_good_buyers_nobody_is_proposed(done, tables):
+    assert done("trust", "seeds", "--tables", tables) == {"proposals": []}

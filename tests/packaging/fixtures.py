@@ -1,4 +1,4 @@
-"""A wheel that is built from a fresh clone, once a run, and clean environments into which it is installed."""
+"""Packages that are built once a run, clean environments with the wheel, and the market that runs in them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,25 @@ import os
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
+from scripts import npm_package
 from scripts._anvil import ANVIL
 from scripts._build import ROOT
 
 _UV = ROOT / ".venv" / "bin" / "uv"
 _OVERRIDES = ROOT / "toolchain" / "overrides.in"
 LOCK = ROOT / "toolchain" / "requirements.lock"
+TOOLS = ROOT / ".cache" / "npm-package" / "node_modules"
+"""The dependencies of the npm package, and its users' compilers."""
+
+_SECONDS = "seconds.txt"
+"""The file that says how long an installation took."""
 
 
 def run(*command, cwd=None, environment=None):
@@ -74,20 +82,58 @@ def installed(wheel, tmp_path_factory):
     Versions are those of the lock, so that a release of somebody else's breaks no test.
     """
 
-    def install(extra, *others):
-        name = "-".join(["environment", extra.replace(",", "-"), *others])
+    def install(extra, *others, python=sys.executable):
+        name = "-".join(["environment", extra.replace(",", "-"), *others, *Path(python).parts[-3:]])
         with once_a_run(tmp_path_factory, name) as folder:
             if not folder.exists():
                 building = folder.with_name(f"{name}.part")
-                run(_UV, "venv", "--quiet", "--relocatable", "--python", sys.executable, building)
+                run(_UV, "venv", "--quiet", "--relocatable", "--python", python, building)
                 wanted = f"bilateral[{extra}] @ {wheel.as_uri()}" if extra else f"bilateral @ {wheel.as_uri()}"
                 versions = ["--constraint", LOCK, "--override", _OVERRIDES]
-                python = building / "bin" / "python"
-                run(_UV, "pip", "install", "--quiet", "--python", python, *versions, wanted, *others)
+                target = building / "bin" / "python"
+                began = time.monotonic()
+                run(_UV, "pip", "install", "--quiet", "--python", target, *versions, wanted, *others)
+                (building / _SECONDS).write_text(str(time.monotonic() - began))
                 building.rename(folder)
         return folder / "bin"
 
     return install
+
+
+def seconds_of(programs):
+    """Return the seconds that it took to install an environment, by its folder of programs."""
+    return float((programs.parent / _SECONDS).read_text())
+
+
+@pytest.fixture(scope="session")
+def archive(tmp_path_factory):
+    """The npm package of the last commit."""
+    with once_a_run(tmp_path_factory, "npm") as folder:
+        if not folder.exists():
+            npm_package.build(folder.with_name("packing"))
+            folder.with_name("packing").rename(folder)
+        (path,) = folder.iterdir()
+    return path
+
+
+def unpack_with_tools(archive, modules):
+    """Fill a new folder node_modules with the npm package, and with links to its dependencies and to compilers."""
+    modules.mkdir()
+    with tarfile.open(archive) as content:
+        content.extractall(modules, filter="data")
+    (modules / "package").rename(modules / "bilateral")
+    for package in TOOLS.iterdir():
+        if package.name not in {"bilateral", ".package-lock.json"}:
+            (modules / package.name).symlink_to(package)
+
+
+def python_of(version):
+    """Return the interpreter of a version of Python, or skip the test if this machine has none."""
+    command = [_UV, "python", "find", "--no-python-downloads", "--no-project", "--system", version]
+    done = subprocess.run(command, cwd=ROOT.parent, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        pytest.skip(f"this machine has no Python {version}")
+    return done.stdout.strip()
 
 
 class Market:

@@ -15,25 +15,13 @@ import httpx
 import pytest
 from solcx import compile_standard
 
-from scripts import npm_package
 from scripts._build import ROOT
-from tests.packaging.fixtures import once_a_run, run
+from tests.packaging.fixtures import TOOLS, run, unpack_with_tools
 from tests.waiting import until
 
 pytestmark = pytest.mark.nightly
 
 PROJECTS = Path(__file__).parent / "projects"
-TOOLS = ROOT / ".cache" / "npm-package" / "node_modules"
-
-
-@pytest.fixture(scope="session")
-def archive(tmp_path_factory):
-    with once_a_run(tmp_path_factory, "npm") as folder:
-        if not folder.exists():
-            npm_package.build(folder.with_name("packing"))
-            folder.with_name("packing").rename(folder)
-        (path,) = folder.iterdir()
-    return path
 
 
 @pytest.fixture
@@ -46,14 +34,7 @@ def user_project(archive):
 
     def make(name):
         folder = shutil.copytree(PROJECTS / name, root / name)
-        modules = folder / "node_modules"
-        modules.mkdir()
-        with tarfile.open(archive) as content:
-            content.extractall(modules, filter="data")
-        (modules / "package").rename(modules / "bilateral")
-        for package in TOOLS.iterdir():
-            if package.name != "bilateral" and not package.name.startswith("."):
-                (modules / package.name).symlink_to(package)
+        unpack_with_tools(archive, folder / "node_modules")
         return folder
 
     yield make
@@ -105,6 +86,17 @@ def test_project_of_foundry_compiles_a_gate_by_its_remappings(user_project, monk
     compiled = compile_standard(request, base_path=folder, allow_paths=[folder, TOOLS])
     abi = compiled["contracts"][source]["TrustedBuyers"]["abi"]
     assert {entry.get("name") for entry in abi} >= {"serve", "served", "TierTooLow"}
+
+
+def test_gates_interfaces_and_examples_compile_with_the_oldest_compiler_that_they_name(user_project):
+    folder = user_project("foundry")
+    package = folder / "node_modules" / "bilateral" / "contracts"
+    sources = [str(source.relative_to(folder)) for source in sorted(package.rglob("*.sol"))]
+    assert len(sources) > 25
+    assert {re.search(r"pragma solidity (.*);", (folder / source).read_text())[1] for source in sources} == {"^0.8.24"}
+    assert run(TOOLS / ".bin" / "solcjs", "--version").startswith("0.8.24+")
+    paths = ["--base-path", ".", "--include-path", "node_modules"]
+    run(TOOLS / ".bin" / "solcjs", *paths, "--abi", "--output-dir", "out", *sources, cwd=folder)
 
 
 def test_types_of_calls_follow_the_abis_and_the_service(user_project):

@@ -1,16 +1,17 @@
-"""The pages for buyers and sellers work as they stand, from the wheel and outside of the checkout."""
+"""The four ways in work as their pages stand, from the wheel and the npm package, outside of the checkout."""
 
 from __future__ import annotations
 
 import re
 import subprocess
+import time
 
 import pytest
 
 from scripts._build import ROOT
-from tests.packaging.fixtures import market_of
+from tests.packaging.fixtures import market_of, seconds_of, unpack_with_tools
 
-BLOCK = re.compile(r"^```(sh|text|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(sh|text|python|solidity)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 MARK = "=== end of a block ==="
 MOST_SECONDS = 15 * 60
 VARYING = (
@@ -34,9 +35,9 @@ class Page:
     def __init__(self, name):
         self.commands, self.outputs, self.programs = [], [], {}
         for kind, content in BLOCK.findall((ROOT / "docs" / name).read_text()):
-            if kind == "python":
+            if kind in {"python", "solidity"}:
                 first, _, program = content.partition("\n")
-                self.programs[first.removeprefix("# ")] = program
+                self.programs[first.split()[1]] = program
             elif kind == "sh":
                 self.commands.append(content)
                 self.outputs.append(None)
@@ -63,14 +64,23 @@ class Page:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    "names", [("for-buyers.md",), ("for-buyers.md", "for-sellers.md")], ids=lambda names: names[-1]
+    "names",
+    [("for-buyers.md",), ("for-buyers.md", "for-sellers.md"), ("for-operators.md",), ("for-contract-authors.md",)],
+    ids=lambda names: names[-1],
 )
-def test_page_leads_from_nothing_to_its_end_with_the_output_that_it_shows(installed, tmp_path, names):
+def test_page_leads_from_nothing_to_its_end_with_the_output_that_it_shows(installed, request, tmp_path, names):
     programs = installed("all")
+    if "for-contract-authors.md" in names:
+        unpack_with_tools(request.getfixturevalue("archive"), tmp_path / "node_modules")
     with market_of(programs, tmp_path) as market:
         for name in names:
             page = Page(name)
+            began = time.monotonic()
             outputs = page.play(market, tmp_path)
+            seconds = time.monotonic() - began
+            print(
+                f"{name}: {seconds_of(programs):.0f} + {market.seconds:.0f} + {seconds:.0f} s to install, start, play"
+            )
             for command, shown, output in zip(page.commands, page.outputs, outputs, strict=True):
                 if shown is not None:
                     assert steady(output) == steady(shown), command

@@ -19,7 +19,7 @@ from bilateral.explorer.pictures import site_picture
 from bilateral.explorer.rendering import Frame, render
 from scripts import explorer_assets as vendor
 from scripts._build import ROOT
-from tests.packaging.fixtures import build, clone, run
+from tests.packaging.fixtures import build, clone, python_of, run
 
 
 @pytest.mark.nightly
@@ -77,6 +77,19 @@ def test_a_build_that_cannot_have_the_fonts_fails_and_says_why(tmp_path):
     )
     assert ran.returncode != 0
     assert "the explorer's fonts and scripts come from npm, which is missing: install Node 20 or newer" in ran.stderr
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
+def test_wheel_with_all_extras_works_on_another_python(installed, tmp_path, version):
+    programs = installed("all", python=python_of(version))
+    assert run(programs / "bilateral", "--version", cwd=tmp_path).startswith("bilateral 0.1.0 ")
+    rooms = "bilateral.api.app, bilateral.checks, bilateral.index, bilateral.solana, bilateral.trust, bilateral.x402"
+    shown = run(programs / "python", "-c", f"import sys, {rooms}; print(sys.version_info[:2])", cwd=tmp_path)
+    assert shown == f"({version.replace('.', ', ')})\n"
+    run(programs / "bilateral", "deployment", "list", cwd=tmp_path)
+    database = f"sqlite:///{tmp_path / 'index.sqlite'}"
+    run(programs / "bilateral", "index", "schema", "--database", database, cwd=tmp_path)
 
 
 def test_files_of_other_versions_than_the_locks_are_replaced(tmp_path, monkeypatch):

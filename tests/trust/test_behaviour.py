@@ -1,14 +1,13 @@
-"""Detectors of behaviour: blocks, lockstep, retaliation, false proofs, change points, and biases."""
+"""Detectors of behaviour: blocks, lockstep, retaliation, false proofs, and biases."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from bilateral.trust.bias import BiasModel
 from bilateral.trust.detectors.blocks import Blocks
-from bilateral.trust.detectors.changes import ChangePoints, segments
 from bilateral.trust.detectors.lockstep import Lockstep, effective
-from bilateral.trust.detectors.reliability import BiasModel
 from bilateral.trust.detectors.retaliation import Retaliation
 from bilateral.trust.detectors.values import Values
 from tests.trust.conftest import names
@@ -210,26 +209,6 @@ def test_values_out_of_range_are_found(market):
     context = market.context()
     findings = Values().fit(context).findings_
     assert names(context, findings[0].actors) == {"shouter"}
-
-
-def test_an_agent_that_turns_is_noticed_and_nobody_is_blamed(market):
-    market.agent(99, "turncoat")
-    for number in range(30):
-        market.feedback(f"client{number}", 99, 90 + number % 5 if number < 15 else 20 + number % 5, 1000.0 * number)
-    context = market.context()
-    findings = ChangePoints().fit(context).findings_
-    assert names(context, findings[0].subjects) == {"turncoat"}
-    assert (findings[0].strength, len(findings[0].actors)) == (0.0, 0)
-
-
-def test_segments_begin_at_the_change():
-    values = np.array([90.0] * 10 + [20.0] * 10)
-    assert segments(np.zeros(20, np.int64), values).tolist() == [0] * 10 + [1] * 10
-
-
-def test_segments_of_steady_values_are_whole():
-    values = np.random.default_rng(5).normal(80, 8, 200)
-    assert segments(np.repeat(np.arange(10), 20), values).all()
 
 
 def test_a_harsh_rater_is_corrected_and_a_constant_one_counts_little():

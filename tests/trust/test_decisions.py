@@ -10,12 +10,12 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.trust.decisions import ANSWERS, ASKS, NEWCOMER, decide, read_asks
 from tests.trust.conftest import Scene, address_of, addressed
 
-RING, HONEST, POOR, LATER = 99, 1, 2, 50
+RING, HONEST, POOR, LATER, BOUGHT = 99, 1, 2, 50, 97
 
 
 @pytest.fixture(scope="module")
 def tables():
-    """Return a market with a ring, good sellers, a poor one, and one that registers late."""
+    """Return a market with a ring, good sellers, a poor one, one that registers late, and one that pays its raters."""
     scene = Scene()
     for number in range(20):
         scene.agent(number + 1, f"owner{number}", ts=10.0 * number)
@@ -30,6 +30,11 @@ def tables():
         scene.transfer("mastermind", f"sybil{number}", 5.0, 6000.0 + number)
         scene.feedback(f"sybil{number}", RING, 100, 7000.0 + number)
     scene.agent(LATER, "latecomer", ts=60_000.0)
+    scene.agent(BOUGHT, "patron", ts=50.0)
+    for number in range(4):
+        client, ts = f"client{9 * number}", 30_000.0 + 900 * number
+        scene.feedback(client, BOUGHT, 100, ts)
+        scene.transfer("patron", client, 3.0 + number, ts + 600)
     return addressed(scene.tables())
 
 
@@ -59,6 +64,12 @@ def test_one_that_all_call_bad_is_declined(tables):
 def test_a_ring_never_gets_a_large_amount(tables):
     (ring,) = answers(tables, (RING, 90_000.0, 50.0))
     assert ring["verdict"] != "accept"
+
+
+def test_a_contested_agent_may_be_tried_as_a_newcomer_may(tables):
+    small, large = answers(tables, (BOUGHT, 90_000.0, NEWCOMER), (BOUGHT, 90_000.0, 1.01 * NEWCOMER))
+    assert (small["status"], small["verdict"], large["verdict"]) == ("contested", "accept", "caution")
+    assert large["reason"] == f"agent {BOUGHT} is tied to false ratings by acts of its own"
 
 
 def test_rows_after_the_time_of_an_ask_do_not_count(tables):

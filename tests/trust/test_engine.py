@@ -364,4 +364,3 @@ def test_a_detector_that_reads_no_changed_table_does_not_run_again(monkeypatch):
     engine.update(Tables.of(payments=rows[:1]))
     assert "wash payments" in ran
     assert "retaliation" not in ran
-    assert "change points" not in ran

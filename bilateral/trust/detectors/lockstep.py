@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from bilateral.trust.context import Context
 
 _PRAISE: Final = 60.0
+"""The percentage from which an opinion is praise: bought opinions lie above the middle of the scale."""
+
 _RECORDED: Final = 0.2
 """The share of paid feedback from which payments count as recorded here."""
 

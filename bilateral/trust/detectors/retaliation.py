@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from bilateral.trust.context import Context
 
 _LOW: Final = 50.0
+"""The percentage below which feedback is criticism: the middle of the scale."""
+
 _PUNISHING: Final = 25.0
+"""The percentage up to which a rating punishes: the lowest quarter of the scale."""
 
 
 class Retaliation(Detector):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bilateral.trust.context import Context
 
 _RARE: Final = 0.001
+"""The least usual share of wrong values, so that the first mistake of a clean market stays below the level."""
 
 _FAMILIES: Final = 4
 """Families of tests: values out of range, foreign proofs, missing proofs, and constant tags."""

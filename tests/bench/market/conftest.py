@@ -21,10 +21,10 @@ def peaceful():
 @pytest.fixture(scope="session")
 def attacked():
     """Return an attacked market, whose buyers follow the plain mean, and its attackers."""
-    return play(SMALL, Ranking("plain mean", mean), 1)
+    return next(play(SMALL, Ranking("plain mean", mean), 1))
 
 
 @pytest.fixture(scope="session")
 def known():
     """Return an attacked market, whose buyers know the truth, and its attackers."""
-    return play(SMALL, Truth(0, "oracle"), 1)
+    return next(play(SMALL, Truth(0, "oracle"), 1))

@@ -10,8 +10,8 @@ from tests.bench.market.conftest import SMALL
 
 
 def test_a_market_is_the_same_for_a_seed(attacked):
-    again = play(SMALL, Ranking("plain mean", mean), 1)
-    other = play(SMALL, Ranking("plain mean", mean), 2)
+    again = next(play(SMALL, Ranking("plain mean", mean), 1))
+    other = next(play(SMALL, Ranking("plain mean", mean), 2))
     assert outcome(*again) == outcome(*attacked) != outcome(*other)
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.34;
+pragma solidity ^0.8.24;
 
 import {BuyerTierGated} from "bilateral/contracts/buyers/BuyerTierGated.sol";
 import {BuyerTier} from "bilateral/contracts/libraries/BuyerScore.sol";

@@ -1,4 +1,4 @@
-"""Reliability of raters: bias and noise of each rater, beside the quality of each subject.
+"""The bias of each rater, beside the quality of each subject.
 
 A value is modelled as the subject's quality plus the rater's bias plus noise. A rater who always gives the same value
 tells nothing. Bias differs from fraud: harsh and generous raters exist, so it corrects scores and flags nobody.
@@ -6,19 +6,17 @@ tells nothing. Bias differs from fraud: harsh and generous raters exist, so it c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 import numpy as np
 
 from bilateral.trust.arrays import Floats, Ints, group_sums
-from bilateral.trust.detectors.base import Detector
-
-if TYPE_CHECKING:
-    from bilateral.trust.context import Context
-    from bilateral.trust.findings import Finding
 
 _HUBER: Final = 14.0
+"""The residual in points from which a value weighs less: about the deviation of an ordinary value."""
+
 _CONSTANT: Final = 3
+"""The number of equal values from which a rater counts as one that always gives the same."""
 
 
 class BiasModel:
@@ -90,28 +88,3 @@ def _informative(rater: Ints, values: Floats, raters: int) -> Floats:
     constant = (count >= _CONSTANT) & (variance < 1.0)
     full = (count < _CONSTANT)[rater] & (values >= 100.0)  # noqa: PLR2004  # a full mark, of which we see no other
     return np.where(constant[rater], 0.05, np.where(full, 0.4, 1.0))
-
-
-class Reliability(Detector):
-    """Estimates the bias of each rater.
-
-    Attributes:
-        bias_: The bias of each account; 0 without opinions.
-        deviation_: The root mean square of each account's residuals; nan without opinions.
-    """
-
-    name = "reliability"
-    reads = frozenset({"agents", "feedback", "ratings", "validations"})
-
-    def _find(self, context: Context) -> list[Finding]:
-        ledger, opinions = context.ledger, context.ledger.opinions
-        rows = np.flatnonzero(np.isfinite(opinions.percent))
-        rater, subject, values = opinions.rater[rows], opinions.subject[rows], opinions.percent[rows]
-        del rows
-        model = BiasModel().fit(rater, subject, values, np.ones(len(values)), ledger.accounts, ledger.subjects)
-        rest = values - model.quality_[subject]
-        count = np.bincount(rater, minlength=ledger.accounts)
-        squares = group_sums(rest**2, rater, ledger.accounts)
-        self.bias_ = model.bias_
-        self.deviation_ = np.where(count > 0, np.sqrt(squares / np.maximum(count, 1)), np.nan)
-        return []

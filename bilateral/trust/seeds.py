@@ -1,0 +1,124 @@
+"""Accounts that a reader might trust: they bought from many sellers, for long, and rated as others did who paid.
+
+A reader's own list is the strongest protection that was measured (docs/decisions.md). These are proposals to start one,
+each with its figures. The reader confirms them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.trust.arrays import contained, distinct_keys, group_counts, group_sums, pairs, unpaired
+from bilateral.trust.backing import backing
+from bilateral.trust.evidence import Stayed
+from bilateral.trust.opinions import Kind
+from bilateral.trust.standings import hands, returned
+
+if TYPE_CHECKING:
+    from bilateral.trust.arrays import Floats, Ints
+    from bilateral.trust.context import Context
+    from bilateral.trust.engine import Engine
+
+_SELLERS: Final = 3
+"""The independent sellers that a proposal paid at least, as for the early buyers of `backing`."""
+
+_DAYS: Final = 14.0
+"""The days between first and last purchase: attackers who prepare accounts are patient, but most ask within a week."""
+
+_WEIGHT: Final = 0.5
+"""The mean weight of its opinions by `backing`: half of a full voice."""
+
+_RATED: Final = 3
+"""The sellers that it rated and that others rated who paid, at least: two agreements may be chance."""
+
+_APART: Final = 15.0
+"""The mean distance in points from others who paid: about the deviation of an ordinary value."""
+
+_DAY: Final = 86_400.0
+
+
+@dataclass(frozen=True)
+class Seed:
+    """An account to trust.
+
+    Attributes:
+        address: The account.
+        sellers: The independent sellers that it paid.
+        paid: The money that it paid them, without money that came back, in units of the payment token.
+        days: The days between its first and last purchase.
+        rated: The sellers that it rated and that others rated who paid.
+        apart: The mean distance in points of its ratings from theirs.
+    """
+
+    address: str
+    sellers: int
+    paid: float
+    days: float
+    rated: int
+    apart: float
+
+
+def seeds(engine: Engine, count: int = 20) -> list[Seed]:
+    """Propose accounts to trust, those with most independent sellers first, and one for each hand.
+
+    Args:
+        engine: A fitted engine.
+        count: The most proposals.
+
+    Raises:
+        InvalidArgumentError: The number is below 1.
+    """
+    if count < 1:
+        raise InvalidArgumentError(f"{count} proposals are too few: ask for at least 1")
+    context, ledger = engine.context_, engine.context_.ledger
+    size, hand = ledger.accounts, hands(context)
+    stayed = Stayed.of(ledger, hand, returned(engine))
+    buyers, _ = unpaired(distinct_keys(pairs(stayed.payer, stayed.seller, size)), size)
+    sellers = group_counts(buyers.astype(np.int64), size)
+    paid = np.bincount(stayed.payer, weights=stayed.amount, minlength=size)
+    first, last = np.full(size, np.inf), np.full(size, -np.inf)
+    np.minimum.at(first, stayed.payer, stayed.paid_at)
+    np.maximum.at(last, stayed.payer, stayed.paid_at)
+    days = np.where(sellers > 0, (last - first) / _DAY, 0.0)
+    rated, apart, weight = _ratings(context, hand)
+    good = ~engine.suspicion_.flagged & (sellers >= _SELLERS) & (days >= _DAYS) & (weight >= _WEIGHT)
+    chosen = np.flatnonzero(good & (rated >= _RATED) & (apart <= _APART))
+    chosen = chosen[np.lexsort((chosen, -paid[chosen], -sellers[chosen]))]
+    chosen = chosen[np.sort(np.unique(hand[chosen], return_index=True)[1])][:count]
+    return [
+        Seed(
+            address=ledger.addresses[place].as_py(),
+            sellers=int(sellers[place]),
+            paid=float(paid[place]),
+            days=float(days[place]),
+            rated=int(rated[place]),
+            apart=float(apart[place]),
+        )
+        for place in chosen.tolist()
+    ]
+
+
+def _ratings(context: Context, hand: Ints) -> tuple[Ints, Floats, Floats]:
+    """Return the rated sellers, the distance from others who paid, and the mean weight of opinions, by account."""
+    ledger, opinions, size = context.ledger, context.ledger.opinions, context.ledger.accounts
+    rows = np.flatnonzero((opinions.kind == Kind.FEEDBACK) & np.isfinite(opinions.percent))
+    rater, subject = opinions.rater[rows].astype(np.int64), opinions.subject[rows].astype(np.int64)
+    weights = backing(context, rows, hand)
+    weight = group_sums(weights, rater, size) / np.maximum(group_counts(rater, size), 1)
+    known = (ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0)
+    bought = distinct_keys(pairs(ledger.paid_agent[known], ledger.payer[known], size))
+    paying = contained(pairs(ledger.subject_agent[subject], rater, size), bought)
+    keys, place = np.unique(pairs(subject[paying], rater[paying], size), return_inverse=True)
+    values = group_sums(opinions.percent[rows][paying].astype(np.float64), place, len(keys))
+    values /= np.maximum(group_counts(place, len(keys)), 1)
+    subject, rater = (side.astype(np.int64) for side in unpaired(keys, size))
+    raters = group_counts(subject, ledger.subjects)[subject]
+    total = group_sums(values, subject, ledger.subjects)[subject]
+    shared = raters > 1
+    distance = np.abs(values - (total - values) / np.maximum(raters - 1, 1))[shared]
+    rated = group_counts(rater[shared], size)
+    return rated, group_sums(distance, rater[shared], size) / np.maximum(rated, 1), weight
