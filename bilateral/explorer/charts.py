@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bilateral.explorer.neighbours import Neighbour
+    from bilateral.explorer.over_time import Moment
 
 _WIDTH: Final = 470
 _ROW: Final = 23
@@ -193,7 +194,7 @@ def axis(rows: Sequence[tuple[str, str, float, float, float]], kind: str) -> Mar
             greatest value.
         kind: The class of its colour: `s` or `c`.
     """
-    left, step, width = 8, 44, 640
+    left, step, width = 14, 44, 640
     scale = (width - 2 * left) / 100
     height = len(rows) * step + 22
     parts = [
@@ -213,6 +214,56 @@ def axis(rows: Sequence[tuple[str, str, float, float, float]], kind: str) -> Mar
     return Markup(  # noqa: S704  # names are escaped
         f'<svg class="axis-chart" viewBox="0 0 {width} {height}" width="100%" role="img" '
         f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
+    )
+
+
+def over_time(
+    points: Sequence[Moment], scale: tuple[int, int], after: tuple[float, float, float] | None = None
+) -> Markup:
+    """Return a rating over time: a line, a band of its uncertainty, and behind them the rating after the analysis.
+
+    Args:
+        points: The rating at each time, the oldest first.
+        scale: The least and the greatest value.
+        after: The least value, the rating and the greatest value after the analysis, 0 to 100; None without one.
+    """
+    width, height, right = 400, 150, 40 if after else 8
+    first, last = points[0].time, points[-1].time
+    least, greatest = scale
+
+    def x(time: int) -> float:
+        return 8 + (time - first) / ((last - first) or 1) * (width - 16 - right)
+
+    def y(value: float, low: float = least, high: float = greatest) -> float:
+        return 8 + (1 - (value - low) / (high - low)) * (height - 30)
+
+    upper = [f"{x(point.time):.1f} {y(point.upper):.1f}" for point in points]
+    lower = [f"{x(point.time):.1f} {y(point.lower):.1f}" for point in reversed(points)]
+    line = "L".join(f"{x(point.time):.1f} {y(point.mean):.1f}" for point in points)
+    label = (
+        f"Rating over time: {figure(points[0].mean)} on {day(first // 86_400)}, {figure(points[-1].mean)} on "
+        f"{day(last // 86_400)}, between {figure(points[-1].lower)} and {figure(points[-1].upper)}"
+    )
+    parts = [
+        f'<line class="gridline" x1="8" x2="{width - 8}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>'
+        for value in (least, (least + greatest) / 2, greatest)
+    ]
+    parts += [
+        f'<path class="blue wash" d="M{"L".join(upper + lower)}z"/><path class="blue line" d="M{line}"/>',
+        f'<circle class="s" cx="{x(last):.1f}" cy="{y(points[-1].mean):.1f}" r="3.5"/>',
+        f'<text x="8" y="{height - 4}">{day(first // 86_400)}</text>',
+        f'<text x="{x(last):.1f}" y="{height - 4}" text-anchor="end">{day(last // 86_400)}</text>',
+    ]
+    if after is not None:
+        bottom, middle, top = (y(value, 0, 100) for value in after)
+        label += f"; {figure(after[1])} after the analysis, between {figure(after[0])} and {figure(after[2])}"
+        parts.append(
+            f'<line class="range s" x1="{width - 20}" x2="{width - 20}" y1="{bottom:.1f}" y2="{top:.1f}"/>'
+            f'<circle class="s" cx="{width - 20}" cy="{middle:.1f}" r="5"/>'
+            f'<text x="{width - 8}" y="{height - 4}" text-anchor="end">after</text>'
+        )
+    return Markup(  # noqa: S704  # numbers only
+        f'<svg viewBox="0 0 {width} {height}" width="100%" role="img" aria-label="{label}">{"".join(parts)}</svg>'
     )
 
 

@@ -69,6 +69,33 @@ def _drawn(name: str, id_: str, as_server: tuple[str, str], as_client: tuple[str
     return _png(image)
 
 
+@cache
+def favicon() -> bytes:
+    """Return the mark of the site as an icon of 16, 32 and 48 pixels."""
+    written = BytesIO()
+    _mark(192).save(written, "ICO", sizes=[(16, 16), (32, 32), (48, 48)])
+    return written.getvalue()
+
+
+@cache
+def touch_icon() -> bytes:
+    """Return the mark of the site on paper, 180 by 180 pixels, as PNG."""
+    image = Image.new("RGB", (180, 180), _PAPER)
+    mark = _mark(132)
+    image.paste(mark, (24, 24), mark)
+    return _png(image)
+
+
+def _mark(size: int) -> Image.Image:
+    """Return the two halves of the mark on nothing, drawn four times as large, so that their edges are smooth."""
+    large = 4 * size
+    image = Image.new("RGBA", (large, large), (0, 0, 0, 0))
+    draw, gap = ImageDraw.Draw(image), large // 18
+    draw.pieslice([(0, gap), (large - 2 * gap, large - gap)], 90, 270, _SERVER)
+    draw.pieslice([(2 * gap, gap), (large, large - gap)], 270, 90, _CLIENT)
+    return image.resize((size, size), Image.Resampling.LANCZOS)
+
+
 def tag_of(body: bytes) -> str:
     """Return the name of a picture for caches."""
     return sha256(body).hexdigest()[:16]

@@ -174,9 +174,21 @@ def render_agent(frame: Frame, page: AgentPage) -> str:
         histogram=_histogram(page),
         clients=clients,
         servers=servers,
+        curve=_curve(page),
         chart=charts.timeline(page.activity.server, page.activity.client, page.activity.last_day),
         graph=charts.neighbourhood(page.agent.id, clients, servers) if clients or servers else None,
     )
+
+
+def _curve(page: AgentPage) -> Markup | None:
+    """Return the rating of an agent as a server over time; None with fewer than two times."""
+    scale = scale_of_tag(page.as_server.summary.tag) if page.as_server.summary else None
+    if scale is None or len(page.over_time) < 2:  # noqa: PLR2004  # a line has two ends
+        return None
+    analysed = (held for held in page.standings if held.side == "server" and held.basis == "analysis")
+    held = next(analysed, None)
+    after = None if held is None or held.rating is None else (held.lower, held.rating, held.upper)
+    return charts.over_time(page.over_time, scale, after)
 
 
 def render_ratings(frame: Frame, page: RatingsPage) -> str:

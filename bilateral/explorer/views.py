@@ -11,6 +11,7 @@ from bilateral.explorer.buying import BuyerRecord, buyer_records
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.listing import authorizing
 from bilateral.explorer.named import NamedFinding, named_findings
+from bilateral.explorer.over_time import Moment, rating_over_time
 from bilateral.query.agent_answers import Agent, RatingSummary
 from bilateral.query.agents import agent as read_agent
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
@@ -127,6 +128,7 @@ class AgentPage:
         authorizing: The registries of feedback that its owner authorises.
         tags: Its newest values by tag, on their own scales.
         activity: Its ratings by day.
+        over_time: Its rating as a server over time, by its newest feedback.
         changes: Its history: transfers, wallets and files.
         others: The agents that its file names as the same one.
         on_solana: Those on Solana, each proven or claimed.
@@ -155,6 +157,7 @@ class AgentPage:
     authorizing: tuple[str, ...]
     tags: tuple[TagValues, ...]
     activity: Activity
+    over_time: tuple[Moment, ...]
     changes: tuple[Change, ...]
     others: tuple[OtherIdentity, ...]
     on_solana: tuple[SolanaIdentity, ...]
@@ -263,9 +266,10 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     named |= {side for pair in sealed for side in (pair.client, pair.server)}
     findings = named_findings(*place, accounts)
     named |= {about for finding in findings for about in finding.agents}
+    as_server = side_view(connection, key, agent, "server")
     return AgentPage(
         agent=agent,
-        as_server=side_view(connection, key, agent, "server"),
+        as_server=as_server,
         as_client=side_view(connection, key, agent, "client"),
         edges=edges,
         file=registration_evidence(connection, key),
@@ -280,6 +284,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         authorizing=owned,
         tags=values_by_tag(agent.ratings, recent, owned),
         activity=activity(recent, rating_times(connection, key), progress.block_time),
+        over_time=rating_over_time(recent, as_server.summary),
         changes=changes_of(connection, key),
         others=other_identities(connection, key, agent.owner),
         on_solana=solana_identities(connection, key),

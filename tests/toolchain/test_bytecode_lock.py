@@ -43,6 +43,7 @@ def test_the_tested_code_is_the_deployed_code_but_for_metadata():
         assert built.runtime_code == without_metadata(tested)
 
 
+@pytest.mark.nightly
 def test_build_does_not_depend_on_what_is_built_with_it(monkeypatch, tmp_path):
     runs = []
 

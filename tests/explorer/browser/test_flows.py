@@ -177,6 +177,16 @@ def test_results_of_a_search_begin_in_the_first_window_of_a_phone(watched):
     assert page.get_by_role("heading", name="Agents").bounding_box()["y"] < 844
 
 
+def test_printed_page_has_its_content_and_no_controls(watched):
+    page = watched(color_scheme="dark").open("/31337/1")
+    page.emulate_media(media="print")
+    expect(page.locator("h1")).to_be_visible()
+    for control in ("nav.main", "form.search", "#theme", ".copy"):
+        expect(page.locator(control).first).to_be_hidden()
+    paper = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert paper == "rgb(250, 248, 244)"  # that of the light theme
+
+
 def test_forced_colours_hide_no_heading_of_a_side(watched):
     page = watched(forced_colors="active").open("/31337/1")
     numeral = page.locator(".side .numeral").first

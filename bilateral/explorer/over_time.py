@@ -1,0 +1,65 @@
+"""The rating of an agent over time with its uncertainty, and the money of an account by week."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from bilateral.values.bounds import SHARES, lower_bound, scale_of_tag
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bilateral.query.agent_answers import RatingSummary
+    from bilateral.query.recent import RecentFeedback
+
+_POINTS: Final = 24
+"""The points of the curve: more would stand closer than a reader can tell apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The rating at a time, of all counted feedback up to then.
+
+    Attributes:
+        time: The time, in Unix seconds.
+        lower: The value that holds at least, with 95 %.
+        mean: The mean of the raters' means.
+        upper: The value that holds at most, with 95 %.
+        raters: The number of raters.
+    """
+
+    time: int
+    lower: float
+    mean: float
+    upper: float
+    raters: int
+
+
+def rating_over_time(recent: Sequence[RecentFeedback], summary: RatingSummary | None) -> tuple[Moment, ...]:
+    """Return the rating under the tag that stands for an agent, as its newest feedback made it.
+
+    Each rater counts once, by the mean of its values.
+
+    Args:
+        recent: The agent's newest feedback, the newest first.
+        summary: The summary that stands for the agent as a server; None if nobody rated it.
+    """
+    scale = None if summary is None else scale_of_tag(summary.tag)
+    counted = [row for row in reversed(recent) if summary and row.tag == summary.tag and not row.is_revoked]
+    if scale is None or not counted:
+        return ()
+    least, greatest = scale
+    values: dict[str, list[float]] = defaultdict(list)
+    step, moments = max(1, len(counted) // _POINTS), []
+    for number, row in enumerate(counted, 1):
+        values[row.client].append(min(1.0, max(0.0, (float(row.value) - least) / (greatest - least))))
+        if number % step and number != len(counted):
+            continue
+        total = sum(sum(shares) / len(shares) for shares in values.values())
+        share_sum, raters = round(total * SHARES), len(values)
+        upper = least + greatest - lower_bound(raters * SHARES - share_sum, raters, scale)
+        mean = least + total / raters * (greatest - least)
+        moments.append(Moment(row.time, lower_bound(share_sum, raters, scale), mean, upper, raters))
+    return tuple(moments)
