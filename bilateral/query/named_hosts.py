@@ -9,12 +9,12 @@ from sqlalchemy import and_, column, select, table
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.files.hosts import file_id_of, secure_host, well_known_uri
-from bilateral.index.tables import files
+from bilateral.index.tables import files, schema
 from bilateral.index.tables.files import Kind
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnClause, Connection
 
 MAX_SERVICES: Final = 200
 """The largest number of services in one answer."""
@@ -72,11 +72,11 @@ def services_at(connection: Connection, url: str) -> NamedHost:
     """
     host = secure_host(url if "://" in url else f"https://{url}")
     if host is None:
-        raise InvalidArgumentError(f"url: {quoted(url)} is no https URL, and no host")
+        raise InvalidArgumentError(f"url: {quoted(url)} has no host: give an https URL, or a host alone")
     named, service, reference = files.registration_domain, files.registration_service, files.file_reference
-    current = table("agent_registration", *map(column, (*_KEY, "owner", "wallet", "content_hash"))).alias(
-        "current_file"
-    )
+    state = [column(name, schema.agent.c[name].type) for name in (*_KEY, "owner", "wallet")]
+    content_hash: ColumnClause[bytes] = column("content_hash", named.c.content_hash.type)
+    current = table("agent_registration", *state, content_hash).alias("current_file")
     rows = connection.execute(
         select(*(current.c[name] for name in (*_KEY, "owner", "wallet")), service.c.name, service.c.endpoint)
         .select_from(
@@ -101,15 +101,15 @@ def services_at(connection: Connection, url: str) -> NamedHost:
     ).all()
     shown = [
         NamedService(
-            f"{chain_id}:{agent_id}",
-            f"eip155:{chain_id}:{registry}#{agent_id}",
-            owner,
-            wallet,
-            name,
-            endpoint,
-            endpoint == url,
+            f"{row.chain_id}:{row.agent_id}",
+            f"eip155:{row.chain_id}:{row.identity_registry}#{row.agent_id}",
+            row.owner,
+            row.wallet,
+            row.name,
+            row.endpoint,
+            row.endpoint == url,
         )
-        for chain_id, registry, agent_id, owner, wallet, name, endpoint in rows[:MAX_SERVICES]
-        if secure_host(endpoint) == host
+        for row in rows[:MAX_SERVICES]
+        if secure_host(row.endpoint) == host
     ]
     return NamedHost(host, tuple(shown), len(rows) > MAX_SERVICES)

@@ -32,7 +32,7 @@ def test_host_that_nobody_names_has_no_services(api):
 
 @pytest.mark.one_engine
 @pytest.mark.parametrize("url", ["", "http://weather.example", "ipfs://bafy", "https://", "a b", "https://%00"])
-def test_what_is_no_https_url_and_no_host_is_refused(api, url):
+def test_text_that_is_neither_an_https_url_nor_a_host_is_refused(api, url):
     response = api.get("/v1/services", params={"url": url})
     assert (response.status_code, response.json()["code"]) == (400, "invalid_argument")
 
