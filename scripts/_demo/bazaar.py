@@ -98,7 +98,8 @@ class Bazaar:
         os.environ[_KEY] = attestor.private_key
         self._stack.callback(os.environ.pop, _KEY, None)
         buyers = BuyerSettings(key_variable=_KEY, credential_policies=(BRP.name, INDEPENDENT.name))
-        settings = ApiSettings(database=self.database, rate=None, buyers=buyers)
+        nodes = {str(self.stage.chain_id): self.stage.url}
+        settings = ApiSettings(database=self.database, rate=None, buyers=buyers, nodes=nodes)
         self.service = self._stack.enter_context(serving(create_app(settings)))
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ function announce({ detail: { info, provider: it } }) {
 
 async function resume(it) { // after a reload, with the first wallet on the right chain
   const tx = url.searchParams.get("tx"), id = tx && await it.request({ method: "eth_chainId" }).catch(() => null);
-  if (tx && !provider && same(id, hex)) { provider = it; follow(tx); }
+  if (tx && !provider && same(id, hex)) { provider = it; follow(tx).catch((error) => fail(wordsOf(error))); }
 }
 
 function show() {

@@ -78,12 +78,12 @@ def acting(watched, market):
 
         windows: ClassVar[list[Watched]] = []
 
-        def __call__(self, path, *wallets, size="laptop", refused=False):
+        def __call__(self, path, *wallets, size="laptop", refused=False, status=200):
             window = watched(size, at=market.site)
             self.windows.append(window)
             install(window.context, *wallets)
             if refused:
                 window.refused.add("/v1/transactions")
-            return window.open(path)
+            return window.open(path, status)
 
     return Acting()

@@ -6,6 +6,7 @@ import re
 
 from playwright.sync_api import expect
 
+from bilateral.explorer.forms import FORMS
 from tests.api.world import ALICE, BOB, CAROL, DAVE, ERIN, FRANK, GRACE, TREASURY
 from tests.explorer.browser.wallet import Wallet
 
@@ -175,3 +176,22 @@ def test_a_buyer_publishes_a_review(acting, market):
     press(page, SIGN)
     expect(page.get_by_text("Review recorded.")).to_be_visible()
     assert wallet.sent == []
+
+
+def test_every_form_is_accessible_on_a_phone(acting):
+    about = {
+        "revoke_feedback": f"feedback=31337:1:{ERIN.address}:0&at=9-1",
+        "append_response": f"feedback=31337:1:{ERIN.address}:0&at=9-1",
+        "register_agent": "chain=31337",
+        "respond_to_validation": f"chain=31337&request=0x{'5a' * 32}",
+    }
+    for action in FORMS:
+        page = acting(f"/act/{action}?{about.get(action, 'agent=31337:1')}", size="phone", refused=True)
+        window = acting.windows[-1]
+        assert (action, window.violations(), window.overflow()) == (action, [], [])
+        assert page.get_by_role("button", name=CONNECT).is_disabled()
+
+
+def test_a_page_of_no_action_is_missing(acting, market):
+    assert market.page("/act/steal?agent=31337:1") is None
+    assert acting("/act/give_feedback", status=400).get_by_role("main").inner_text()
