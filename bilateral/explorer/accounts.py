@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from bilateral.explorer.agent_figures import Activity
 from bilateral.explorer.buying import BuyerRecord, buyer_records
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.named import NamedFinding, named_findings
+from bilateral.explorer.over_time import money_by_day
 from bilateral.query.accounts import Account
 from bilateral.query.accounts import account as read_account
 from bilateral.query.agent_answers import RatingSummary
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 Row = TypeVar("Row", Feedback, AuthorizedFeedback, Rating, Payment)
 
 _ROWS: Final = 12
+_PAYMENTS: Final = 300
+"""The newest payments of each chain and direction that the chart of money sums up."""
+
 _AGENTS: Final = 6
 """The agents of an account whose figures and ratings are shown. More would make the page slow."""
 
@@ -65,6 +70,7 @@ class AccountPage:
         received: The ratings by servers of its first agents.
         paid: The payments that it made to agents.
         was_paid: The payments that it received as the wallet of agents.
+        money: The cents that it received and paid on each day, by its newest payments; None without any.
         buyers: Its records as a buyer.
         validations: The requests to it as a validator.
         suspicions: Its suspicion on each chain whose analysis ranks it.
@@ -84,6 +90,7 @@ class AccountPage:
     received: tuple[Rating, ...]
     paid: tuple[Payment, ...]
     was_paid: tuple[Payment, ...]
+    money: Activity | None
     buyers: tuple[BuyerRecord, ...]
     validations: tuple[Validation, ...]
     suspicions: tuple[AccountSuspicion, ...]
@@ -115,8 +122,9 @@ def account_page(connection: Connection, registries: Registries, address: str) -
     rated, received = (
         _newest(_ratings(connection, keys, direction)) for direction in (Direction.GIVEN, Direction.RECEIVED)
     )
-    paid = _newest([payment for id_ in chain_ids for payment in payments_by(connection, id_, address, _ROWS)])
-    was_paid = _newest([payment for id_ in chain_ids for payment in payments_to(connection, id_, address, _ROWS)])
+    made = [payment for id_ in chain_ids for payment in payments_by(connection, id_, address, _PAYMENTS)]
+    got = [payment for id_ in chain_ids for payment in payments_to(connection, id_, address, _PAYMENTS)]
+    paid, was_paid = _newest(made), _newest(got)
     asked = [
         validation for id_ in chain_ids for validation in validations_by(connection, id_, address, limit=_ROWS).items
     ]
@@ -141,6 +149,7 @@ def account_page(connection: Connection, registries: Registries, address: str) -
         received=received,
         paid=paid,
         was_paid=was_paid,
+        money=money_by_day(got, made),
         buyers=buyer_records(connection, indexed, [address]),
         validations=tuple(asked),
         suspicions=_suspicions(connection, registries, address),

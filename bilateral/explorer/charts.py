@@ -267,13 +267,29 @@ def over_time(
     )
 
 
-def timeline(up: Sequence[int], down: Sequence[int], last_day: int) -> Markup:
+def money(received: Sequence[int], paid: Sequence[int], last_day: int) -> Markup:
+    """Return a chart of days: dollars that an account received above the line, dollars that it paid below.
+
+    Args:
+        received: The cents that it received on each day, the oldest first.
+        paid: The cents that it paid.
+        last_day: The last day, in days since 1970.
+    """
+    label = (
+        f"Payments over {len(received)} days: ${sum(received) / 100:,.2f} received above, ${sum(paid) / 100:,.2f} paid "
+        "below"
+    )
+    return timeline(received, paid, last_day, label)
+
+
+def timeline(up: Sequence[int], down: Sequence[int], last_day: int, label: str | None = None) -> Markup:
     """Return a chart of days: ratings as a server above the line, as a client below.
 
     Args:
         up: The number as a server on each day, the oldest first.
         down: The number as a client.
         last_day: The last day, in days since 1970.
+        label: The chart in words; None says it of ratings.
     """
     width, height = 400, 150
     middle, step, most = height * 0.56, width / len(up), max(1, *up, *down)
@@ -294,7 +310,7 @@ def timeline(up: Sequence[int], down: Sequence[int], last_day: int) -> Markup:
             f'<line class="gridline" x1="{x:.0f}" x2="{x:.0f}" y1="8" y2="{height - 14}"/>'
             f'<text x="{x:.0f}" y="{height - 2}">{day(last_day - len(up) + 1 + place)}</text>'
         )
-    label = f"Ratings a day over {len(up)} days: {sum(up)} as a server above, {sum(down)} as a client below"
+    label = label or f"Ratings a day over {len(up)} days: {sum(up)} as a server above, {sum(down)} as a client below"
     return Markup(  # noqa: S704  # numbers only
         f'<svg viewBox="0 0 {width} {height}" width="100%" role="img" aria-label="{label}">'
         f'<line class="axis" x1="0" x2="{width}" y1="{middle}" y2="{middle}"/>{"".join(parts)}</svg>'

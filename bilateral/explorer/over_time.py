@@ -6,16 +6,21 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bilateral.explorer.agent_figures import DAYS, Activity
 from bilateral.values.bounds import SHARES, lower_bound, scale_of_tag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bilateral.query.agent_answers import RatingSummary
+    from bilateral.query.paid import Payment
     from bilateral.query.recent import RecentFeedback
 
 _POINTS: Final = 24
 """The points of the curve: more would stand closer than a reader can tell apart."""
+
+_DAY: Final = 86_400
+_CENTS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +68,25 @@ def rating_over_time(recent: Sequence[RecentFeedback], summary: RatingSummary | 
         mean = least + total / raters * (greatest - least)
         moments.append(Moment(row.time, lower_bound(share_sum, raters, scale), mean, upper, raters))
     return tuple(moments)
+
+
+def money_by_day(received: Sequence[Payment], paid: Sequence[Payment]) -> Activity | None:
+    """Return the cents that an account received and paid on each of 84 days, up to its last payment.
+
+    Args:
+        received: The newest payments to it.
+        paid: The newest payments by it.
+
+    Returns:
+        Received cents as `server`, paid ones as `client`; None without a payment.
+    """
+    if not received and not paid:
+        return None
+    last = max(payment.time for payment in (*received, *paid)) // _DAY
+    cents = [[0] * DAYS, [0] * DAYS]
+    for side, payments in enumerate((received, paid)):
+        for payment in payments:
+            place = DAYS - 1 - (last - payment.time // _DAY)
+            if place >= 0:
+                cents[side][place] += round(payment.dollars * _CENTS)
+    return Activity(last, tuple(cents[0]), tuple(cents[1]))

@@ -198,7 +198,8 @@ def render_ratings(frame: Frame, page: RatingsPage) -> str:
 
 def render_account(frame: Frame, page: AccountPage) -> str:
     """Return an account's page as HTML."""
-    return render("account", frame, page.names, page=page)
+    flow = None if page.money is None else charts.money(page.money.server, page.money.client, page.money.last_day)
+    return render("account", frame, page.names, page=page, flow=flow)
 
 
 def render_method(frame: Frame, page: MethodPage) -> str:

@@ -361,6 +361,16 @@ def test_a_cluster_is_a_page_with_its_accounts_and_their_findings(site):
     assert site.get("/base/clusters/2.json").status_code == 404
 
 
+def test_account_shows_its_payments_in_and_out_by_day(site):
+    for account, received, paid in ((CLIENT, 0, 300), (WALLET, 450, 150)):
+        money = site.get(f"/accounts/{account}.json").json()["money"]
+        assert (sum(money["server"]), sum(money["client"])) == (received, paid)
+        label = f"Payments over 84 days: ${received / 100:.2f} received above, ${paid / 100:.2f} paid below"
+        answer = site.get(f"/accounts/{account}", headers={"Accept": "text/html"})
+        assert f'aria-label="{label}"' in answer.text
+    assert site.get(f"/accounts/{COLLECTOR}.json").json()["money"] is None
+
+
 def test_names_that_look_alike_are_found_in_the_whole_index(site):
     fake = "P\u0430ypa\u0406 Agent"
     direct = site.get("/search.json", params={"q": fake}).json()["direct"]
