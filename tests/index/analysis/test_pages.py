@@ -36,9 +36,9 @@ def test_pages_of_the_analysis_show_the_ring_its_findings_and_their_events(conne
     assert f"{page.run.flagged} flagged accounts" in shown.text
     assert f"{page.clusters[0].flagged} of {page.clusters[0].accounts} accounts flagged" in shown.text
 
-    named = set()
+    registries, named = read_registries(connection), set()
     for entry in page.findings:
-        finding = finding_page(connection, KEY.chain_id, KEY.identity_registry, entry.id)
+        finding = finding_page(connection, registries, KEY.chain_id, KEY.identity_registry, entry.id)
         shown = Page(rendering.render_finding(FRAME, finding))
         links = set(shown.attributes("href"))
         assert finding.evidence
@@ -49,9 +49,10 @@ def test_pages_of_the_analysis_show_the_ring_its_findings_and_their_events(conne
         named |= {member.account for member in finding.members if member.part == "actor"}
     assert set(market.ring) <= named
 
-    network = network_page(connection, read_registries(connection), KEY.chain_id, 1_000)
+    network = network_page(connection, registries, KEY.chain_id, 1_000)
     assert set(market.ring) <= {node.id for node in network.nodes if node.is_flagged}
 
 
 def test_a_finding_that_does_not_exist_has_no_page(connection):
-    assert finding_page(connection, KEY.chain_id, KEY.identity_registry, "none") is None
+    registries = read_registries(connection)
+    assert finding_page(connection, registries, KEY.chain_id, KEY.identity_registry, "none") is None
