@@ -80,3 +80,13 @@ def test_opinions_that_an_agent_is_tied_to_contest_its_score(market, own, status
     altered = replace(engine.suspicion_, row=false.astype(float), own=false & own)
     scored = scores(engine.context_, altered)
     assert (scored.status[0], scored.removed[0]) == (status, pytest.approx(0.5, abs=0.01))
+
+
+def test_a_contested_score_without_independent_opinions_has_no_lower_bound_above_zero(market):
+    engine, _ = judged(market)
+    opinions = engine.context_.ledger.opinions
+    false = opinions.subject == 0
+    altered = replace(engine.suspicion_, row=false.astype(float), own=false)
+    scored = scores(engine.context_, altered)
+    assert (scored.status[0], scored.effective[0], scored.lower[0]) == ("contested", 0.0, 0.0)
+    assert scores(engine.context_, replace(altered, own=np.zeros_like(false))).lower[0] > 0
