@@ -145,7 +145,7 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     error = spread / np.sqrt(effective + model.prior_subject)
     flagged = suspicion.withheld
     abstain = effective < minimum
-    # What nobody independent says of a contested subject would rank it by the prior, above others with poor evidence.
+    # Without independent raters the prior alone would rank a contested subject, above others with poor evidence.
     alone = np.where(contested, np.minimum(effective / minimum, 1.0), 1.0)
     lower = np.where(flagged, 0.0, alone * _lower(context, model, rows, spread, backed))
     code = np.select([flagged, contested, abstain], [0, 1, 2], 3)
