@@ -149,7 +149,7 @@ async function follow(hash, wanted) { // until the index shows it and enough blo
     const block = Number(receipt.blockNumber), on = Number(await ask("eth_blockNumber")) - block + 1;
     if (mined && mined !== block) shown = false;
     mined = block;
-    if (receipt.status !== "0x1") return fail(`It is in block ${block} and failed: the contract refused it. The gas is spent, and nothing else changed.`);
+    if (receipt.status !== "0x1") return $("problem").hidden && fail(`It is in block ${block} and failed: the contract refused it. The gas is spent, and nothing else changed.`);
     const log = topic && receipt.logs.find((it) => it.topics[0] === topic);
     const path = shows.replace("{block}", block).replace("{log}", log && Number(log.logIndex)).replace("{id}", log && BigInt(log.topics[1]));
     const index = await indexed();
