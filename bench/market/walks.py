@@ -73,19 +73,44 @@ def trust_by_walk(log: Log, trusted: Array) -> Array:
     left, right = _edges(log)
     if not len(trusted) or not len(left):
         return np.ones(log.accounts)
-    size = log.accounts
+    graph = both_ways(left, right, log.accounts)
+    rank = short_walk(graph, trusted)
+    kept = rank > _cut(graph, _degree(graph), rank)
+    usual = np.median(rank[kept]) if kept.any() else 1.0
+    return np.asarray(np.where(kept, np.minimum(rank / max(usual, 1e-18), 1.0), 0.0))
+
+
+def both_ways(left: Array, right: Array, size: int) -> sparse.csr_matrix:
+    """Return a graph without directions, in which each edge counts once.
+
+    Args:
+        left: One end of each edge.
+        right: The other end.
+        size: The number of accounts.
+    """
     graph = sparse.csr_matrix((np.ones(len(left)), (left, right)), (size, size))
-    graph = ((graph + graph.T) > 0).astype(np.float64).tocsr()
-    degree = np.asarray(graph.sum(axis=1)).ravel()
+    return ((graph + graph.T) > 0).astype(np.float64).tocsr()
+
+
+def short_walk(graph: sparse.csr_matrix, trusted: Array) -> Array:
+    """Return the trust of each account after log2(n) steps, divided by its degree.
+
+    Args:
+        graph: A graph of `both_ways`.
+        trusted: The accounts that trust starts from.
+    """
+    degree = _degree(graph)
+    size = len(degree)
     flow = graph @ sparse.diags(np.divide(1.0, degree, out=np.zeros(size), where=degree > 0))
     trust = np.zeros(size)
     trust[trusted] = degree[trusted] / max(degree[trusted].sum(), 1)
     for _ in range(int(np.ceil(np.log2(size)))):
         trust = flow @ trust
-    rank = np.divide(trust, degree, out=np.zeros(size), where=degree > 0)
-    kept = rank > _cut(graph, degree, rank)
-    usual = np.median(rank[kept]) if kept.any() else 1.0
-    return np.asarray(np.where(kept, np.minimum(rank / max(usual, 1e-18), 1.0), 0.0))
+    return np.asarray(np.divide(trust, degree, out=np.zeros(size), where=degree > 0))
+
+
+def _degree(graph: sparse.csr_matrix) -> Array:
+    return np.asarray(graph.sum(axis=1)).ravel()
 
 
 def _cut(graph: sparse.csr_matrix, degree: Array, rank: Array) -> float:

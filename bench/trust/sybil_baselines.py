@@ -9,13 +9,15 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from bench.market.walks import both_ways, short_walk
 from bilateral.trust.arrays import Floats, Ints, group_sums
 from bilateral.trust.opinions import Kind
 
 if TYPE_CHECKING:
+    from scipy import sparse
+
     from bilateral.trust.context import Context
 
 _PRIOR: Final = 0.1
@@ -38,14 +40,7 @@ def sybil_rank(context: Context, honest: Ints) -> Floats:
         context: The ledger and what detectors share.
         honest: Some honest accounts.
     """
-    graph = _graph(context)
-    degree = np.asarray(graph.sum(axis=1)).ravel()
-    flow = graph @ sparse.diags(np.divide(1.0, degree, out=np.zeros(len(degree)), where=degree > 0))
-    trust = np.zeros(len(degree))
-    trust[honest] = degree[honest] / max(degree[honest].sum(), 1.0)
-    for _ in range(int(np.ceil(np.log2(max(len(degree), 2))))):
-        trust = flow @ trust
-    return np.asarray(-np.divide(trust, degree, out=np.zeros(len(degree)), where=degree > 0))
+    return np.asarray(-short_walk(_graph(context), honest))
 
 
 def sybil_scar(context: Context, honest: Ints) -> Floats:
@@ -115,5 +110,4 @@ def _graph(context: Context) -> sparse.csr_matrix:
     paid = (ledger.payer >= 0) & (ledger.paid_agent >= 0)
     left = np.concatenate([opinions.rater[rows], ledger.payer[paid]])
     right = np.concatenate([ledger.subject_account[opinions.subject[rows]], ledger.owner[ledger.paid_agent[paid]]])
-    graph = sparse.csr_matrix((np.ones(len(left)), (left, right)), (ledger.accounts,) * 2)
-    return ((graph + graph.T) > 0).astype(np.float64).tocsr()
+    return both_ways(left, right, ledger.accounts)
