@@ -90,8 +90,10 @@ def _bars(figures: dict[str, Any]) -> list[Bar]:
             _bar("money lost to fraud", [row["lost"] for row in ours], 4, 2),
             _bar("value received, of the oracle's", value, 89, 94, is_least=True),
             _bar("good sellers declined, attacked", [row["declined"] for row in ours], 0.5, 0.1),
-            _profit("first", [row[BEFORE] for row in ours]),
-            _profit("second", [row["profit"] for row in ours]),
+            *(
+                _bar(f"attackers' profit per $, {market} market", [row[name] for row in ours], -0.55, -0.75, unit="")
+                for market, name in (("first", BEFORE), ("second", "profit"))
+            ),
             _bar("good newcomers without a sale", [row["newcomers"] for row in ours], 27, 18),
             Bar("strategies that pay, and are not cheap", *2 * (_paying(ours),), 0, 0, unit=""),
         ]
@@ -118,13 +120,9 @@ def _bars(figures: dict[str, Any]) -> list[Bar]:
 def _bar(  # noqa: PLR0913
     measure: str, values: Sequence[float], must: float, aim: float, *, is_least: bool = False, unit: str = " %"
 ) -> Bar:
-    mean, low, high = interval([100 * value for value in values])
+    """Return a bar. Values with the unit per cent are shares."""
+    mean, low, high = interval([100 * value if unit == " %" else value for value in values])
     return Bar(measure, mean, low if is_least else high, must, aim, is_least, unit)
-
-
-def _profit(market: str, values: Sequence[float]) -> Bar:
-    hundredths = [value / 100 for value in values]  # because `_bar` makes per cent of shares
-    return _bar(f"attackers' profit per $, {market} market", hundredths, -0.55, -0.75, unit="")
 
 
 def _paying(outcomes: list[dict[str, Any]]) -> float:

@@ -28,7 +28,7 @@ STUDY: Final = Settings(accounts=3_000)
 """The market of the study. Forty attackers for 3,000 accounts are many, so the figures are those of a hard market."""
 
 BEFORE: Final = "profit before"
-"""The record of the profit of attackers in their first market, in which they know nothing of the policy yet."""
+"""The key of the profit that the same attackers made in the market before, while they did not know the policy."""
 
 ORACLE: Final = "oracle"
 OURS: Final = "our standing"
