@@ -54,7 +54,7 @@ class AwaitingDatabase:
 
     Args:
         settings: The settings.
-        problem: The reason why there is none yet.
+        problem: The error of the first try to open it.
     """
 
     def __init__(self, settings: ApiSettings, problem: BilateralError) -> None:
@@ -118,7 +118,7 @@ async def _wait(ended: asyncio.Event) -> None:
 
 
 def _answer(path: str) -> Response:
-    """Return the answer while there is no database."""
+    """Return the answer to a path until the database is there."""
     if path == "/healthz":
         return Response(b'{"status":"ok"}', media_type=JSON, headers={"Cache-Control": "no-store"})
     headers = {"Retry-After": str(_RETRY_SECONDS)}

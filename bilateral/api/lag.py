@@ -20,7 +20,7 @@ _READ_AFTER: Final = 1.0
 """The seconds after which the progress is read again: a second is the least that the header tells."""
 
 _LEFT_OUT: Final = ("/assets/", "/healthz", "/readyz", "/metrics", "/openapi.json")
-"""Paths whose answers have nothing of the index, or have the lag in themselves."""
+"""Paths whose answers do not come from the index, or state its lag in the body."""
 
 
 class IndexState:

@@ -51,7 +51,7 @@ class SignerElsewhere:
         """Return the signature that was made elsewhere.
 
         Raises:
-            SignatureNeededError: There is none yet.
+            SignatureNeededError: This object was made without a signature.
         """
         if self._signature is None:
             raise SignatureNeededError(self.address, message.typed_data)  # type: ignore[attr-defined]

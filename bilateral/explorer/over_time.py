@@ -1,4 +1,4 @@
-"""The rating of an agent over time with its uncertainty, and the money of an account by week."""
+"""The rating of an agent over time with its uncertainty, and the money of an account by day."""
 
 from __future__ import annotations
 

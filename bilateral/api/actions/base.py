@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -115,7 +116,7 @@ class Prepared:
     block: BlockMark | None = None
 
 
-class Action(BaseModel):
+class Action(BaseModel, ABC):
     """An action of a visitor. Subclasses say its fields, and how the SDK performs it.
 
     Attributes:
@@ -140,9 +141,9 @@ class Action(BaseModel):
         return chain_of(self.agent)  # type: ignore[attr-defined]  # actions without an agent say their chain
 
     @property
+    @abstractmethod
     def sentence(self) -> str:
         """A sentence that says what happens."""
-        raise NotImplementedError
 
     def document(self) -> Any:
         """Return the file that would be stored, after a check of all fields. None without one.
@@ -152,6 +153,7 @@ class Action(BaseModel):
         """
         return None
 
+    @abstractmethod
     def perform(self, client: Client) -> Handle[Any] | str:
         """Simulate the action.
 
@@ -165,7 +167,6 @@ class Action(BaseModel):
             BilateralError: It would fail.
             SignatureNeededError: An account has to sign a message first; also as the cause of a `SignerFailedError`.
         """
-        raise NotImplementedError
 
     def request_of(self, typed_data: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return the path and body to which a signature goes: by default this action again.
