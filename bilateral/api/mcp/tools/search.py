@@ -39,7 +39,7 @@ class GateArgument(BaseModel):
         str | None,
         Field(max_length=1_000, description="Such as starred; empty for other sides."),
     ] = None
-    side: Annotated[Side, Field(description="The role in which it was rated.")] = Side.SERVER
+    side: Annotated[Side, Field(description="The rated role.")] = Side.SERVER
     minimum: _Number = None
     maximum: _Number = None
     lower_bound: Annotated[_Number, Field(description="The least one, of 95 %.")] = None
@@ -48,7 +48,7 @@ class GateArgument(BaseModel):
     clients: Annotated[_Count, Field(description="Least raters.")] = 1
     reviewers: Annotated[
         list[_Text],
-        Field(max_length=MAX_LISTED, description="Count only theirs: the gate that strangers cannot pass."),
+        Field(max_length=MAX_LISTED, description="Count only theirs: strangers cannot pass it."),
     ] = []
     payment: Annotated[Payment | None, Field(description="Only with a claimed payment.")] = None
     blind: bool = False
@@ -100,7 +100,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         limit: Limit = 10,
         cursor: Cursor = None,
     ) -> Untrusted:
-        """Find agents by words, by what they do, and by how they are rated.
+        """Find agents by words, capabilities and ratings.
 
         Ratings can be bought: name `reviewers` that your principal trusts, and use check_server before you pay.
         """
