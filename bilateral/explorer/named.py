@@ -114,7 +114,7 @@ def moments_of(
         rows = connection.execute(query.group_by(columns.block_number))
         time_of |= {(table, block): time for block, time in rows}
     times: dict[str, list[int]] = {id_: [] for id_ in finding_ids}
-    for id_, *place in events:
-        if (time := time_of.get(tuple(place))) is not None:
+    for id_, table, block in events:
+        if (time := time_of.get((table, block))) is not None:
             times[id_].append(time)
     return {id_: tuple(sorted(of_finding)) for id_, of_finding in times.items()}

@@ -224,8 +224,8 @@ def evidence_of(
     rows = _first_rows(connection, schema.finding_row, (chain_id, identity), finding_ids, names)
     return {
         id_: tuple(
-            EvidenceRow(*row[2:5], None if row.transaction_hash is None else f"0x{row.transaction_hash.hex()}")
-            for row in of_finding
+            EvidenceRow(table, block, log_index, None if transaction is None else f"0x{transaction.hex()}")
+            for table, block, log_index, transaction in (tuple(row)[2:] for row in of_finding)
         )
         for id_, of_finding in rows.items()
     }
