@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bench.index.generator import ADDRESSES
 from bilateral.contracts import Registry
 from bilateral.index.store.database import snapshot
 from bilateral.index.tables.changes import ChangeKind
 from bilateral.query.feed import reading
 from bilateral.query.feed.reading import FeedCursorError, FeedFilter, read_feed
 from bilateral.query.registries import AgentKey
+from simulation.events import ADDRESSES
 from tests.index.feed_reader import EVERYTHING, FeedReader
 
 
