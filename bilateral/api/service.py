@@ -17,6 +17,7 @@ from bilateral.index.store.database import default_url
 from bilateral.query.chains import chains, payment_progress
 from bilateral.query.readers import Reader
 from bilateral.query.registries import AgentKey, Registries, agent_key, read_registries
+from bilateral.query.replicated import ReplicatedReader, ReplicatedStatements
 from bilateral.query.single_statements import SingleStatements
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
 
     from bilateral.api.settings import ApiSettings
+    from bilateral.query.copies import Copies
 
     P = ParamSpec("P")
     T = TypeVar("T")
@@ -50,6 +52,7 @@ class Service:
     Attributes:
         settings: The settings.
         reader: The database.
+        copies: The database and its replicas; None without replicas.
         metrics: The figures for Prometheus.
         progress: The progress of the chains a moment ago, for monitors.
         payments: The progress of their payments a moment ago.
@@ -62,15 +65,15 @@ class Service:
     def __init__(self, settings: ApiSettings) -> None:
         """See the class."""
         self.settings = settings
-        self.reader = Reader(settings.database, seconds=settings.query_seconds, connections=settings.connections)
-        self.metrics = Metrics(self.reader)
+        self.reader, self.copies = _reader(settings)
+        self.metrics = Metrics(self.reader, self.copies)
         self.progress = Recent(partial(self.reader.read, chains))  # no rate limit holds monitors
         self.payments = Recent(partial(self.reader.read, payment_progress))
         # A short read takes less than its way to a thread and back. This connection is the event loop's alone.
         seconds = min(_SHORT_SECONDS, settings.query_seconds)
         has_server = self.reader.has_server
         self._short = None if has_server else Reader(settings.database, seconds=seconds, connections=1, is_brief=True)
-        self.statements = _single_statements(settings) if has_server else None
+        self.statements = _single_statements(settings, self.copies) if has_server else None
         self.networks = RecentNetworks()
         self.buyer_work = NodeWork()
         self.visitor_work = NodeWork()
@@ -143,10 +146,23 @@ class Service:
                 reader.close()
 
 
-def _single_statements(settings: ApiSettings) -> SingleStatements:
+def _reader(settings: ApiSettings) -> tuple[Reader, Copies | None]:
+    """Return what reads the database, or its replicas."""
+    seconds, connections = settings.query_seconds, settings.connections
+    if not settings.readers:
+        return Reader(settings.database, seconds=seconds, connections=connections), None
+    reader = ReplicatedReader(
+        settings.database, settings.readers, seconds=seconds, connections=connections, max_delay=settings.max_delay
+    )
+    return reader, reader.copies
+
+
+def _single_statements(settings: ApiSettings, copies: Copies | None) -> SingleStatements:
     """Return what runs single statements. Its connections are few: each such statement is short."""
-    connections = min(_SINGLE_CONNECTIONS, settings.connections)
-    return SingleStatements(settings.database or default_url(), seconds=settings.query_seconds, connections=connections)
+    seconds, connections = settings.query_seconds, min(_SINGLE_CONNECTIONS, settings.connections)
+    if copies is not None:
+        return ReplicatedStatements(copies, seconds=seconds, connections=connections)
+    return SingleStatements(settings.database or default_url(), seconds=seconds, connections=connections)
 
 
 def service_of(request: HTTPConnection) -> Service:
