@@ -68,7 +68,8 @@ class IndexState:
             return _value_of_copies(copies, network_of(scope, self._proxies))
         if time.monotonic() > self._until:
             await self._read()
-        return self._value
+        value = self._value()
+        return lambda: value
 
     async def _read(self) -> None:
         """Read the progress of the chains. A database that does not answer has no state to tell."""

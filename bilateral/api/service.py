@@ -13,12 +13,10 @@ from bilateral.api.node_work import NodeWork
 from bilateral.api.recent import Recent
 from bilateral.explorer.network import RecentNetworks
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
-from bilateral.index.store.database import default_url
 from bilateral.query.chains import chains, payment_progress
 from bilateral.query.readers import Reader
 from bilateral.query.registries import AgentKey, Registries, agent_key, read_registries
-from bilateral.query.replicated import ReplicatedReader, ReplicatedStatements
-from bilateral.query.single_statements import SingleStatements
+from bilateral.query.replicated import ReplicatedReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,9 +33,6 @@ if TYPE_CHECKING:
 
 _SHORT_SECONDS: Final = 0.1
 """The time limit of a read in the event loop. A longer one begins again in a thread."""
-
-_SINGLE_CONNECTIONS: Final = 2
-"""The connections to PostgreSQL for single statements, beside the others."""
 
 _REGISTRIES_SECONDS: Final = 2.0
 """The seconds after which the list of registries is read again. It changes when the index begins with a chain."""
@@ -56,7 +51,6 @@ class Service:
         metrics: The figures for Prometheus.
         progress: The progress of the chains a moment ago, for monitors.
         payments: The progress of their payments a moment ago.
-        statements: Runs single statements in the event loop. None on SQLite.
         buyer_work: Runs what may ask a node about buyers.
         visitor_work: Runs what asks a node for visitors who act.
         networks: The networks of the web pages that were made a moment ago.
@@ -73,7 +67,6 @@ class Service:
         seconds = min(_SHORT_SECONDS, settings.query_seconds)
         has_server = self.reader.has_server
         self._short = None if has_server else Reader(settings.database, seconds=seconds, connections=1, is_brief=True)
-        self.statements = _single_statements(settings, self.copies) if has_server else None
         self.networks = RecentNetworks()
         self.buyer_work = NodeWork()
         self.visitor_work = NodeWork()
@@ -141,7 +134,7 @@ class Service:
 
     def close(self) -> None:
         """Close the connections."""
-        for reader in (self.reader, self._short, self.statements):
+        for reader in (self.reader, self._short):
             if reader is not None:
                 reader.close()
 
@@ -155,14 +148,6 @@ def _reader(settings: ApiSettings) -> tuple[Reader, Copies | None]:
         settings.database, settings.readers, seconds=seconds, connections=connections, max_delay=settings.max_delay
     )
     return reader, reader.copies
-
-
-def _single_statements(settings: ApiSettings, copies: Copies | None) -> SingleStatements:
-    """Return what runs single statements. Its connections are few: each such statement is short."""
-    seconds, connections = settings.query_seconds, min(_SINGLE_CONNECTIONS, settings.connections)
-    if copies is not None:
-        return ReplicatedStatements(copies, seconds=seconds, connections=connections)
-    return SingleStatements(settings.database or default_url(), seconds=seconds, connections=connections)
 
 
 def service_of(request: HTTPConnection) -> Service:

@@ -168,11 +168,11 @@ def test_service_reads_on_the_replica_and_each_answer_says_how_far_it_is_behind(
         wait_until(lambda: state(service)["behind"] == "1")
         late = state(service)
         assert (late["block"], late["lag"]) == (str(block), "1")
-        assert service.get("/v1/chains").json()[0]["block"] == block
+        assert service.get("/v1/chains").json()["items"][0]["progress"]["block"] == block
     finally:
         administer(servers[1], "SELECT pg_wal_replay_resume()")
     wait_until(lambda: state(service)["block"] == str(block + 1))
-    assert service.get("/v1/chains").json()[0]["block"] == block + 1
+    assert service.get("/v1/chains").json()["items"][0]["progress"]["block"] == block + 1
 
 
 def test_replica_that_is_late_is_left_out_until_it_has_caught_up(servers, service):
@@ -186,7 +186,7 @@ def test_replica_that_is_late_is_left_out_until_it_has_caught_up(servers, servic
     wait_until(lambda: "behind" in state(service))
 
 
-@pytest.mark.parametrize("path", ["/v1/chains", "/v1/agents/31337:1", "/v1/agents?limit=2"])
+@pytest.mark.parametrize("path", ["/v1/chains", "/v1/agents/31337:1", "/v1/search/agents?limit=2"])
 def test_no_request_fails_while_a_replica_dies_and_comes_back(service, path):
     answers, is_over = [], threading.Event()
 

@@ -15,7 +15,7 @@ from bilateral.api.shortcuts import Shortcut
 from bilateral.api.texts import require_storable
 from bilateral.identifiers import checksummed
 from bilateral.query.agent_answers import Agent
-from bilateral.query.agents import agent, agent_of
+from bilateral.query.agents import agent
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
 from bilateral.query.blind import SealedPair, SealState, sealed_pairs_of
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of, responses_of
@@ -55,14 +55,10 @@ async def _agent_json(service: Service, match: Match[str], query: bytes) -> byte
     if asked is None:
         return None
     key = agent_key(await service.registries_briefly(), match[1])
-    newest = int(asked[1] or 0)
-    if service.statements is None or newest:
-        briefly = await service.read_briefly(agent, key, newest)
-    else:
-        briefly = await agent_of(service.statements, key)
-    if briefly is None:
+    details = await service.read_briefly(agent, key, int(asked[1] or 0))
+    if details is None:
         raise not_found("agent", key.id)
-    return adapter(Agent).dump_json(briefly)
+    return adapter(Agent).dump_json(details)
 
 
 _NEWEST: Final = re.compile(rb"(?:newest=([0-9]{1,2}|100))?")
