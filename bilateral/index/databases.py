@@ -1,4 +1,4 @@
-"""The databases of an index as the settings name them: the one that is written, and those that are read."""
+"""The databases of an index as the settings name them: one is written, and its replicas are read."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.errors.invalid_fields import first_problem
 from bilateral.index.databases import databases_of
 from bilateral.index.payments.terms import PaymentTerms
+from bilateral.index.store.feed_pruning import FeedLimits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,6 +84,7 @@ class IndexSettings:
         max_wait: The seconds without a success after which a run to the head ends with the failure: a node or a
             database that restarts takes less.
         analyses: True to keep standings current by trust analyses in a process of their own.
+        feed: The limits of the change feed.
     """
 
     chains: tuple[ChainSettings, ...]
@@ -91,6 +93,7 @@ class IndexSettings:
     files: FileSettings = field(default_factory=FileSettings)
     max_wait: float = 120.0
     analyses: bool = False
+    feed: FeedLimits = field(default_factory=FeedLimits)
 
 
 class _PaymentsTable(BaseModel):
@@ -126,6 +129,15 @@ class _FilesTable(BaseModel):
     allow_private: bool = FileSettings.allow_private
 
 
+class _FeedTable(BaseModel):
+    """The table `[feed]` of the file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    days: Annotated[float, Field(gt=0)] = FeedLimits.days
+    steps: Annotated[int, Field(ge=1_000)] = FeedLimits.steps
+
+
 class _File(BaseModel):
     """The whole file."""
 
@@ -136,6 +148,7 @@ class _File(BaseModel):
     """A URL, or the table `[database]`: see `databases_of`."""
     poll_seconds: Annotated[float, Field(gt=0, le=3600)] = 1.0
     files: _FilesTable = _FilesTable()
+    feed: _FeedTable = _FeedTable()
     api: dict[str, Any] = {}
     """The settings of the service, which the index leaves to `bilateral.api`."""
 
@@ -163,7 +176,8 @@ def read_settings(path: Path) -> IndexSettings:
     databases = databases_of(content_.database)
     chains = tuple(_chain_settings(table, path.parent) for table in content_.chain)
     files = FileSettings(**{**dict(content_.files), "gateways": tuple(content_.files.gateways)})
-    return IndexSettings(chains, databases.url, content_.poll_seconds, files)
+    feed = FeedLimits(**dict(content_.feed))
+    return IndexSettings(chains, databases.url, content_.poll_seconds, files, feed=feed)
 
 
 def read_deployments(paths: Sequence[Path]) -> tuple[tuple[Deployment, ...], tuple[Mapping[int, Deployment], ...]]:

@@ -27,7 +27,7 @@ _LOOK_SECONDS: Final = 1.0
 """The seconds between two looks at a server: a second is the least that an answer tells of its age."""
 
 _LOOK_LIMIT: Final = 2.0
-"""The time limit of a look. A server that takes longer for a few rows is no help to readers."""
+"""The time limit of a look. A server that takes longer for a few rows would hold readers up."""
 
 _GUARDED: Final[Mapping[str, str]] = {
     "connect_timeout": "2",
