@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from sqlalchemy import create_engine, make_url, select, text
 from sqlalchemy.exc import DBAPIError
 
-from bench.index.generator import Generator
 from bilateral.api.settings import ApiSettings, read_api_settings
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.chain.extraction import Extraction
@@ -26,6 +25,7 @@ from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.tables import schema
 from bilateral.index.tables.batches import Batch, Block
 from bilateral.query.readers import Reader
+from simulation.events import Generator
 from tests.api.world import served
 from tests.index.comparison import open_with_registries
 from tests.index.conftest import CHAIN_ID, REGISTRIES
