@@ -26,10 +26,15 @@ PARTS: Final = (*(type(detector).__name__ for detector in all_detectors()), "lea
 """The parts of the engine that can be left out: each detector, and the learned score."""
 
 
+_ELSEWHERE: Final = ("relational", "runners")
+"""The modules for databases: a market has its rows in memory."""
+
+
 def state() -> str:
-    """Return a digest of the analysis's code, so that figures name their state of it; without comments."""
+    """Return a digest of the analysis's code that markets run, so that figures name their state; without comments."""
     folder = Path(analysis.__path__[0])
-    code = [_code(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.py"))]
+    modules = [path for path in sorted(folder.rglob("*.py")) if path.stem not in _ELSEWHERE]
+    code = [_code(path.read_text(encoding="utf-8")) for path in modules]
     weights = [path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.json"))]
     return sha256("".join(code + weights).encode()).hexdigest()[:12]
 

@@ -1,13 +1,13 @@
 """The relational steps as Ibis expressions, for tables that have outgrown one machine.
 
-The same expressions run on DuckDB, PostgreSQL, ClickHouse and Spark. An analysis gives the same findings and scores by
-them as by arrays, which a test compares.
+The same expressions run on DuckDB, PostgreSQL, and by Spark Connect on Sail and Spark. An analysis gives the same
+findings and scores by them as by arrays, which tests compare on DuckDB, PostgreSQL and Sail.
 """
 
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -19,12 +19,11 @@ from bilateral.trust.accounts import ACCOUNTS, in_small_letters, require_address
 from bilateral.trust.columns import LARGEST
 from bilateral.trust.opinions import Kind
 from bilateral.trust.propagation import EigenTrust
+from bilateral.trust.runners import SPARK, Runner, SparkConnect
 from bilateral.trust.steps import KINDS, Cells, Degrees, Edges, First, Moves, Steps
 from bilateral.trust.tables import COLUMNS, OPTIONAL, Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from bilateral.trust.arrays import Floats, Ints
     from bilateral.trust.ledger import Ledger
 
@@ -39,7 +38,7 @@ class Relational(Steps):
     `engine.renew(database.tables())`.
 
     Args:
-        connection: An Ibis connection.
+        runner: The database, or an Ibis connection to DuckDB or PostgreSQL.
 
     Raises:
         InvalidArgumentError: The database has no agents or no feedback.
@@ -47,10 +46,11 @@ class Relational(Steps):
 
     holds_tables = True
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, runner: Any) -> None:
         """See the class."""
-        self.connection = connection
-        held = set(connection.list_tables())
+        self.runner = runner if isinstance(runner, Runner) else Runner(runner)
+        self.connection = self.runner.connection
+        held = set(self.connection.list_tables())
         for name in _NEEDED:
             if name not in held:
                 raise InvalidArgumentError(f"the database has no table {name}: it needs {' and '.join(_NEEDED)}")
@@ -63,11 +63,19 @@ class Relational(Steps):
         """Connect to a database.
 
         Args:
-            url: A URL of Ibis, such as `duckdb://tables.duckdb` or `postgresql://localhost/tables`.
+            url: A URL of Ibis, such as `duckdb://tables.duckdb` or `postgresql://localhost/tables`, or of a Spark
+                Connect server, such as `sc://localhost:50051`. A fragment names a folder of Parquet files that the
+                server can read, with every table: `sc://localhost:50051/#s3://bucket/tables`.
 
         Raises:
             InvalidArgumentError: The database does not open, or lacks a table.
         """
+        if url.startswith(SPARK):
+            server, _, folder = url.partition("#")
+            runner = SparkConnect.open(server)
+            for name in COLUMNS if folder else ():
+                runner.read(name, f"{folder.rstrip('/')}/{name}.parquet")
+            return cls(runner)
         import duckdb  # noqa: PLC0415  # heavy, and for this path only
         import ibis  # noqa: PLC0415
 
@@ -94,7 +102,7 @@ class Relational(Steps):
         Raises:
             InvalidArgumentError: A table is not as `Tables.of` takes it, or an account is not an address.
         """
-        tables = {name: self._out(self.connection.table(name)) for name in self._names}
+        tables = {name: self.runner.out(self.connection.table(name)) for name in self._names}
         for name, table in tables.items():
             require_addresses(name, table)
         return Tables.of(**tables)
@@ -104,7 +112,7 @@ class Relational(Steps):
         import ibis  # noqa: PLC0415  # heavy, and for this path only
 
         size = len(addresses)
-        self._accounts = ibis.memtable(pa.table({"address": in_small_letters(addresses), "number": np.arange(size)}))
+        self._accounts = self.runner.rows(pa.table({"address": in_small_letters(addresses), "number": np.arange(size)}))
         funder, at, amount = np.full(size, -1, np.int64), np.full(size, np.nan), np.full(size, np.nan)
         moved = self._table("transfers")
         moved = moved.filter(moved.src != moved.dst)
@@ -116,7 +124,7 @@ class Relational(Steps):
         moved = moved.select("source", "target", at=_finite(moved.ts), amount=_finite(moved.amount))
         place = ibis.row_number().over(group_by=moved.target, order_by=[moved.at, moved.source, moved.amount])
         numbered = moved.mutate(place=place)
-        first = self._out(numbered.filter(numbered.place == 0))
+        first = self.runner.out(numbered.filter(numbered.place == 0))
         target_of = _array(first, "target")
         funder[target_of] = _array(first, "source")
         at[target_of], amount[target_of] = _array(first, "at"), _array(first, "amount")
@@ -126,64 +134,86 @@ class Relational(Steps):
         """See `Steps`."""
         sent = self._edges(ledger)
         judged, activity = np.zeros(ledger.subjects, np.int64), np.zeros(ledger.accounts, np.int64)
-        by_subject = self._out(sent.group_by("subject").aggregate(degree=sent.count()))
+        by_subject = self.runner.out(sent.group_by("subject").aggregate(degree=sent.count()))
         judged[_array(by_subject, "subject")] = _array(by_subject, "degree")
         ordinary = sent.filter(sent.kind != int(Kind.CONSTANT_TAG))
-        by_rater = self._out(ordinary.group_by("rater").aggregate(degree=ordinary.count()))
+        by_rater = self.runner.out(ordinary.group_by("rater").aggregate(degree=ordinary.count()))
         activity[_array(by_rater, "rater")] = _array(by_rater, "degree")
         return Degrees(judged, activity)
 
     def cells(self, ledger: Ledger, edges: Edges, group: Ints, size: int) -> Cells:  # noqa: ARG002
         """See `Steps`."""
-        import ibis  # noqa: PLC0415  # heavy, and for this path only
-
         members = np.flatnonzero(group >= 0)
-        kin = ibis.memtable(pa.table({"member": members, "kin": group[members].astype(np.int64)}))
+        kin = self.runner.rows(pa.table({"member": members, "kin": group[members].astype(np.int64)}))
         all_edges = self._edges(ledger)
         joined = all_edges.join(kin, all_edges.rater == kin.member).select("subject", "kind", "kin")
         counted = joined.group_by("subject", "kin").aggregate(raters=joined.count())
-        with _interruptible():
-            tests = int(self.connection.execute(counted.count()))
-        many = self._out(counted.filter(counted.raters > 1))
+        tests = self.runner.out(counted.aggregate(tests=counted.count()))["tests"][0].as_py()
+        many = self.runner.out(counted.filter(counted.raters > 1))
         subject, own, count = (_array(many, name) for name in ("subject", "kin", "raters"))
         order = np.lexsort((own, subject))
         written = np.zeros(size * KINDS, np.int64)
-        rows = self._out(joined.group_by("kin", "kind").aggregate(pairs=joined.count()))
+        rows = self.runner.out(joined.group_by("kin", "kind").aggregate(pairs=joined.count()))
         written[_array(rows, "kin") * KINDS + _array(rows, "kind")] = _array(rows, "pairs")
         return Cells(subject[order], own[order], count[order], tests, written)
 
     def trust(self, source: Ints, target: Ints, weight: Floats, trusted: Ints, size: int) -> EigenTrust:
-        """See `Steps`. Each round is a query: the trust that accounts hold goes in, and what moves comes out."""
-        import ibis  # noqa: PLC0415  # heavy, and for this path only
-
-        edges = ibis.memtable(
+        """See `Steps`. Each round is a query. The trust that accounts hold stays in the database until the last."""
+        walk = EigenTrust()
+        start = EigenTrust(iterations=0).spread(lambda held: held, np.zeros(size, bool), trusted, size).trust_
+        listed = np.flatnonzero(start)
+        edges = self.runner.rows(
             pa.table({"source": source.astype(np.int64), "target": target.astype(np.int64), "weight": weight})
         )
         out = edges.group_by("source").aggregate(total=edges.weight.sum())
-        out = out.filter(out.total > 0)
+        out = self.runner.keep(out.filter(out.total > 0))
         flow = edges.join(out, "source")
-        flow = flow.select("source", "target", part=flow.weight / flow.total)
-        gives = np.zeros(size, bool)
-        gives[_array(self._out(out), "source")] = True
+        flow = self.runner.keep(flow.select("source", "target", part=flow.weight / flow.total))
+        restart = self.runner.keep(self.runner.rows(pa.table({"account": listed, "trust": start[listed]})))
+        held, ended = restart, float(start[np.setdiff1d(listed, source[weight > 0])].sum())
+        for number in range(walk.iterations):
+            following = self._round(flow, held, restart, walk.restart, ended)
+            change, ended = self._change(held, following, out)
+            if held is not restart:
+                self.runner.drop(held)
+            held = following
+            walk.iterations_ = number + 1
+            if change < walk.tolerance:
+                break
+        last = self.runner.out(held)
+        for kept in (held, restart, flow, out):
+            self.runner.drop(kept)
+        walk.trust_ = np.zeros(size)
+        walk.trust_[_array(last, "account")] = _array(last, "trust")
+        walk.reached_ = walk.trust_ > 0
+        return walk
 
-        def moved(held: Floats) -> Floats:
-            some = np.flatnonzero(held > 0)
-            holders = ibis.memtable(pa.table({"holder": some, "held": held[some]}))
-            joined = flow.join(holders, flow.source == holders.holder)
-            joined = joined.select("target", gained=joined.part * joined.held)
-            gains = self._out(joined.group_by("target").aggregate(gained=joined.gained.sum()))
-            gained = np.zeros(size)
-            gained[_array(gains, "target")] = _array(gains, "gained")
-            return gained
+    def _round(self, flow: Any, held: Any, restart: Any, share: float, ended: float) -> Any:
+        """Return the trust of each account after a round, of which a share returns to the list, and what ended."""
+        moved = flow.join(held, flow.source == held.account)
+        moved = moved.select(account=moved.target, trust=moved.part * moved.trust * _double(1 - share))
+        returned = _double((1 - share) * ended + share)
+        returned = restart.select("account", trust=restart.trust * returned)
+        both = moved.union(returned)
+        return self.runner.keep(both.group_by("account").aggregate(trust=both.trust.sum()))
 
-        return EigenTrust().spread(moved, ~gives, trusted, size)
+    def _change(self, held: Any, following: Any, out: Any) -> tuple[float, float]:
+        """Return the change of trust in a round, and the trust that ended at accounts that pass none on."""
+        both = following.union(held.select("account", trust=-held.trust))
+        moved = both.group_by("account").aggregate(trust=both.trust.sum())
+        ends = following.anti_join(out, following.account == out.source)
+        sums = moved.select(change=moved.trust.abs(), ended=_double(0))
+        sums = sums.union(ends.select(change=_double(0), ended=ends.trust))
+        row = self.runner.out(sums.aggregate(change=sums.change.sum(), ended=sums.ended.sum()))
+        return row["change"][0].as_py() or 0.0, row["ended"][0].as_py() or 0.0
 
     def _edges(self, ledger: Ledger) -> Any:
         """Return the distinct pairs of rater and subject in numbers, as a temporary table of the database."""
         if self._coded is None or self._coded[0] is not ledger:
-            self._coded = None  # drops the former table
-            with _interruptible():
-                self._coded = ledger, self._opinions(ledger).distinct().cache()
+            if self._coded is not None:
+                self.runner.drop(self._coded[1])
+            self._coded = None  # until the next table stands, in case it fails
+            self._coded = ledger, self.runner.keep(self._opinions(ledger).distinct())
         return self._coded[1]
 
     def _opinions(self, ledger: Ledger) -> Any:
@@ -191,7 +221,7 @@ class Relational(Steps):
         import ibis  # noqa: PLC0415  # heavy, and for this path only
 
         offsets = np.concatenate([[0], np.cumsum(np.bincount(ledger.subject_kind, minlength=KINDS))])
-        agents = ibis.memtable(
+        agents = self.runner.rows(
             pa.table(
                 {"id": ledger.agent_ids, "number": np.arange(ledger.agents), "owner": ledger.owner.astype(np.int64)}
             )
@@ -236,29 +266,11 @@ class Relational(Steps):
 
     def _table(self, name: str) -> Any:
         """Return a table of the database with its addresses in small letters; an empty one if it has none."""
-        import ibis  # noqa: PLC0415  # heavy, and for this path only
-
         if name in self._names:
             table = self.connection.table(name)
             return table.mutate(**{column: _lowered(table[column]) for column in ACCOUNTS.get(name, ())})
         columns = COLUMNS[name] | (OPTIONAL.get(name, {}) if name == "transfers" else {})
-        return ibis.memtable(pa.table({column: pa.array([], kind) for column, kind in columns.items()}))
-
-    def _out(self, expression: Any) -> pa.Table:
-        """Return the rows of an expression."""
-        with _interruptible():
-            return self.connection.to_pyarrow(expression)
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end a query of DuckDB as it ends everything else. DuckDB has an error of its own for it."""
-    import duckdb  # noqa: PLC0415  # heavy, and for this path only
-
-    try:
-        yield
-    except duckdb.InterruptException:
-        raise KeyboardInterrupt from None
+        return self.runner.rows(pa.table({column: pa.array([], kind) for column, kind in columns.items()}))
 
 
 def _array(table: pa.Table, name: str) -> Any:
@@ -278,8 +290,17 @@ def _finite(column: Any) -> Any:
     """Return numbers as the ledger has them: 0 for null and nan, and none beyond the largest value."""
     import ibis  # noqa: PLC0415  # heavy, and for this path only
 
-    known = column.cast("float64").fill_null(0.0)
-    return ibis.ifelse(known.isnan(), 0.0, known).clip(-LARGEST, LARGEST)
+    known = column.cast("float64").fill_null(_double(0))
+    infinity = float("inf")  # only nan is beyond it, in each of the databases; Sail's workers know no ISNAN
+    is_nan = (known > _double(infinity)) | (known < _double(-infinity))
+    return ibis.ifelse(is_nan, _double(0), known).clip(_double(-LARGEST), _double(LARGEST))
+
+
+def _double(value: float) -> Any:
+    """Return a constant as a float. Sail takes `0.0` for a decimal, and computes in decimals with it from there on."""
+    import ibis  # noqa: PLC0415  # heavy, and for this path only
+
+    return ibis.literal(repr(value)).cast("float64")
 
 
 def _whole(value: Any) -> Any:

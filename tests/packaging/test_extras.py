@@ -25,6 +25,7 @@ IMPORTED = {
     "ipfs": ["bilateral.documents"],
     "private": ["bilateral.buyers.private"],
     "solana": ["bilateral.solana"],
+    "spark": ["bilateral.trust"],
     "trust": ["bilateral.trust"],
     "x402": ["bilateral.x402"],
     "all": ["bilateral"],

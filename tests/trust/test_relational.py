@@ -10,21 +10,25 @@ import ibis
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from sqlalchemy import make_url
 
 from bench.trust.worlds.attacks import add
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.world import Settings
-from bilateral.errors import InvalidArgumentError
+from bilateral.errors import InvalidArgumentError, NodeUnreachableError
+from bilateral.trust import runners
 from bilateral.trust.coding import coded
 from bilateral.trust.context import edges_of
 from bilateral.trust.engine import Engine
-from bilateral.trust.relational import Relational
+from bilateral.trust.relational import Relational, _finite
 from bilateral.trust.results import Results
+from bilateral.trust.runners import SparkConnect
 from bilateral.trust.steps import ARRAYS, Edges
 from bilateral.trust.tables import COLUMNS, Tables
 from tests.postgres import administer, running_postgres
 from tests.trust.conftest import address_of, addressed
+from tests.trust.sail import running_sail
 
 pytestmark = pytest.mark.one_engine  # the statements are ibis's; PostgreSQL takes 30 times as long as DuckDB
 
@@ -36,12 +40,27 @@ def server(tmp_path_factory):
         yield url
 
 
-@pytest.fixture(params=["duckdb", "postgresql"])
+@pytest.fixture(scope="module")
+def sail(tmp_path_factory):
+    """The URL of a Spark Connect server: Sail with two workers, which exchange plans and rows by messages."""
+    with running_sail(tmp_path_factory.mktemp("sail")) as url:
+        yield url
+
+
+@pytest.fixture(params=["duckdb", "postgresql", "sail"])
 def stored(request):
     """Store tables in a new database of each engine."""
     opened = []
 
     def store(tables, without=()):
+        if request.param == "sail":
+            runner = SparkConnect.open(request.getfixturevalue("sail"))
+            folder = request.getfixturevalue("tmp_path")
+            for name in sorted(set(COLUMNS) - set(without)):
+                parquet.write_table(getattr(tables, name), folder / f"{name}.parquet")
+                runner.read(name, str(folder / f"{name}.parquet"))
+            opened.append(Relational(runner))
+            return opened[-1]
         connection = ibis.duckdb.connect()
         if request.param == "postgresql":
             url, name = request.getfixturevalue("server"), f"trust_{uuid4().hex}"
@@ -54,8 +73,7 @@ def stored(request):
 
     yield store
     for database in opened:
-        database._coded = None  # drops a temporary table, which needs the server
-        database.connection.disconnect()
+        database.runner.close()
 
 
 @pytest.fixture
@@ -156,6 +174,7 @@ def test_a_whole_analysis_is_equal_on_both_paths(stored):
     same(Results.of(with_arrays), Results.of(with_database))
 
 
+@pytest.mark.parametrize("stored", ["duckdb", "postgresql"], indirect=True)  # on Sail the tables are files
 def test_later_rows_of_the_database_are_analysed_anew(tables, stored):
     database = stored(addressed(tables))
     engine = Engine(steps=database).fit(database.tables())
@@ -191,6 +210,51 @@ def test_a_server_that_refuses_is_an_error_without_the_password(url):
     assert "secret" not in str(refused.value)
 
 
+def test_a_spark_server_that_does_not_answer_is_an_error_without_the_token(monkeypatch):
+    monkeypatch.setattr(runners, "_RETRIES", 0)
+    with pytest.raises(NodeUnreachableError, match=r"^the Spark Connect server failed") as refused:
+        Relational.open("sc://127.0.0.1:1/;token=secret")
+    assert "secret" not in str(refused.value)
+
+
+def test_a_spark_server_reads_a_folder_that_the_url_names(tables, sail, tmp_path):
+    tables = addressed(tables)
+    tables.write(tmp_path)
+    database = Relational.open(f"{sail}/#{tmp_path}")
+    same(Results.of(Engine().fit(tables)), Results.of(Engine(steps=database).fit(database.tables())))
+    database.runner.close()
+
+
+def test_a_table_that_a_spark_server_cannot_read_is_named(sail, tmp_path):
+    with pytest.raises(InvalidArgumentError, match=f'the server cannot read table agents at "{tmp_path}/agents.parq'):
+        Relational.open(f"{sail}/#{tmp_path}")
+
+
+def test_floats_that_a_server_computes_as_decimals_are_refused(sail):
+    runner = SparkConnect.open(sail)
+    rows = runner.rows(pa.table({"amount": [1e-20, None]}))
+    with pytest.raises(InvalidArgumentError, match="computes column amount as decimal: expected double"):
+        runner.keep(rows.select(amount=rows.amount.fill_null(0.0)))
+    runner.close()
+
+
+def test_values_of_any_size_pass_a_spark_server_unchanged(sail):
+    runner = SparkConnect.open(sail)
+    rows = runner.rows(pa.table({"amount": [1e-20, 1e38, 1e300, -1e300, float("nan"), None]}))
+    kept = runner.keep(rows.select(amount=_finite(rows.amount)))
+    assert runner.out(kept)["amount"].to_pylist() == [1e-20, 1e38, 1e38, -1e38, 0.0, 0.0]
+    runner.close()
+
+
+def test_a_spark_server_that_is_lost_within_an_analysis_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(runners, "_RETRIES", 0)
+    with running_sail(tmp_path) as url:
+        runner = SparkConnect.open(url)
+        kept = runner.rows(pa.table({"amount": [1.0]}))
+    with pytest.raises(NodeUnreachableError, match=r"^the Spark Connect server failed"):
+        runner.out(kept)
+
+
 def test_an_unknown_database_is_an_error_without_the_password():
     with pytest.raises(InvalidArgumentError, match='no database opens at "unknown://localhost"') as refused:
         Relational.open("unknown://reader:secret@localhost")
@@ -218,5 +282,5 @@ def test_an_interrupted_query_ends_as_a_keyboard_interrupt(tables):
     timer = Timer(0.5, database.connection.con.interrupt)
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        database._out(slow)
+        database.runner.out(slow)
     timer.join()
