@@ -1,6 +1,6 @@
 """Databases that run the relational steps: they take rows, keep the rows of expressions, and give rows out.
 
-Ibis writes the statements of each database. What differs between databases is here, so that a step has one text.
+Ibis writes the statements of each database. The differences between databases are here, so that a step has one text.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def _answering() -> Iterator[None]:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the beginning of what a server said. Spark appends its whole plan."""
+    """Return the beginning of a server's message. Spark appends its whole plan."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0][:_SHOWN]
 
