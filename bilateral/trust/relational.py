@@ -73,9 +73,13 @@ class Relational(Steps):
         if url.startswith(SPARK):
             server, _, folder = url.partition("#")
             runner = SparkConnect.open(server)
-            for name in COLUMNS if folder else ():
-                runner.read(name, f"{folder.rstrip('/')}/{name}.parquet")
-            return cls(runner)
+            try:
+                for name in COLUMNS if folder else ():
+                    runner.read(name, f"{folder.rstrip('/')}/{name}.parquet")
+                return cls(runner)
+            except InvalidArgumentError:
+                runner.close()
+                raise
         import duckdb  # noqa: PLC0415  # heavy, and for this path only
         import ibis  # noqa: PLC0415
 

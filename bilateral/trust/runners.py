@@ -139,13 +139,15 @@ class SparkConnect(Runner):
         """
         from pyspark.errors import AnalysisException  # noqa: PLC0415  # heavy, and an extra
 
+        refused = f"the server cannot read table {name} at {quoted(url)}"
         with _answering():
             try:
-                self._session.read.parquet(url).createOrReplaceTempView(name)
+                frame = self._session.read.parquet(url)
+                if not frame.columns:  # Sail gives an empty table for a path that is missing
+                    raise InvalidArgumentError(refused)
+                frame.createOrReplaceTempView(name)
             except AnalysisException as error:
-                raise InvalidArgumentError(
-                    f"the server cannot read table {name} at {quoted(url)}: {_first_line(error)}"
-                ) from None
+                raise InvalidArgumentError(f"{refused}: {_first_line(error)}") from None
 
     def rows(self, table: pa.Table) -> Any:
         """See `Runner`."""

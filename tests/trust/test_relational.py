@@ -253,6 +253,7 @@ def test_a_spark_server_that_is_lost_within_an_analysis_is_named(tmp_path, monke
         kept = runner.rows(pa.table({"amount": [1.0]}))
     with pytest.raises(NodeUnreachableError, match=r"^the Spark Connect server failed"):
         runner.out(kept)
+    runner.close()
 
 
 def test_an_unknown_database_is_an_error_without_the_password():
