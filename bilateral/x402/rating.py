@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from bilateral.client import Client, Handle, Rating
     from bilateral.x402.standing import ClientStanding
 
-MAX_RATING: Final = 100
+MAX_RATING: Final = 100  # EIP-8004a rates from 0 to 100
 
 
 def rate_client(client: Client, standing: ClientStanding, rating: int) -> Handle[Rating]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["buyers"])
 
-_DAY_SECONDS: Final = 86_400
+_DAY_SECONDS: Final = 86_400  # seconds; Unix time has no leap seconds
 _SIGNATURE: Final = r"^0x[0-9a-fA-F]{130}$"
 
 _Buyer = Annotated[str, Path(max_length=200, description="0x…, or eip155:8453:0x….")]
