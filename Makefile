@@ -183,11 +183,12 @@ packages: setup ## Print the size of each Python package, its longest file and t
 
 ##@ For maintainers
 
-dist: setup ## Build wheel, source distribution, npm package and bills of materials into dist/. Two builds are equal byte for byte.
+dist: setup ## Build wheel, source distribution, npm package, documentation and bills of materials into dist/. Two builds are equal byte for byte.
 	@rm -rf dist .cache/dist && git clone --quiet . .cache/dist
 	@cd .cache/dist && ../../$(BIN)/python -m hatchling build --target wheel --target sdist --directory ../../dist
 	@$(BIN)/python -m scripts.npm_package dist
 	@$(BIN)/python -m scripts.bill_of_materials dist
+	@./toolchain/site/build.sh > /dev/null && $(BIN)/python -m scripts.site_archive dist
 	@rm -rf .cache/dist && cksum dist/*
 
 licences: setup ## Compare the licences of all dependencies with docs/licences.md.
