@@ -18,7 +18,7 @@ from bilateral.query.names import names_of
 from bilateral.query.registries import agent_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from sqlalchemy import Connection
 
@@ -30,9 +30,12 @@ CONFIRMATIONS: Final = 3
 _LONGEST: Final = 4_000
 """The characters of a field's first value."""
 
+_SPONSORED: Final = "sponsored_feedback"
+
 _EVENTS: Final = {
     "register_agent": (Registry.IDENTITY, Registered),
     "give_feedback": (Registry.REPUTATION, NewFeedback),
+    _SPONSORED: (Registry.REPUTATION, NewFeedback),
     "rate_client": (Registry.BIDIRECTIONAL, ClientRated),
     "rate_validator": (Registry.BIDIRECTIONAL, ValidatorRated),
 }
@@ -55,6 +58,7 @@ class ActPage:
         topic: The first topic of this event; empty if there are no such parts.
         confirmations: The blocks after which the transaction counts as confirmed.
         progress: The chain's progress.
+        sponsored: The path of the form for the same without gas; None if there is none.
     """
 
     form: Form
@@ -65,9 +69,12 @@ class ActPage:
     topic: str
     confirmations: int
     progress: ChainProgress
+    sponsored: str | None
 
 
-def act_page(connection: Connection, registries: Registries, action: str, query: Mapping[str, str]) -> ActPage | None:
+def act_page(
+    connection: Connection, registries: Registries, action: str, query: Mapping[str, str], sponsors: Collection[int]
+) -> ActPage | None:
     """Read the page on which a visitor acts.
 
     Args:
@@ -75,9 +82,10 @@ def act_page(connection: Connection, registries: Registries, action: str, query:
         registries: The indexed registries.
         action: The action.
         query: The query of the path, which fills fields.
+        sponsors: The chains on which the aggregator of this service pays for feedback.
 
     Returns:
-        The content; None if there is no such action.
+        The content; None if there is no such action here.
 
     Raises:
         BilateralError: The query names a malformed agent, or a chain that is not indexed.
@@ -86,6 +94,8 @@ def act_page(connection: Connection, registries: Registries, action: str, query:
     if form is None:
         return None
     chain_id, key = _subject(registries, query)
+    if action == _SPONSORED and chain_id not in sponsors:
+        return None
     present = _present(connection, key) if action == "edit_registration" and key else {}
     values = {**present, **query}
     filled = tuple(replace(field, value=values.get(field.name, field.value)[:_LONGEST]) for field in form.fields)
@@ -99,6 +109,7 @@ def act_page(connection: Connection, registries: Registries, action: str, query:
         topic=f"0x{topic_of(*_EVENTS[action]).hex()}" if action in _EVENTS else "",
         confirmations=CONFIRMATIONS,
         progress=progress_of(connection, chain_id),
+        sponsored=f"/act/{_SPONSORED}?agent={agent}" if action == "give_feedback" and chain_id in sponsors else None,
     )
 
 

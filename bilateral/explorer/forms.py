@@ -141,6 +141,32 @@ FORMS: Final = {
             "rating",
         ),
         Form(
+            "sponsored_feedback",
+            "Without gas, rate",
+            "You sign twice; this service sends the feedback and pays. It takes proof that you bought from the agent.",
+            (
+                _AGENT,
+                Field(
+                    "tag1",
+                    "Tag",
+                    "The measured quantity. It decides the scale of the value.",
+                    value="starred",
+                    options=tuple((tag, _scale(tag)) for tag in STANDARD_TAGS),
+                ),
+                Field("value", "Value", "From 0 to 100.", kind="number", is_required=True),
+                Field(
+                    "statement",
+                    "Signed statement",
+                    "The JSON that came with the paid answer, under “8004-reputation” among its extensions.",
+                    kind="area",
+                    is_required=True,
+                ),
+                Field("endpoint", "Endpoint", "The address that you used."),
+                Field("text", "Words", "They become a file, which the transaction stores.", kind="area"),
+            ),
+            "rating",
+        ),
+        Form(
             "revoke_feedback",
             "Revoke feedback on",
             "Your feedback counts no more. Everybody still sees it, with a mark.",

@@ -53,6 +53,9 @@ def prepare(service: Service, action: Action) -> Prepared:
     except BilateralError as problem:
         raise _problem(problem) from problem
     service.require_indexed([chain_id])
+    if action.needs_aggregator and service.settings.aggregator is None:
+        detail = "this service pays for no feedback: send it yourself by the action give_feedback"
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "no_aggregator", detail)
     prepared = Prepared(
         action=action.action,  # type: ignore[attr-defined]  # every action has its name as a field
         chain_id=chain_id,
@@ -129,7 +132,9 @@ def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared
 def _to_sign(action: Action, prepared: Prepared, needed: SignatureNeededError) -> Prepared:
     """Return an action that waits for a signature."""
     path, body = action.request_of(needed.typed_data)
-    return replace(prepared, signature=SignatureRequest(needed.account, needed.typed_data, path, body))
+    message = None if needed.message is None else f"0x{needed.message.hex()}"
+    request = SignatureRequest(needed.account, needed.typed_data, message, path, body, action.signature_place)
+    return replace(prepared, signature=request)
 
 
 def _with_transaction(service: Service, prepared: Prepared, handle: Handle[Any], deployment: Deployment) -> Prepared:

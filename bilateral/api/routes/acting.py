@@ -20,7 +20,9 @@ def act(request: Request, action: str) -> Response:
     service = service_of(request)
 
     def read() -> ActPage:
-        page = service.read(act_page, service.registries(), action, request.query_params)
+        aggregator = getattr(request.app.state, "aggregator", None)
+        sponsors = () if aggregator is None else tuple(chain.chain_id for chain in aggregator.settings.chains)
+        page = service.read(act_page, service.registries(), action, request.query_params, sponsors)
         if page is None:
             raise not_found("action", action)
         return page
