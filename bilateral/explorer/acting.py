@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from bilateral.contracts import Registry
 from bilateral.errors import InvalidArgumentError
 from bilateral.events import ClientRated, NewFeedback, Registered, ValidatorRated, topic_of
-from bilateral.explorer.forms import FORMS, Form
+from bilateral.explorer.forms import FORMS, KEEP, Form
 from bilateral.explorer.networks import agent_path, chain_of, rating_path, slug_of
 from bilateral.explorer.records import progress_of
 from bilateral.query.agents import agent as read_agent
@@ -18,7 +18,7 @@ from bilateral.query.names import names_of
 from bilateral.query.registries import agent_key
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from sqlalchemy import Connection
 
@@ -43,6 +43,19 @@ _EVENTS: Final = {
 
 _HASH: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 _PLACE: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What a service does for visitors who act.
+
+    Attributes:
+        sponsors: The chains on which its aggregator pays for feedback.
+        keeps_files: True if it keeps registration files.
+    """
+
+    sponsors: frozenset[int] = frozenset()
+    keeps_files: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +86,7 @@ class ActPage:
 
 
 def act_page(
-    connection: Connection, registries: Registries, action: str, query: Mapping[str, str], sponsors: Collection[int]
+    connection: Connection, registries: Registries, action: str, query: Mapping[str, str], offers: Offers
 ) -> ActPage | None:
     """Read the page on which a visitor acts.
 
@@ -82,7 +95,7 @@ def act_page(
         registries: The indexed registries.
         action: The action.
         query: The query of the path, which fills fields.
-        sponsors: The chains on which the aggregator of this service pays for feedback.
+        offers: What this service does for visitors.
 
     Returns:
         The content; None if there is no such action here.
@@ -94,12 +107,14 @@ def act_page(
     if form is None:
         return None
     chain_id, key = _subject(registries, query)
-    if action == _SPONSORED and chain_id not in sponsors:
+    if action == _SPONSORED and chain_id not in offers.sponsors:
         return None
     present = _present(connection, key) if action == "edit_registration" and key else {}
     values = {**present, **query}
-    filled = tuple(replace(field, value=values.get(field.name, field.value)[:_LONGEST]) for field in form.fields)
+    shown = (field for field in form.fields if offers.keeps_files or field.name != KEEP)
+    filled = tuple(replace(field, value=values.get(field.name, field.value)[:_LONGEST]) for field in shown)
     agent = None if key is None else key.id
+    can_rate_free = action == "give_feedback" and chain_id in offers.sponsors
     return ActPage(
         form=replace(form, fields=filled),
         chain_id=chain_id,
@@ -109,7 +124,7 @@ def act_page(
         topic=f"0x{topic_of(*_EVENTS[action]).hex()}" if action in _EVENTS else "",
         confirmations=CONFIRMATIONS,
         progress=progress_of(connection, chain_id),
-        sponsored=f"/act/{_SPONSORED}?agent={agent}" if action == "give_feedback" and chain_id in sponsors else None,
+        sponsored=f"/act/{_SPONSORED}?agent={agent}" if can_rate_free else None,
     )
 
 

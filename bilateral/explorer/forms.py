@@ -81,6 +81,9 @@ _DESCRIPTION: Final = (
     Field("active", "It is in service", kind="check", value="true"),
 )
 
+KEEP: Final = "keep"
+"""The field that only services with a store have."""
+
 _NEEDED: Final = {"name", "description", "image"}
 """The fields that ERC-8004 requires of a new file."""
 
@@ -90,11 +93,12 @@ FORMS: Final = {
         Form(
             "register_agent",
             "Register an agent",
-            "Your account owns it. Its file is stored on the chain, within the transaction.",
+            "Your account owns it. The transaction stores its file on the chain, if you do not choose otherwise.",
             (
                 _CHAIN,
                 *(replace(field, is_required=field.name in _NEEDED) for field in _DESCRIPTION),
                 Field("trust", "Trust models", "With commas between, such as reputation.", value="reputation"),
+                Field(KEEP, "Keep its file at this service, not on the chain: that costs less gas", kind="check"),
             ),
             "new agent",
         ),

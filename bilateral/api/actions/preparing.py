@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.api.actions.base import Action, BlockMark, Cost, Prepared, SignatureRequest
+from bilateral.api.file_store import OperatorStore
 from bilateral.api.problems import ProblemError
 from bilateral.client import Client
 from bilateral.client.elsewhere import SignatureNeededError, SignerElsewhere
@@ -15,7 +16,7 @@ from bilateral.client.operations.fees import most
 from bilateral.contracts import Deployment, Registry, attribute_of, packaged_deployment
 from bilateral.contracts.deployments import REGISTRY_ATTRIBUTES
 from bilateral.contracts.origin import Origin
-from bilateral.documents import Limits, Loader
+from bilateral.documents import DataUriStore, Limits, Loader
 from bilateral.errors import BilateralError, SignerFailedError, UnexpectedAnswerError
 from bilateral.errors.client import NODE_FAILURES
 from bilateral.explorer.networks import slug_of
@@ -104,6 +105,7 @@ def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "no_node", detail)
     deployment = deployment_of(service.registries(), chain_id)
     signature = getattr(action, "signature", None)
+    store = OperatorStore.of(service) if getattr(action, "keep", False) else DataUriStore()
     signer = SignerElsewhere(account, None if signature is None else bytes.fromhex(signature[2:]))
     try:
         with Client(
@@ -114,6 +116,7 @@ def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared
             dry_run=True,
             request_timeout=_NODE_SECONDS,
             loader=_LOADER,
+            store=store,
         ) as client:
             outcome = action.perform(client)
     except SignatureNeededError as needed:

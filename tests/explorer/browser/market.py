@@ -26,6 +26,8 @@ from tests.sdk.client.helpers import send
 from tests.waiting import until, wait_until
 
 IMAGE = "https://agent.example/image.png"
+FILES = "https://explorer.example/files"
+"""The public URL of the files that the service keeps."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,8 @@ def running_market(folder):
             query_seconds=60.0,
             nodes={"31337": url},
             aggregator=sponsoring(url, deployment, token),
+            store=str(folder / "files"),
+            store_url=FILES,
         )
         site = stack.enter_context(served(settings))
         market = Market(url, site, deployment, token)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import re
 
+import httpx
 from playwright.sync_api import expect
 
+from bilateral.documents.hashing import document_hash
 from bilateral.explorer.forms import FORMS
 from bilateral.x402 import interaction_hash
 from tests.api.world import ALICE, BOB, CAROL, DAVE, ERIN, FRANK, GRACE, TREASURY
+from tests.explorer.browser.market import FILES
 from tests.explorer.browser.wallet import Wallet
 from tests.x402.world import NETWORK, SIGNING_KEY, signer_entry
 
@@ -48,6 +51,27 @@ def test_a_visitor_registers_an_agent(acting, market):
         agent = client.load_agent(3)
     assert (agent.owner, agent.file.name, agent.file.active) == (GRACE.address, "Lighthouse", True)
     assert [service.name for service in agent.file.services] == ["MCP"]
+
+
+def test_a_visitor_registers_an_agent_whose_file_the_service_keeps(acting, market):
+    page = acting("/act/register_agent?chain=31337", Wallet(market.url, GRACE), refused=True)
+    page.get_by_label("Name").fill("Kept")
+    page.get_by_label("Description").fill("Its file is not on the chain.")
+    page.get_by_label("Picture").fill("https://agent.example/kept.png")
+    page.get_by_label("Keep its file at this service").check()
+    press(page, CONNECT)
+    expect(page.get_by_text("Register the agent Kept, which your account owns.")).to_be_visible()
+    confirm(page, market)
+    agent_id = int(page.url.rpartition("/")[2])
+    with market.client(GRACE) as client:
+        uri = client.load_agent(agent_id, load_file=False).uri
+    assert uri.startswith(f"{FILES}/")
+    kept = httpx.get(f"{market.site}/files/{uri.rpartition('/')[2]}")
+    assert kept.json()["name"] == "Kept"
+    assert uri == f"{FILES}/{document_hash(kept.content).hex()}.json"
+    assert (kept.headers["X-Content-Type-Options"], kept.headers["Content-Type"]) == ("nosniff", "application/json")
+    for name in ("0" * 64, "..%2Findex", uri.rpartition("/")[2][:-6]):
+        assert httpx.get(f"{market.site}/files/{name}.json").status_code == 404
 
 
 def test_an_owner_edits_one_field_and_keeps_the_others(acting, market):
