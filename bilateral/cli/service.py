@@ -136,7 +136,8 @@ def mcp(
     reader = Reader(settings.database)
     log_safely()
     try:
-        anyio.run(make_server(reader, buyer_policy=settings.buyers.policy).run_stdio_async)
+        server = make_server(reader, buyer_policy=settings.buyers.policy, nodes=settings.nodes)
+        anyio.run(server.run_stdio_async)
     finally:
         reader.close()
 

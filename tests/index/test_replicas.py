@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from sqlalchemy import create_engine, select, text
 from sqlalchemy.exc import DBAPIError
 
-from bench.index.generator import Generator
 from bilateral.index.chain.extraction import Extraction
 from bilateral.index.chain.logs import grouped
 from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.tables import schema
 from bilateral.index.tables.batches import Batch, Block
 from bilateral.query.readers import Reader
+from simulation.events import Generator
 from tests.index.comparison import open_with_registries
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.test_extraction import entries

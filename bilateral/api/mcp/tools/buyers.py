@@ -23,14 +23,9 @@ if TYPE_CHECKING:
     from bilateral.query.readers import Reader
 
 _Buyer = Annotated[str, Field(max_length=200, description="0x… or eip155:8453:0x….")]
-_Chain = Annotated[int | None, Field(ge=1, lt=2**63, description="The service's first one if missing.")]
-_Policy = Annotated[
-    str | None,
-    Field(
-        max_length=64,
-        description="brp-1.0 or independent-1.0.",
-    ),
-]
+_Chain = Annotated[int | None, Field(ge=1, lt=2**63, description="The first one if missing.")]
+_PolicyName = Annotated[str | None, Field(max_length=64)]
+_Policy = Annotated[_PolicyName, Field(description="brp-1.0 or independent-1.0.")]
 
 
 def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> None:
@@ -46,7 +41,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
     async def get_buyer(address: _Buyer, chain_id: _Chain = None, policy: _Policy = None) -> dict[str, Any]:
         """Look up the reputation of a buyer: payments, volume, score, tier, and the points of each component.
 
-        Payments prove that money moved, not that a service was bought: a score proves no service.
+        Payments prove that money moved, not that a service was bought.
         """
 
         def read(connection: Connection) -> BuyerProfile:
@@ -56,7 +51,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
             return _shown(await to_thread.run_sync(reader.read, read))
 
     @server.tool(title="Get discount", annotations=READS)
-    async def get_discount(address: _Buyer, seller: AgentText, policy: _Policy = None) -> dict[str, Any]:
+    async def get_discount(address: _Buyer, seller: AgentText, policy: _PolicyName = None) -> dict[str, Any]:
         """Look up the largest discount that a seller gives a buyer, in percent, with the reason."""
 
         def read(connection: Connection) -> dict[str, Any]:
