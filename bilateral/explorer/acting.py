@@ -47,7 +47,7 @@ _PLACE: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """What a service does for visitors who act.
+    """The services of an operator for visitors who act.
 
     Attributes:
         sponsors: The chains on which its aggregator pays for feedback.
@@ -95,7 +95,7 @@ def act_page(
         registries: The indexed registries.
         action: The action.
         query: The query of the path, which fills fields.
-        offers: What this service does for visitors.
+        offers: The services of the operator.
 
     Returns:
         The content; None if there is no such action here.

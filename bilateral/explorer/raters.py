@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bilateral.query.recent import RecentFeedback
 
 PAID: Final = "paid it"
-UNPAID: Final = "paid nothing that is proven"
+UNPAID: Final = "without a proven payment"
 FLAGGED: Final = "flagged by the analysis"
 _ORDER: Final = (PAID, UNPAID, FLAGGED)
 
@@ -26,7 +26,7 @@ class RaterGroup:
     """Raters of the same weight.
 
     Attributes:
-        name: What they have in common: they paid the agent, they did not, or the analysis flags them.
+        name: Their kind: they paid the agent, they did not, or the analysis flags them.
         raters: The number of raters.
         share: Their share of all, 0 to 1.
         mean: The mean of their means, in the tag's unit.

@@ -48,7 +48,7 @@ def test_page_of_an_agent_shows_its_raters_by_weight_and_the_money_in_and_out(si
     content = site.get("/base/1.json").json()
     groups = [(group["name"], group["raters"], group["mean"]) for group in content["raters"]]
     # Its only payer is flagged, and so counts among those.
-    assert groups == [("paid nothing that is proven", 2, 77.5), ("flagged by the analysis", 2, 90.0)]
+    assert groups == [("without a proven payment", 2, 77.5), ("flagged by the analysis", 2, 90.0)]
     assert sum(group["raters"] for group in content["raters"]) == content["as_server"]["summary"]["counterparts"]
     assert (sum(content["money"]["server"]), sum(content["money"]["client"])) == (450, 150)
     shown = page(site, "/base/1")

@@ -84,10 +84,10 @@ class SponsoredFeedback(Action):
     def sentence(self) -> str:
         """See `Action`."""
         stored = value_for_tag(self.tag1, self.value, X402_TAG)
-        step = "First sign" if self.client_signature is None else "Then sign"
-        what = "who, for which payment, and the value" if self.client_signature is None else "the feedback itself"
+        first = "First sign who, for which payment, and the value"
+        step = first if self.client_signature is None else "Then sign the feedback itself"
         under = f" under the tag {self.tag1}" if self.tag1 else ""
-        return f"Rate agent {self.agent} with {stored}{under}. {step} {what}."
+        return f"Rate agent {self.agent} with {stored}{under}. {step}."
 
     @property
     def signature_place(self) -> str:
