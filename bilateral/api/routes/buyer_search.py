@@ -17,7 +17,7 @@ from bilateral.api.service import service_of
 from bilateral.buyers.discounts import Verdict, discounted
 from bilateral.buyers.records import Number, Standing, encode
 from bilateral.buyers.score import score_of, tier_of
-from bilateral.buyers.sellers import Offer, best_discount, read_offers
+from bilateral.buyers.sellers import Offer, best_discount, is_held_back, read_offers
 from bilateral.contracts.buyer_terms import BuyerTier
 from bilateral.query.registries import AgentKey
 from bilateral.query.search.agents import FoundAgent, search_agents
@@ -121,29 +121,35 @@ def search_with_prices(request: Request, query: Annotated[PricedSearch, Query()]
     service.require_indexed(search.chains)
     with service.reader.connect() as connection:
         page = search_agents(connection, search, limit=query.limit, cursor=query.cursor)
-        standing = None
+        standing, held_back = None, False
         if query.buyerAddress is not None:
             standing = read_buyer(
                 connection, query.buyerAddress, query.chain, query.policy or service.settings.buyers.policy
             )
+            held_back = is_held_back(connection, standing.chain_id, standing.buyer)
         keys = [AgentKey(agent.chain_id, agent.identity_registry, int(agent.agent_id), ()) for agent in page.items]
         offers = read_offers(connection, keys)
     results = tuple(
-        _result(agent, offers.get((key.chain_id, key.identity_registry, key.agent_id)), standing)
+        _result(
+            agent, offers.get((key.chain_id, key.identity_registry, key.agent_id)), standing, is_held_back=held_back
+        )
         for agent, key in zip(page.items, keys, strict=True)
     )
     context = None if standing is None else _context(standing, results)
     return tagged(request, encode(SearchAnswer(results, SearchMeta(len(results), page.next), context)), JSON)
 
 
-def _result(found_agent: FoundAgent, offer: Offer | None, standing: Standing | None) -> SearchResult:
+def _result(
+    found_agent: FoundAgent, offer: Offer | None, standing: Standing | None, *, is_held_back: bool
+) -> SearchResult:
     """Return a result, with the buyer's price: of the cheapest service, by the policy of that service."""
     prices = {} if offer is None else offer.prices
     cheapest = min(prices, key=lambda name: (prices[name], name), default=None)
     percentage, discount = Decimal(0), None
     if standing is not None:
-        same_chain = standing.chain_id == found_agent.chain_id
-        discounts = offer.discounts_for(standing) if offer is not None and same_chain else {}
+        discounts = {}
+        if offer is not None and standing.chain_id == found_agent.chain_id:
+            discounts = offer.discounts_for(standing, is_held_back=is_held_back)
         best = best_discount(discounts)[0] if cheapest not in discounts else discounts[cheapest]
         percentage = best.percentage
         reason = best.reason

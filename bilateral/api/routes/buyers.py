@@ -50,7 +50,7 @@ from bilateral.buyers.records import (
 from bilateral.buyers.registry import read_registry_records
 from bilateral.buyers.results import ResultSigner, result_of
 from bilateral.buyers.score import score_of, tier_of
-from bilateral.buyers.sellers import Offer, best_discount, read_offers
+from bilateral.buyers.sellers import Offer, best_discount, is_held_back, read_offers
 from bilateral.query.registries import AgentKey
 
 if TYPE_CHECKING:
@@ -222,6 +222,7 @@ def read_discount(request: Request, address: _Buyer, query: Annotated[DiscountQu
             now=now,
         )
         offers = read_offers(connection, [seller])
+        held_back = is_held_back(connection, standing.chain_id, standing.buyer)
     offer: Offer | None = offers.get((seller.chain_id, seller.identity_registry, seller.agent_id), Offer())
     if query.serviceName is not None:
         offer = offer and offer.of_service(query.serviceName)
@@ -229,7 +230,7 @@ def read_discount(request: Request, address: _Buyer, query: Annotated[DiscountQu
         detail = f"the seller {seller.global_id} has published no service with the name {query.serviceName!r}"
         raise ProblemError(HTTPStatus.NOT_FOUND, "service_not_found", detail)
     end = end_of_day(now)
-    discounts = offer.discounts_for(standing)
+    discounts = offer.discounts_for(standing, is_held_back=held_back)
     discount, applies_to = best_discount(discounts)
     answer = DiscountAnswer(
         buyerId=f"eip155:{standing.chain_id}:{standing.buyer}",

@@ -14,7 +14,7 @@ from bilateral.api.buyers import read_buyer
 from bilateral.api.mcp.lookups import READS, AgentText, key_of, tool_errors
 from bilateral.api.problems import ProblemError
 from bilateral.buyers.records import BuyerProfile, encode, profile_of
-from bilateral.buyers.sellers import Offer, best_discount, read_offers
+from bilateral.buyers.sellers import Offer, best_discount, is_held_back, read_offers
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -59,7 +59,8 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
             standing = _read_buyer(connection, address, key.chain_id, policy or default_policy)
             offers = read_offers(connection, [key])
             offer = offers.get((key.chain_id, key.identity_registry, key.agent_id), Offer())
-            discount, applies_to = best_discount(offer.discounts_for(standing))
+            held_back = is_held_back(connection, key.chain_id, standing.buyer)
+            discount, applies_to = best_discount(offer.discounts_for(standing, is_held_back=held_back))
             answer = {"percentage": discount.percentage, "code": discount.verdict.value, "reason": discount.reason}
             return {**answer, "services": len(applies_to), "scoring_policy": standing.policy.name}
 
