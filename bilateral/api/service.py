@@ -16,6 +16,7 @@ from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
 from bilateral.query.chains import chains, payment_progress
 from bilateral.query.readers import Reader
 from bilateral.query.registries import AgentKey, Registries, agent_key, read_registries
+from bilateral.query.replicated import ReplicatedReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
 
     from bilateral.api.settings import ApiSettings
+    from bilateral.query.copies import Copies
 
     P = ParamSpec("P")
     T = TypeVar("T")
@@ -45,6 +47,7 @@ class Service:
     Attributes:
         settings: The settings.
         reader: The database.
+        copies: The database and its replicas; None without replicas.
         metrics: The figures for Prometheus.
         progress: The progress of the chains a moment ago, for monitors.
         payments: The progress of their payments a moment ago.
@@ -56,8 +59,8 @@ class Service:
     def __init__(self, settings: ApiSettings) -> None:
         """See the class."""
         self.settings = settings
-        self.reader = Reader(settings.database, seconds=settings.query_seconds, connections=settings.connections)
-        self.metrics = Metrics(self.reader)
+        self.reader, self.copies = _reader(settings)
+        self.metrics = Metrics(self.reader, self.copies)
         self.progress = Recent(partial(self.reader.read, chains))  # no rate limit holds monitors
         self.payments = Recent(partial(self.reader.read, payment_progress))
         # A short read takes less than its way to a thread and back. This connection is the event loop's alone.
@@ -134,6 +137,17 @@ class Service:
         for reader in (self.reader, self._short):
             if reader is not None:
                 reader.close()
+
+
+def _reader(settings: ApiSettings) -> tuple[Reader, Copies | None]:
+    """Return what reads the database, or its replicas."""
+    seconds, connections = settings.query_seconds, settings.connections
+    if not settings.readers:
+        return Reader(settings.database, seconds=seconds, connections=connections), None
+    reader = ReplicatedReader(
+        settings.database, settings.readers, seconds=seconds, connections=connections, max_delay=settings.max_delay
+    )
+    return reader, reader.copies
 
 
 def service_of(request: HTTPConnection) -> Service:

@@ -13,6 +13,7 @@ from bilateral.contracts import Deployment
 from bilateral.contracts.records import is_book
 from bilateral.errors import InvalidArgumentError
 from bilateral.errors.invalid_fields import first_problem
+from bilateral.index.databases import databases_of
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.store.feed_pruning import FeedLimits
 
@@ -143,7 +144,8 @@ class _File(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     chain: Annotated[list[_ChainTable], Field(min_length=1)]
-    database: str | None = None
+    database: Any = None
+    """A URL, or the table `[database]`: see `databases_of`."""
     poll_seconds: Annotated[float, Field(gt=0, le=3600)] = 1.0
     files: _FilesTable = _FilesTable()
     feed: _FeedTable = _FeedTable()
@@ -171,10 +173,11 @@ def read_settings(path: Path) -> IndexSettings:
         raise InvalidArgumentError(f"{path} cannot be read: {problem}") from None
     except ValidationError as problem:
         raise InvalidArgumentError(f"{path}: {first_problem(problem)}") from None
+    databases = databases_of(content_.database)
     chains = tuple(_chain_settings(table, path.parent) for table in content_.chain)
     files = FileSettings(**{**dict(content_.files), "gateways": tuple(content_.files.gateways)})
     feed = FeedLimits(**dict(content_.feed))
-    return IndexSettings(chains, content_.database, content_.poll_seconds, files, feed=feed)
+    return IndexSettings(chains, databases.url, content_.poll_seconds, files, feed=feed)
 
 
 def read_deployments(paths: Sequence[Path]) -> tuple[tuple[Deployment, ...], tuple[Mapping[int, Deployment], ...]]:

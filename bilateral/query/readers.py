@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import select
 import sqlite3
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import create_engine, event
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from bilateral.errors import BilateralError
@@ -274,6 +275,14 @@ def _prepare_postgresql(engine: Engine, seconds: float) -> None:
                 cursor.execute(setting)
         connection.prepared_max = _PREPARED
         connection.commit()
+
+    @event.listens_for(engine, "checkout")
+    def refuse_ended(connection: Any, *_: Any) -> None:
+        """Replace an idle connection that the server closed: then the server has said something."""
+        readiness = select.poll()
+        readiness.register(connection.fileno(), select.POLLIN)
+        if readiness.poll(0):
+            raise DisconnectionError
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:

@@ -18,8 +18,6 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
-from bench.index.chain import OPTIONS, EventChain
-from bench.index.generator import ADDRESSES, Generator
 from bilateral.index.chain import pool
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
@@ -33,6 +31,8 @@ from bilateral.index.store.feed_pruning import FeedLimits, prune_feed
 from bilateral.index.tables import schema
 from bilateral.index.tables.blind import BLIND_SIDES
 from scripts._anvil import running_anvil
+from simulation.event_chain import OPTIONS, EventChain
+from simulation.events import ADDRESSES, Generator
 from tests.index.comparison import assert_equals_model, derived_rows, open_with_registries
 from tests.index.feed_reader import FeedReader
 from tests.index.proxy import Answer, Proxy, range_of, refusal

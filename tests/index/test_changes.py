@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from bench.index.generator import ADDRESSES
 from bilateral.contracts import Registry
 from bilateral.index.store.database import snapshot
 from bilateral.index.store.feed_pruning import FeedLimits, prune_feed
@@ -12,6 +11,7 @@ from bilateral.index.tables.changes import ChangeKind
 from bilateral.query.feed import reading
 from bilateral.query.feed.reading import FeedCursorError, FeedFilter, FeedPrunedError, last_step, read_feed
 from bilateral.query.registries import AgentKey
+from simulation.events import ADDRESSES
 from tests.index.feed_reader import EVERYTHING, FeedReader
 
 

@@ -101,7 +101,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         limit: Limit = 10,
         cursor: Cursor = None,
     ) -> Untrusted:
-        """Find agents by words, by what they do, and by how they are rated.
+        """Find agents by words, capabilities and ratings.
 
         Ratings can be bought: name `reviewers` that your principal trusts, and use check_server before you pay.
         """
