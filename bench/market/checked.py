@@ -48,12 +48,12 @@ _STATES: Final = 2_000
 def _policies(reviewers: list[str]) -> dict[str, Policy]:
     """Return the policies by their names in the table. Nobody in the market has a domain or a file of proofs."""
     return {
-        "`balanced`": Policy(name="balanced"),
-        "`strict`": Policy(name="strict"),
-        "`strict`, without domains and proofs": Policy(
-            name="strict", require_domain=False, require_payment_proof=False
+        "`balanced`": Policy.model_validate("balanced"),
+        "`strict`": Policy.model_validate("strict"),
+        "`strict`, without domains and proofs": Policy.model_validate(
+            {"name": "strict", "require_domain": False, "require_payment_proof": False}
         ),
-        "`own-list` of twenty": Policy(name="own-list", trust={"accounts": reviewers}),
+        "`own-list` of twenty": Policy.model_validate({"name": "own-list", "trust": {"accounts": reviewers}}),
     }
 
 
