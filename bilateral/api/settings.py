@@ -51,6 +51,8 @@ class ApiSettings:
         buyers: The settings of the service for buyers.
         nodes: The URL of a node of each chain, by the chain's id in digits. A node simulates what visitors do. On a
             chain without one, visitors read only. While the service follows chains, their nodes are added.
+        docs: The folder with archives of the documentation, `bilateral-docs-<version>.zip` of a release; None to show
+            no documentation.
     """
 
     database: str | None = None
@@ -71,6 +73,7 @@ class ApiSettings:
     aggregator: AggregatorSettings | str | None = None
     buyers: BuyerSettings = field(default_factory=BuyerSettings)
     nodes: dict[str, str] = field(default_factory=dict)
+    docs: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""
