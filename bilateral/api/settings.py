@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bilateral.x402.aggregator.settings import AggregatorSettings
 
-PORT: Final = 8004
+PORT: Final = 8004  # the number of the ERC
 
 _MAPPED_PREFIX: Final = 96
 """The bits before an IPv4 address that IPv6 carries (`::ffff:0:0/96`)."""

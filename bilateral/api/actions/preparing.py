@@ -68,7 +68,7 @@ def prepare(service: Service, action: Action) -> Prepared:
     return prepared if action.account is None else _simulated(service, action, prepared)
 
 
-def deployment_of(registries: Registries, chain_id: int) -> Deployment:
+def indexed_deployment(registries: Registries, chain_id: int) -> Deployment:
     """Return the deployment on an indexed chain: the packaged one if it is that, or else one of the indexed registries.
 
     Args:
@@ -103,7 +103,7 @@ def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared
     if node is None:
         detail = f"this service has no node of chain {chain_id}, so it prepares nothing there: use the SDK or the shell"
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "no_node", detail)
-    deployment = deployment_of(service.registries(), chain_id)
+    deployment = indexed_deployment(service.registries(), chain_id)
     signature = getattr(action, "signature", None)
     store = OperatorStore.of(service) if getattr(action, "keep", False) else DataUriStore()
     signer = SignerElsewhere(account, None if signature is None else bytes.fromhex(signature[2:]))
