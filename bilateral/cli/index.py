@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from bilateral.cli.errors import UsageProblemError, unknown_chain
+from bilateral.cli.index_plan import plan
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.errors import MissingExtraError
@@ -151,7 +152,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
         settings = replace(settings, max_wait=max_wait)
     log_steps()
     with open_index(database or settings.database, creates=True) as engine:
-        with _monitored(engine, metrics_host, metrics_port):
+        with monitored_index(engine, metrics_host, metrics_port):
             is_done = follow_chains(engine, settings, stop=stop, until_head=until_head)
         _show_status(invocation, engine)
     if not is_done:
@@ -297,6 +298,9 @@ def migrate(invocation: Invocation, database: Database = None) -> None:
     invocation.output.result({"before": before, "version": after}, title="Schema")
 
 
+command(app, "plan", "bilateral index plan --agents 100000000 --ratings 10000000000 --chains 20", is_local=True)(plan)
+
+
 def index_settings(
     rpc_urls: list[str] | None, deployments: list[Path] | None, settings_file: Path | None, from_block: int | None
 ) -> IndexSettings:
@@ -343,7 +347,7 @@ def open_index(url: str | None, *, creates: bool = False) -> Iterator[Engine]:
 
 
 @contextmanager
-def _monitored(engine: Engine, host: str, port: int | None) -> Iterator[None]:
+def monitored_index(engine: Engine, host: str, port: int | None) -> Iterator[None]:
     """Answer monitors meanwhile, if a port is named."""
     if port is None:
         yield
