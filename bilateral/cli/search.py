@@ -105,7 +105,7 @@ _FILTERS: Final[dict[str, Any]] = {
         "--order",
         "The order; docs/search.md has the default.",
         _PAGE,
-        "standing|relevance|lower_bound|mean|activity|updated|registered",
+        "standing|relevance|meaning|lower_bound|mean|activity|updated|registered",
     ),
 }
 """The options of the fields of `AgentQuestion`, by their names."""
