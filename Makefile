@@ -15,7 +15,7 @@ $(shell mkdir -p "$(TMPDIR)")
 BIN := .venv/bin
 ASSURANCE := .cache/assurance/bin
 SOLIDITY := 'contracts/**/*.sol' 'tests/proofs/*.sol' '!contracts/.cache/**'
-PYTHON_SOURCES := bilateral scripts bench tests assurance examples interop
+PYTHON_SOURCES := bilateral scripts bench simulation tests assurance examples interop
 QUICK_PROOFS := PackedRatingsProof FeedbackWordProof PaymentTallyProof
 EXAMPLES := 2000
 CHAOS := 10000

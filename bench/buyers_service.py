@@ -22,8 +22,6 @@ from ape.logging import LogLevel, logger
 from eth_utils.crypto import keccak
 from sqlalchemy import func, select
 
-from bench.index.chain import OPTIONS, EventChain
-from bench.index.generator import ADDRESSES, Log, encoded
 from bench.index.measurement import databases
 from bench.index.runs import measured
 from bench.load import load, processor_seconds
@@ -40,6 +38,8 @@ from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.index.store.database import open_database
 from bilateral.index.tables.payments import payment
 from scripts._anvil import running_anvil
+from simulation.event_chain import OPTIONS, EventChain
+from simulation.events import ADDRESSES, Log, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

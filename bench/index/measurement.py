@@ -19,8 +19,6 @@ from rich.console import Console
 from rich.table import Table
 from sqlalchemy import create_engine, func, select, text
 
-from bench.index.chain import OPTIONS, EventChain
-from bench.index.generator import Generator
 from bench.index.plain import index_plainly
 from bench.index.runs import CHAIN_ID, Run, follower, index_all, measured
 from bilateral.index.derive.activity import agent_activity
@@ -29,6 +27,8 @@ from bilateral.index.store.database import open_database
 from bilateral.index.tables import schema
 from bilateral.index.tables.batches import Block
 from scripts._anvil import running_anvil
+from simulation.event_chain import OPTIONS, EventChain
+from simulation.events import Generator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

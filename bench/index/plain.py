@@ -8,8 +8,8 @@ from sqlalchemy import JSON, BigInteger, Integer, LargeBinary, String, create_en
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from web3 import HTTPProvider, Web3
 
-from bench.index.generator import ADDRESSES
 from bilateral.contracts import abi
+from simulation.events import ADDRESSES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.index.generator import ADDRESSES
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.database import open_database
+from simulation.events import ADDRESSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -156,7 +156,7 @@ class Question:
         """Return the number of things asked for that a file names.
 
         Args:
-            known: What the file names, see `known_of`.
+            known: The things that the file names, see `known_of`.
         """
         return len(known & self.asked)
 
@@ -165,7 +165,7 @@ def questions(files: Sequence[frozenset[str]], count: int = 200, seed: int = 1) 
     """Return different questions, each of which a file answers in full. They take turns among `KINDS`.
 
     Args:
-        files: What each file names, see `known_of`.
+        files: The things that each file names, see `known_of`.
         count: The number of questions.
         seed: The seed.
     """

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from bilateral.query.copies import Copies
     from bilateral.query.readers import Reader
 
 MULTIPROCESS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -35,17 +36,20 @@ class Metrics:
 
     Args:
         reader: The database, whose progress is shown too.
+        copies: The database and its replicas, which are shown too; None without replicas.
 
     Attributes:
         registry: The registry for further figures that each process counts.
         shared: The registry for further figures of the database, which all processes read alike.
     """
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, copies: Copies | None = None) -> None:
         """See the class."""
         self.registry = CollectorRegistry()
         self.shared = CollectorRegistry()
         self.shared.register(_Progress(reader))
+        if copies is not None:
+            self.shared.register(_Servers(copies))
         self._shared_text = Recent(lambda: generate_latest(self.shared))  # no rate limit holds those who ask
         self._requests = Counter(
             "bilateral_http_requests", "Requests.", ("method", "route", "status"), registry=self.registry
@@ -113,6 +117,28 @@ class _Progress(Collector):
             for chain, value in zip(progresses, values, strict=True):
                 family.add_metric([str(chain.chain_id)], value)
             yield family
+
+
+class _Servers(Collector):
+    """The servers of the database, as they were looked at last."""
+
+    def __init__(self, copies: Copies) -> None:
+        self._copies = copies
+
+    def describe(self) -> Iterable[Any]:
+        """Return nothing, as `_Progress` does."""
+        return ()
+
+    def collect(self) -> Iterable[Any]:
+        """Tell the figures."""
+        up = GaugeMetricFamily("bilateral_database_up", "1 while it answers.", labels=["server"])
+        behind = GaugeMetricFamily(
+            "bilateral_database_behind_seconds", "Seconds behind the primary.", labels=["server"]
+        )
+        for copy in self._copies.all:
+            up.add_metric([copy.name], float(copy.is_up))
+            behind.add_metric([copy.name], copy.behind)
+        yield from (up, behind)
 
 
 class Observer:

@@ -16,6 +16,7 @@ from bilateral.checks.errors import CheckError, HistoryTooLongError, OtherHistor
 from bilateral.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
 from bilateral.errors.invalid_fields import message_of
 from bilateral.index.errors import DatabaseUnavailableError, NotIndexedError, QueryTimeoutError, ReadersBusyError
+from bilateral.query.feed.reading import FeedPrunedError
 from bilateral.text.log_lines import SeldomFilter
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ _STATUS: Final[Mapping[type[BilateralError], HTTPStatus]] = {
     QueryTimeoutError: HTTPStatus.SERVICE_UNAVAILABLE,
     ReadersBusyError: HTTPStatus.SERVICE_UNAVAILABLE,
     DatabaseUnavailableError: HTTPStatus.SERVICE_UNAVAILABLE,
+    FeedPrunedError: HTTPStatus.GONE,
     InvalidArgumentError: HTTPStatus.BAD_REQUEST,
     MalformedIdentifierError: HTTPStatus.BAD_REQUEST,
     NotIndexedError: HTTPStatus.NOT_FOUND,

@@ -54,8 +54,8 @@ def app_from_environment() -> ASGIApp:
     log_safely()
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     values: dict[str, Any] = json.loads(os.environ[SETTINGS_VARIABLE])
-    whole = {"trusted_proxies": tuple(values["trusted_proxies"]), "buyers": BuyerSettings(**values["buyers"])}
-    return make_app(ApiSettings(**{**values, **whole}))
+    lists = {name: tuple(values[name]) for name in ("trusted_proxies", "readers")}
+    return make_app(ApiSettings(**{**values, **lists, "buyers": BuyerSettings(**values["buyers"])}))
 
 
 def _end_with_parent(parent: int) -> None:

@@ -13,11 +13,10 @@ from bilateral.api.node_work import NodeWork
 from bilateral.api.recent import Recent
 from bilateral.explorer.network import RecentNetworks
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
-from bilateral.index.store.database import default_url
 from bilateral.query.chains import chains, payment_progress
 from bilateral.query.readers import Reader
 from bilateral.query.registries import AgentKey, Registries, agent_key, read_registries
-from bilateral.query.single_statements import SingleStatements
+from bilateral.query.replicated import ReplicatedReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,15 +26,13 @@ if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
 
     from bilateral.api.settings import ApiSettings
+    from bilateral.query.copies import Copies
 
     P = ParamSpec("P")
     T = TypeVar("T")
 
 _SHORT_SECONDS: Final = 0.1
 """The time limit of a read in the event loop. A longer one begins again in a thread."""
-
-_SINGLE_CONNECTIONS: Final = 2
-"""The connections to PostgreSQL for single statements, beside the others."""
 
 _REGISTRIES_SECONDS: Final = 2.0
 """The seconds after which the list of registries is read again. It changes when the index begins with a chain."""
@@ -50,10 +47,10 @@ class Service:
     Attributes:
         settings: The settings.
         reader: The database.
+        copies: The database and its replicas; None without replicas.
         metrics: The figures for Prometheus.
         progress: The progress of the chains a moment ago, for monitors.
         payments: The progress of their payments a moment ago.
-        statements: Runs single statements in the event loop. None on SQLite.
         buyer_work: Runs what may ask a node about buyers.
         visitor_work: Runs what asks a node for visitors who act.
         networks: The networks of the web pages that were made a moment ago.
@@ -62,15 +59,14 @@ class Service:
     def __init__(self, settings: ApiSettings) -> None:
         """See the class."""
         self.settings = settings
-        self.reader = Reader(settings.database, seconds=settings.query_seconds, connections=settings.connections)
-        self.metrics = Metrics(self.reader)
+        self.reader, self.copies = _reader(settings)
+        self.metrics = Metrics(self.reader, self.copies)
         self.progress = Recent(partial(self.reader.read, chains))  # no rate limit holds monitors
         self.payments = Recent(partial(self.reader.read, payment_progress))
         # A short read takes less than its way to a thread and back. This connection is the event loop's alone.
         seconds = min(_SHORT_SECONDS, settings.query_seconds)
         has_server = self.reader.has_server
         self._short = None if has_server else Reader(settings.database, seconds=seconds, connections=1, is_brief=True)
-        self.statements = _single_statements(settings) if has_server else None
         self.networks = RecentNetworks()
         self.buyer_work = NodeWork()
         self.visitor_work = NodeWork()
@@ -138,15 +134,20 @@ class Service:
 
     def close(self) -> None:
         """Close the connections."""
-        for reader in (self.reader, self._short, self.statements):
+        for reader in (self.reader, self._short):
             if reader is not None:
                 reader.close()
 
 
-def _single_statements(settings: ApiSettings) -> SingleStatements:
-    """Return what runs single statements. Its connections are few: each such statement is short."""
-    connections = min(_SINGLE_CONNECTIONS, settings.connections)
-    return SingleStatements(settings.database or default_url(), seconds=settings.query_seconds, connections=connections)
+def _reader(settings: ApiSettings) -> tuple[Reader, Copies | None]:
+    """Return what reads the database, or its replicas."""
+    seconds, connections = settings.query_seconds, settings.connections
+    if not settings.readers:
+        return Reader(settings.database, seconds=seconds, connections=connections), None
+    reader = ReplicatedReader(
+        settings.database, settings.readers, seconds=seconds, connections=connections, max_delay=settings.max_delay
+    )
+    return reader, reader.copies
 
 
 def service_of(request: HTTPConnection) -> Service:

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from bilateral.buyers.settings import BuyerSettings
 from bilateral.errors import InvalidArgumentError
 from bilateral.errors.invalid_fields import first_problem
+from bilateral.index.databases import databases_of, require_replicas
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
@@ -32,6 +33,8 @@ class ApiSettings:
 
     Attributes:
         database: The SQLAlchemy URL of the index's database; None for the default one.
+        readers: The URLs of its replicas, where the service reads while they answer.
+        max_delay: The seconds that a replica may be behind before the service reads elsewhere.
         host: The address at which it listens.
         port: The port at which it listens; 0 for any free one.
         workers: The number of its processes.
@@ -51,6 +54,8 @@ class ApiSettings:
     """
 
     database: str | None = None
+    readers: tuple[str, ...] = ()
+    max_delay: float = 60.0
     host: str = "127.0.0.1"
     port: int = PORT
     workers: int = 1
@@ -79,6 +84,7 @@ class ApiSettings:
                 parse(self.rate)
             except ValueError:
                 raise InvalidArgumentError(f"the rate {self.rate!r} is invalid: write it as 1200/minute") from None
+        require_replicas(self.database, self.readers)
         _ = self.proxy_networks
         if unknown := [node for node in self.nodes if not node.isdecimal()]:
             raise InvalidArgumentError(f"api.nodes: {unknown[0]!r} is not the id of a chain")
@@ -123,7 +129,11 @@ def read_api_settings(path: Path | None, **options: Any) -> ApiSettings:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
             raise InvalidArgumentError(f"{path} cannot be read: {problem}") from None
-        values = {"database": content.get("database"), **content.get("api", {})}
+        databases = databases_of(content.get("database"))
+        values = {"database": databases.url, "readers": databases.readers, "max_delay": databases.max_delay}
+        values |= content.get("api", {})
+        if options.get("database") is not None:  # the file's replicas are copies of the file's database
+            values |= {"readers": ()}
     values |= {name: value for name, value in options.items() if value is not None}
     if unknown := sorted(values.keys() - {field.name for field in fields(ApiSettings)}):
         raise InvalidArgumentError(f"api.{unknown[0]}: the setting is unknown")

@@ -93,6 +93,7 @@ class Verdict(StrEnum):
     DISPUTE_RATE_TOO_HIGH = "dispute_rate_too_high"
     FAIRNESS_TOO_LOW = "fairness_too_low"
     TOO_FEW_SELLERS = "too_few_sellers"
+    HELD_BACK = "held_back"
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,7 @@ class BuyerFacts:
         dispute_rate: The disputes in percent of the payments.
         fairness: The effective fairness; None without reviews.
         sellers: The number of sellers that were paid.
+        is_held_back: True if a trust analysis holds an agent of the buyer back as a client.
     """
 
     score: int
@@ -133,17 +135,19 @@ class BuyerFacts:
     dispute_rate: Fraction
     fairness: Fraction | None
     sellers: int
+    is_held_back: bool = False
 
 
-def facts_of(standing: Standing) -> BuyerFacts:
+def facts_of(standing: Standing, *, is_held_back: bool = False) -> BuyerFacts:
     """Return the facts of a buyer's standing.
 
     Args:
         standing: The buyer.
+        is_held_back: True if a trust analysis holds an agent of the buyer back as a client.
     """
     metrics = standing.weighed.metrics
     fairness, sellers = metrics.effective_fairness, standing.weighed.sellers
-    return BuyerFacts(score_of(metrics), tier_of(metrics), metrics.dispute_rate, fairness, sellers)
+    return BuyerFacts(score_of(metrics), tier_of(metrics), metrics.dispute_rate, fairness, sellers, is_held_back)
 
 
 def facts_of_profile(profile: Mapping[str, Any]) -> BuyerFacts:
@@ -170,14 +174,15 @@ def facts_of_profile(profile: Mapping[str, Any]) -> BuyerFacts:
         raise BuyerServiceFailedError(f"the service's profile has no readable {problem}") from None
 
 
-def discount_for(incentives: BuyerIncentives | None, standing: Standing) -> Discount:
+def discount_for(incentives: BuyerIncentives | None, standing: Standing, *, is_held_back: bool = False) -> Discount:
     """Work out the discount of a buyer.
 
     Args:
         incentives: The policy of a seller's service; None if it has none.
         standing: The buyer.
+        is_held_back: True if a trust analysis holds an agent of the buyer back as a client.
     """
-    return discount_by(incentives, facts_of(standing))
+    return discount_by(incentives, facts_of(standing, is_held_back=is_held_back))
 
 
 def discount_by(  # noqa: PLR0911  # one a condition
@@ -194,6 +199,9 @@ def discount_by(  # noqa: PLR0911  # one a condition
         return NOT_OFFERED
     if not incentives.enabled:
         return Discount(nothing, Verdict.DISABLED, "The seller has switched its discounts off")
+    if facts.is_held_back:
+        reason = "A trust analysis holds the buyer's agent back: what is said of it as a client was made up"
+        return Discount(nothing, Verdict.HELD_BACK, reason)
     if score < incentives.minimumBuyerScore:
         reason = f"Buyer score {score} is below the seller's minimum of {incentives.minimumBuyerScore}"
         return Discount(nothing, Verdict.SCORE_TOO_LOW, reason)

@@ -13,8 +13,9 @@ from sqlalchemy import and_, select, tuple_
 
 from bilateral.buyers.discounts import NOT_OFFERED, BuyerIncentives, Discount, Verdict, discount_for
 from bilateral.buyers.proofs import operators_of
-from bilateral.index.tables import schema
+from bilateral.index.tables import schema, standings
 from bilateral.index.tables.payments import agent_enrichment
+from bilateral.values.standing import Side, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -63,13 +64,17 @@ class Offer:
         services = tuple(service for service in self.services if service.name == name)
         return Offer(services) if services else None
 
-    def discounts_for(self, standing: Standing) -> dict[str, Discount]:
+    def discounts_for(self, standing: Standing, *, is_held_back: bool = False) -> dict[str, Discount]:
         """Work out the discount of a buyer for each service, by the policy of that service.
 
         Args:
             standing: The buyer.
+            is_held_back: True if a trust analysis holds an agent of the buyer back as a client.
         """
-        return {service.name: discount_for(service.incentives, standing) for service in self.services}
+        return {
+            service.name: discount_for(service.incentives, standing, is_held_back=is_held_back)
+            for service in self.services
+        }
 
 
 def best_discount(discounts: Mapping[str, Discount]) -> tuple[Discount, tuple[str, ...]]:
@@ -89,6 +94,27 @@ def best_discount(discounts: Mapping[str, Discount]) -> tuple[Discount, tuple[st
 def _worth(discount: Discount) -> tuple[Decimal, bool]:
     """Return the sort key of a discount."""
     return discount.percentage, discount.verdict is not Verdict.NOT_OFFERED
+
+
+def is_held_back(connection: Connection, chain_id: int, buyer: str) -> bool:
+    """Tell whether a trust analysis holds back, as a client, an agent of which a buyer is the wallet.
+
+    The owner does not count: anybody may give such an agent away. A wallet has agreed to be one.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        buyer: The address, in checksum form.
+    """
+    agent, columns = schema.agent.c, standings.standing.c
+    is_same = and_(*(agent[name] == columns[name] for name in ("chain_id", "identity_registry", "agent_id")))
+    query = (
+        select(agent.agent_id)
+        .join(standings.standing, is_same)
+        .where(agent.chain_id == chain_id, agent.wallet == buyer)
+        .where(columns.side == Side.CLIENT, columns.status == Status.HELD_BACK)
+    )
+    return connection.execute(query.limit(1)).first() is not None
 
 
 def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tuple[int, str, int], Offer]:

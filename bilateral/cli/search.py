@@ -90,6 +90,9 @@ _FILTERS: Final[dict[str, Any]] = {
     ),
     "active": _option(bool, "--active/--inactive", "The file says so, or the contrary.", _FILE),
     "x402": _option(bool, "--x402/--no-x402", "The file says that it takes payments by x402, or not.", _FILE),
+    "verified_domain": _option(
+        bool, "--verified-domain/--no-verified-domain", "The domain of one of its services names it, or not.", _FILE
+    ),
     "chains": _option(list[int], "--chain-id", "On this chain; may be repeated.", _CHAIN, least=1),
     "owner": _option(str, "--owner", "Of this owner.", _CHAIN, "ADDRESS"),
     "wallet": _option(str, "--wallet", "With this wallet.", _CHAIN, "ADDRESS"),
@@ -105,7 +108,7 @@ _FILTERS: Final[dict[str, Any]] = {
         "--order",
         "The order; docs/search.md has the default.",
         _PAGE,
-        "standing|relevance|meaning|lower_bound|mean|activity|updated|registered",
+        "standing|relevance|meaning|lower_bound|mean|activity|updated|registered|last_active",
     ),
 }
 """The options of the fields of `AgentQuestion`, by their names."""

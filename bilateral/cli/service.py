@@ -131,12 +131,14 @@ def mcp(
     from bilateral.api.mcp.server import make_server  # noqa: PLC0415
     from bilateral.api.settings import read_api_settings  # noqa: PLC0415
     from bilateral.query.readers import Reader  # noqa: PLC0415
+    from bilateral.query.replicated import ReplicatedReader  # noqa: PLC0415
 
     settings = read_api_settings(settings_file, database=database)
-    reader = Reader(settings.database)
+    reader = ReplicatedReader(settings.database, settings.readers) if settings.readers else Reader(settings.database)
     log_safely()
     try:
-        anyio.run(make_server(reader, buyer_policy=settings.buyers.policy).run_stdio_async)
+        server = make_server(reader, buyer_policy=settings.buyers.policy, nodes=settings.nodes)
+        anyio.run(server.run_stdio_async)
     finally:
         reader.close()
 

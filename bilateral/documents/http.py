@@ -219,6 +219,21 @@ class HttpSession:
         """
         return self._send("POST", url, limit, **request)
 
+    def ask(self, url: str, method: str, content: bytes) -> tuple[int, httpx.Headers]:
+        """Send one request, follow no redirect, and return status and headers. The body of the answer is not read.
+
+        Args:
+            url: An http or https URL.
+            method: The method of the request.
+            content: Its body.
+
+        Raises:
+            DocumentError: As `get`, but for the status of the answer.
+        """
+        request = self._request(method, url, content=content)
+        with _named_errors(url, self._limits), closing(self._client.send(request, stream=True)) as response:
+            return response.status_code, response.headers
+
     def put(self, url: str, content: bytes, headers: Mapping[str, str]) -> None:
         """Put a document at a URL of the program's user, and follow no redirect.
 

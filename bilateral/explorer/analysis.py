@@ -16,9 +16,9 @@ from bilateral.query.findings import (
     Member,
     analysis_run,
     clusters,
-    evidence,
+    evidence_of,
     findings,
-    members,
+    members_of,
 )
 from bilateral.query.names import names_of
 from bilateral.query.standings import Doubt, doubts_of
@@ -279,9 +279,9 @@ def finding_page(
     matches = findings(connection, chain_id, identity, finding_id)
     if not matches:
         return None
-    accounts = members(connection, chain_id, identity, finding_id)
+    accounts = members_of(connection, chain_id, identity, [finding_id]).get(finding_id, ())
     agents = agents_of(connection, chain_id, identity, [member.account for member in accounts])
-    rows = evidence(connection, chain_id, identity, finding_id)
+    rows = evidence_of(connection, chain_id, identity, [finding_id]).get(finding_id, ())
     return FindingPage(
         chain_id,
         matches[0],
@@ -289,7 +289,7 @@ def finding_page(
         accounts,
         agents,
         rows,
-        moments_of(connection, chain_id, rows),
+        moments_of(connection, chain_id, identity, [finding_id])[finding_id],
         names_of(connection, registries, agents.values()),
         doubts_of(connection, registries, set(agents.values())),
         progress_of(connection, chain_id),

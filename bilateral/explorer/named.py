@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import func, select
 
 from bilateral.index.tables import schema
-from bilateral.query.findings import EvidenceRow, Finding, evidence, findings_about, members
+from bilateral.query.findings import Finding, evidence_of, findings_about, members_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -55,14 +54,18 @@ def named_findings(
         identity: The identity registry.
         accounts: The accounts, in checksum form.
     """
+    about = findings_about(connection, chain_id, identity, accounts)[:SHOWN]
+    ids = [finding.id for finding, _ in about]
+    parties = members_of(connection, chain_id, identity, ids)
+    subjects = [member.account for members in parties.values() for member in members if member.part != "actor"]
+    agents = agents_of(connection, chain_id, identity, subjects)
+    times = moments_of(connection, chain_id, identity, ids)
     named = []
-    for finding, part in findings_about(connection, chain_id, identity, accounts)[:SHOWN]:
-        of_finding = members(connection, chain_id, identity, finding.id)
-        acting = [member.account for member in of_finding if member.part == "actor"][:_NAMED]
-        about = [member.account for member in of_finding if member.part != "actor"]
-        agents = tuple(agents_of(connection, chain_id, identity, about).values())[:_NAMED]
-        times = moments_of(connection, chain_id, evidence(connection, chain_id, identity, finding.id))
-        named.append(NamedFinding(chain_id, finding, part, tuple(acting), agents, times))
+    for finding, part in about:
+        members = parties.get(finding.id, ())
+        acting = [member.account for member in members if member.part == "actor"][:_NAMED]
+        rated = dict.fromkeys(agents[row.account] for row in members if row.part != "actor" and row.account in agents)
+        named.append(NamedFinding(chain_id, finding, part, tuple(acting), tuple(rated)[:_NAMED], times[finding.id]))
     return tuple(named)
 
 
@@ -84,24 +87,34 @@ def agents_of(connection: Connection, chain_id: int, identity: str, accounts: Se
     return {account: first[account] for account in dict.fromkeys(accounts) if account in first}
 
 
-def moments_of(connection: Connection, chain_id: int, rows: Iterable[EvidenceRow]) -> tuple[int, ...]:
-    """Return the times of events, in Unix seconds. Transfers of funds have none in the index.
+def moments_of(
+    connection: Connection, chain_id: int, identity: str, finding_ids: Sequence[str]
+) -> dict[str, tuple[int, ...]]:
+    """Return the times of the events of findings, in Unix seconds. Transfers of funds have none in the index.
 
     Args:
         connection: The database.
         chain_id: The chain.
-        rows: The events.
+        identity: The identity registry.
+        finding_ids: The findings.
     """
-    blocks: dict[str, list[int]] = defaultdict(list)
-    for row in rows:
-        if row.table in _TABLES and row.log_index is not None:
-            blocks[row.table].append(row.block)
-    times: list[int] = []
-    for table, wanted in blocks.items():
+    events = [
+        (id_, row.table, row.block)
+        for id_, rows in evidence_of(connection, chain_id, identity, finding_ids).items()
+        for row in rows
+        if row.table in _TABLES and row.log_index is not None
+    ]
+    time_of: dict[tuple[str, int], int] = {}
+    for table in {table for _, table, _ in events}:
         columns = _TABLES[table].c
+        blocks = sorted({block for _, of_table, block in events if of_table == table})
         query = select(columns.block_number, func.max(columns.block_time)).where(
-            columns.chain_id == chain_id, columns.block_number.in_(sorted(set(wanted)))
+            columns.chain_id == chain_id, columns.block_number.in_(blocks)
         )
-        of_block = dict(connection.execute(query.group_by(columns.block_number)).tuples().all())
-        times += [of_block[number] for number in wanted if number in of_block]
-    return tuple(sorted(times))
+        rows = connection.execute(query.group_by(columns.block_number))
+        time_of |= {(table, block): time for block, time in rows}
+    times: dict[str, list[int]] = {id_: [] for id_ in finding_ids}
+    for id_, table, block in events:
+        if (time := time_of.get((table, block))) is not None:
+            times[id_].append(time)
+    return {id_: tuple(sorted(of_finding)) for id_, of_finding in times.items()}

@@ -15,7 +15,7 @@ from bilateral.explorer.identicon import identicon
 from bilateral.explorer.look_alikes import look_alikes, readings
 from bilateral.explorer.neighbours import neighbours
 from bilateral.explorer.network import ROWS
-from bilateral.explorer.searching import ENDS, GATE, made_of
+from bilateral.explorer.searching import ENDS, GATE, made_of, narrowed
 from bilateral.query.standing_words import sentence_of, verdict_of
 from bilateral.values.bounds import scale_of_tag
 
@@ -236,7 +236,14 @@ def render_search(frame: Frame, page: SearchPage) -> str:
     chosen = page.fields.get("chain", slugs[0] if slugs else "")
     options = [(slug, slug) for slug in (*slugs, *([] if chosen in slugs else [chosen]))]
     return render(
-        "search", frame, names, page=page, chain_options=options, ends=ENDS, made_of=lambda agent: made_of(page, agent)
+        "search",
+        frame,
+        names,
+        page=page,
+        chain_options=options,
+        ends=ENDS,
+        made_of=lambda agent: made_of(page, agent),
+        narrowed=narrowed,
     )
 
 

@@ -10,11 +10,12 @@ from urllib.parse import urlencode
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.explorer.direct import ADDRESS_LENGTH, Direct, directly
-from bilateral.explorer.networks import chain_of, ratings_path
+from bilateral.explorer.networks import chain_of, ratings_path, slug_of
 from bilateral.index.search.meaning import has_model
 from bilateral.query.blind import Blind
 from bilateral.query.chains import ChainProgress, chains
-from bilateral.query.search.agents import FoundAgent, search_agents
+from bilateral.query.search.agents import FoundAgent, search_with_facets
+from bilateral.query.search.facets import LOOKED_AT, Facet, Facets
 from bilateral.query.search.filters import MAX_GATES, OF_GATE, AgentSearch, Capability, Gate, Order, Payment, Side
 from bilateral.query.search.gate_texts import entry_of
 from bilateral.query.search.row_details import RowDetails, row_details
@@ -42,7 +43,7 @@ ENDS: Final = ("", *(f"_{number}" for number in range(2, MAX_GATES + 1)))
 FIELDS: Final = (
     *("q", "chain", "owner", "wallet"),
     *(f"{name}{end}" for end in ENDS for name in GATE),
-    *("service", "capability", "metadata", "active", "x402", "rated"),
+    *("service", "capability", "metadata", "active", "x402", "verified_domain", "rated"),
     *("registered_from", "registered_to", "updated_from", "updated_to", "order", "cursor"),
 )
 """The names of the form's fields, in their order."""
@@ -61,6 +62,7 @@ class SearchPage:
         fields: The filled fields of the form.
         found: The agents.
         details: The words and figures beside each of them, by short id.
+        facets: In what the first agents differ; None if the form is wrong.
         rated_side: The side of the first filled gate, as which the shown ratings rate the agents.
         next: The path of the next page; None if this is the last one.
         problem: The sentence that says why the form is wrong; None if it is not.
@@ -73,6 +75,7 @@ class SearchPage:
     fields: dict[str, str]
     found: tuple[FoundAgent, ...]
     details: dict[str, RowDetails]
+    facets: Facets | None
     rated_side: str
     next: str | None
     problem: str | None
@@ -126,19 +129,35 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
     try:
         search = search_of(fields)
         registries.require_indexed(search.chains)
-        page = search_agents(connection, search, limit=_ROWS, cursor=fields.get("cursor"))
+        sample = 0 if "cursor" in fields else LOOKED_AT
+        page, facets = search_with_facets(connection, search, limit=_ROWS, cursor=fields.get("cursor"), sample=sample)
         is_closest = not (page.items or direct or search.order) and bool(search.words) and has_model()
         if is_closest:
-            page = search_agents(connection, replace(search, order=Order.MEANING), limit=_ROWS)
+            search = replace(search, order=Order.MEANING)
+            page, facets = search_with_facets(connection, search, limit=_ROWS, sample=sample)
     except InvalidArgumentError as error:
-        return SearchPage(fields, (), {}, Side.SERVER, None, str(error), False, {}, direct, indexed)
+        return SearchPage(fields, (), {}, None, Side.SERVER, None, str(error), False, {}, direct, indexed)
     side = search.gates[0].side if search.gates else Side.SERVER
     order = {"order": Order.MEANING.value} if is_closest else {}
     following = None if page.next is None else path_of({**fields, **order, "cursor": page.next})
     ids = {agent.id for agent in page.items} | {page_.name for page_ in direct if page_.kind == "agent"}
     doubts = doubts_of(connection, registries, ids)
     details = row_details(connection, registries, page.items, search.text, side.value)
-    return SearchPage(fields, page.items, details, side, following, None, is_closest, doubts, direct, indexed)
+    return SearchPage(fields, page.items, details, facets, side, following, None, is_closest, doubts, direct, indexed)
+
+
+def narrowed(fields: Mapping[str, str], facet: Facet, value: str) -> str | None:
+    """Return the path of a search with one more condition; None if it has a condition of this kind.
+
+    Args:
+        fields: The filled fields.
+        facet: The facet.
+        value: The value of the facet.
+    """
+    if fields.get(facet.name):
+        return None
+    chosen = slug_of(int(value)) if facet.name == "chain" else value
+    return path_of({**{name: text for name, text in fields.items() if name != "cursor"}, facet.name: chosen})
 
 
 def made_of(page: SearchPage, agent: FoundAgent) -> str | None:
@@ -184,6 +203,7 @@ def search_of(fields: Mapping[str, str]) -> AgentSearch:
         services=_listed("service", fields),
         active=_yes_or_no("active", fields),
         x402=_yes_or_no("x402", fields),
+        verified_domain=_yes_or_no("verified_domain", fields),
         registered_from=_day("registered_from", fields),
         registered_to=_day("registered_to", fields, is_end=True),
         updated_from=_day("updated_from", fields),

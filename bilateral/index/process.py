@@ -16,6 +16,7 @@ from bilateral.index.errors import FirstBlockAheadError, NoEndpointError
 from bilateral.index.files.worker import FileWorkers
 from bilateral.index.patience import Patience
 from bilateral.index.store.database import is_lost, is_transient, unavailable
+from bilateral.index.store.feed_pruning import keep_pruned
 from bilateral.index.worker import Worker
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ class _Process:
         """Follow the chains and fetch files. Return True if nothing told the process to stop before the end."""
         if self._files is not None:
             self._files.start()
+        pruning = partial(keep_pruned, self._engine, self._settings.feed, self._stop)
+        threading.Thread(target=pruning, name="pruning", daemon=True).start()
         background = self._background() if self._settings.analyses else None
         if background is not None and not until_head:
             background.start()

@@ -13,7 +13,9 @@ from bilateral.contracts import Deployment
 from bilateral.contracts.records import is_book
 from bilateral.errors import InvalidArgumentError
 from bilateral.errors.invalid_fields import first_problem
+from bilateral.index.databases import databases_of
 from bilateral.index.payments.terms import PaymentTerms
+from bilateral.index.store.feed_pruning import FeedLimits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,6 +84,7 @@ class IndexSettings:
         max_wait: The seconds without a success after which a run to the head ends with the failure: a node or a
             database that restarts takes less.
         analyses: True to keep standings current by trust analyses in a process of their own.
+        feed: The limits of the change feed.
     """
 
     chains: tuple[ChainSettings, ...]
@@ -90,6 +93,7 @@ class IndexSettings:
     files: FileSettings = field(default_factory=FileSettings)
     max_wait: float = 120.0
     analyses: bool = False
+    feed: FeedLimits = field(default_factory=FeedLimits)
 
 
 class _PaymentsTable(BaseModel):
@@ -125,15 +129,26 @@ class _FilesTable(BaseModel):
     allow_private: bool = FileSettings.allow_private
 
 
+class _FeedTable(BaseModel):
+    """The table `[feed]` of the file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    days: Annotated[float, Field(gt=0)] = FeedLimits.days
+    steps: Annotated[int, Field(ge=1_000)] = FeedLimits.steps
+
+
 class _File(BaseModel):
     """The whole file."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     chain: Annotated[list[_ChainTable], Field(min_length=1)]
-    database: str | None = None
+    database: Any = None
+    """A URL, or the table `[database]`: see `databases_of`."""
     poll_seconds: Annotated[float, Field(gt=0, le=3600)] = 1.0
     files: _FilesTable = _FilesTable()
+    feed: _FeedTable = _FeedTable()
     api: dict[str, Any] = {}
     """The settings of the service, which the index leaves to `bilateral.api`."""
 
@@ -158,9 +173,11 @@ def read_settings(path: Path) -> IndexSettings:
         raise InvalidArgumentError(f"{path} cannot be read: {problem}") from None
     except ValidationError as problem:
         raise InvalidArgumentError(f"{path}: {first_problem(problem)}") from None
+    databases = databases_of(content_.database)
     chains = tuple(_chain_settings(table, path.parent) for table in content_.chain)
     files = FileSettings(**{**dict(content_.files), "gateways": tuple(content_.files.gateways)})
-    return IndexSettings(chains, content_.database, content_.poll_seconds, files)
+    feed = FeedLimits(**dict(content_.feed))
+    return IndexSettings(chains, databases.url, content_.poll_seconds, files, feed=feed)
 
 
 def read_deployments(paths: Sequence[Path]) -> tuple[tuple[Deployment, ...], tuple[Mapping[int, Deployment], ...]]:

@@ -5,23 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, union_all
 
 from bilateral.index.tables import analysis as schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Row, Table
 
 MAX_FINDINGS: Final = 100
 """The most findings of a page."""
 
-MAX_MEMBERS: Final = 200
-"""The most members of a finding that an answer names."""
-
 MAX_ROWS: Final = 200
-"""The most rows of evidence that an answer shows."""
+"""The most members of a finding that an answer names, and the most rows of evidence that it shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,28 +201,34 @@ def findings_about(
     return tuple((finding, parts[finding.id]) for finding in _findings(connection, chain_id, identity, wanted))
 
 
-def members(connection: Connection, chain_id: int, identity: str, finding_id: str) -> tuple[Member, ...]:
-    """Return the accounts of a finding: the first 200."""
-    member = schema.finding_member
-    query = select(member.c.account, member.c.part).where(
-        *_of(member, chain_id, identity), member.c.finding_id == finding_id
-    )
-    rows = connection.execute(query.order_by(member.c.part, member.c.account).limit(MAX_MEMBERS))
-    return tuple(Member(*row) for row in rows)
+def members_of(
+    connection: Connection, chain_id: int, identity: str, finding_ids: Iterable[str]
+) -> dict[str, tuple[Member, ...]]:
+    """Return the accounts of findings, by the finding: the first 200 of each.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry.
+        finding_ids: The findings.
+    """
+    rows = _first_rows(connection, schema.finding_member, (chain_id, identity), finding_ids, ("part", "account"))
+    return {id_: tuple(Member(row.account, row.part) for row in of_finding) for id_, of_finding in rows.items()}
 
 
-def evidence(connection: Connection, chain_id: int, identity: str, finding_id: str) -> tuple[EvidenceRow, ...]:
-    """Return the events that a finding rests on: the first 200."""
-    finding_rows = schema.finding_row
-    query = select(
-        finding_rows.c.table_name,
-        finding_rows.c.block_number,
-        finding_rows.c.log_index,
-        finding_rows.c.transaction_hash,
-    )
-    query = query.where(*_of(finding_rows, chain_id, identity), finding_rows.c.finding_id == finding_id)
-    rows = connection.execute(query.order_by(finding_rows.c.position).limit(MAX_ROWS))
-    return tuple(EvidenceRow(*row[:3], None if row[3] is None else f"0x{row[3].hex()}") for row in rows)
+def evidence_of(
+    connection: Connection, chain_id: int, identity: str, finding_ids: Iterable[str]
+) -> dict[str, tuple[EvidenceRow, ...]]:
+    """Return the events that findings rest on, by the finding: the first 200 of each. See `members_of`."""
+    names = ("position", "table_name", "block_number", "log_index", "transaction_hash")
+    rows = _first_rows(connection, schema.finding_row, (chain_id, identity), finding_ids, names)
+    return {
+        id_: tuple(
+            EvidenceRow(table, block, log_index, None if transaction is None else f"0x{transaction.hex()}")
+            for table, block, log_index, transaction in (tuple(row)[2:] for row in of_finding)
+        )
+        for id_, of_finding in rows.items()
+    }
 
 
 def clusters(connection: Connection, chain_id: int, identity: str) -> tuple[Cluster, ...]:
@@ -289,6 +292,28 @@ def _findings(connection: Connection, chain_id: int, identity: str, wanted: list
     query = select(*(finding.c[name] for name in names), count).where(*_of(finding, chain_id, identity), *wanted)
     rows = connection.execute(query.order_by(finding.c.strength.desc(), finding.c.finding_id).limit(MAX_FINDINGS))
     return tuple(Finding(*values) for values in map(tuple, rows))
+
+
+def _first_rows(
+    connection: Connection, table: Table, place: tuple[int, str], finding_ids: Iterable[str], names: Sequence[str]
+) -> dict[str, list[Row[Any]]]:
+    """Return the first 200 rows of each finding in the order of some columns, by one statement."""
+    columns = [table.c[name] for name in names]
+    first = [
+        select(table.c.finding_id, *columns)
+        .where(*_of(table, *place), table.c.finding_id == finding_id)
+        .order_by(*columns[:2])
+        .limit(MAX_ROWS)
+        .subquery()
+        for finding_id in sorted(finding_ids)
+    ]
+    rows: dict[str, list[Row[Any]]] = {}
+    if first:
+        for row in connection.execute(union_all(*map(select, first))):
+            rows.setdefault(row.finding_id, []).append(row)
+    for of_finding in rows.values():
+        of_finding.sort(key=lambda row: row[1:3])  # no engine promises the order of a union
+    return rows
 
 
 def _of(table: Any, chain_id: int, identity: str) -> tuple[Any, ...]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import select
 import sqlite3
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import create_engine, event
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from bilateral.errors import BilateralError
@@ -35,7 +36,7 @@ _STEPS: Final = 5_000
 _PATIENCE: Final = 5
 """The clock's part of a time limit, in limits of processor time. Eight threads on two cores take four times as long."""
 
-CANCELED: Final = "57014"
+_CANCELED: Final = "57014"
 """PostgreSQL's code for a statement that took too long."""
 
 _ABANDONED: Final = "25P03"
@@ -47,7 +48,7 @@ _SHORTENED: Final = 0.9
 _SHORT: Final = ("SET jit = off", "SET max_parallel_workers_per_gather = 0")
 """Settings of PostgreSQL for short queries. To compile one, or to share it out, takes longer than it."""
 
-PREPARED: Final = 500
+_PREPARED: Final = 500
 """The statements that each connection to PostgreSQL keeps prepared."""
 
 _CACHE_KIB: Final = 16 * 1024
@@ -182,7 +183,7 @@ class Reader:
                 raise StarvedError(limit.by_clock) from None
             # The reason of the server is lost if it came together with the former answer.
             was_late = problem.connection_invalidated and time.monotonic() > deadline
-            if was_late or words == "interrupted" or getattr(problem.orig, "sqlstate", None) in (CANCELED, _ABANDONED):
+            if was_late or words == "interrupted" or getattr(problem.orig, "sqlstate", None) in (_CANCELED, _ABANDONED):
                 raise QueryTimeoutError(self.seconds) from None
             raise unavailable(problem) from None
 
@@ -255,33 +256,33 @@ def _prepare_sqlite(engine: Engine, seconds: float) -> None:
         connection.connection.driver_connection.execute("BEGIN")  # type: ignore[union-attr]  # it is of sqlite3
 
 
-def session_settings(seconds: float) -> tuple[str, ...]:
-    """Return the statements that make a connection to PostgreSQL one that only reads, and ends what takes too long.
-
-    Args:
-        seconds: The time limit of a statement.
-    """
+def _prepare_postgresql(engine: Engine, seconds: float) -> None:
+    """Forbid writing, and let the server end what takes too long."""
     milliseconds = max(1, int(seconds * 1000))
-    return (
+    settings = (
         "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
         f"SET statement_timeout = {milliseconds}",
         f"SET idle_in_transaction_session_timeout = {10 * milliseconds}",
         *_SHORT,
     )
 
-
-def _prepare_postgresql(engine: Engine, seconds: float) -> None:
-    """Forbid writing, and let the server end what takes too long."""
-
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, record: Any) -> None:
         record.info["deadline"] = float("inf")  # until a visit begins
         record.info["shorten"] = shorten  # for statements that go past SQLAlchemy, see `Prepared`
         with connection.cursor() as cursor:
-            for setting in session_settings(seconds):
+            for setting in settings:
                 cursor.execute(setting)
-        connection.prepared_max = PREPARED
+        connection.prepared_max = _PREPARED
         connection.commit()
+
+    @event.listens_for(engine, "checkout")
+    def refuse_ended(connection: Any, *_: Any) -> None:
+        """Replace an idle connection that the server closed: then the server has said something."""
+        readiness = select.poll()
+        readiness.register(connection.fileno(), select.POLLIN)
+        if readiness.poll(0):
+            raise DisconnectionError
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:

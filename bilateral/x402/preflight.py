@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import httpx
 
 from bilateral.contracts.reverts import ContractRevertError
+from bilateral.documents.http import HttpSession, Limits
 from bilateral.errors import InvalidArgumentError, UnreachableDocumentError
 from bilateral.text import printable, quoted
 from bilateral.x402.answer_limits import AnswerLimits
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from x402.http.types import RouteConfig
 
+    from bilateral.documents import Network
     from bilateral.x402.profiles import Profile
     from bilateral.x402.verifier import Verifier
 
@@ -39,6 +41,10 @@ _CheckName: TypeAlias = Literal["declaration", "wallet", "keys"]
 
 _LIMITS: Final = AnswerLimits(bytes=1024 * 1024, seconds=30.0)
 """The limits for a price. Servers send it in a header; only those of version 1 use the body."""
+
+
+_MOST_TERMS: Final = 20
+"""Terms of payment that are checked. Each takes requests to a node, and a hostile price may have hundreds."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +203,12 @@ def check_url(
 
 
 def ask_price(
-    url: str, method: str = "GET", *, content: bytes = b"", http: httpx.Client | None = None
+    url: str,
+    method: str = "GET",
+    *,
+    content: bytes = b"",
+    http: httpx.Client | None = None,
+    network: Network | None = None,
 ) -> Mapping[str, Any] | None:
     """Send a request without a payment, and return the price that the server names in its header.
 
@@ -206,12 +217,31 @@ def ask_price(
         method: The method of the request.
         content: The body of the request.
         http: The HTTP client; by default one with limits that follows no redirects.
+        network: The settings of connections if somebody else names the URL: private addresses are refused then,
+            unless it trusts them. It stands in for the HTTP client.
 
     Returns:
         The price; None if it is missing or malformed.
 
     Raises:
         InvalidArgumentError: The server asks for no payment.
+        UnreachableDocumentError: It cannot be reached.
+        DocumentError: With `network`: the URL or its address is refused, or there is no answer in ten seconds.
+    """
+    if network is not None:
+        with HttpSession(Limits(), network) as session:
+            status, headers = session.ask(url, method, content)
+    else:
+        status, headers = _ask(url, method, content, http)
+    if status != HTTPStatus.PAYMENT_REQUIRED:
+        raise InvalidArgumentError(f"{quoted(url)} answers {status}, not 402: it asks for no payment")
+    return decode_header(headers.get("payment-required"))
+
+
+def _ask(url: str, method: str, content: bytes, http: httpx.Client | None) -> tuple[int, httpx.Headers]:
+    """Ask a server that the user names, and return status and headers.
+
+    Raises:
         UnreachableDocumentError: It cannot be reached.
     """
     try:
@@ -223,9 +253,7 @@ def ask_price(
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         reason = printable(str(error)) or type(error).__name__
         raise UnreachableDocumentError(f"{quoted(url)} cannot be reached: {reason}") from error
-    if response.status_code != HTTPStatus.PAYMENT_REQUIRED:
-        raise InvalidArgumentError(f"{quoted(url)} answers {response.status_code}, not 402: it asks for no payment")
-    return decode_header(response.headers.get("payment-required"))
+    return response.status_code, response.headers
 
 
 def findings_of(verifier: Verifier, url: str, price: Mapping[str, Any] | None) -> list[Finding]:
@@ -244,6 +272,7 @@ def findings_of(verifier: Verifier, url: str, price: Mapping[str, Any] | None) -
         return [Finding(url, "", "", "declaration", "not_declared", "the server declares no 8004-reputation")]
     options = [option for option in accepts if isinstance(option, dict)] if isinstance(accepts, list) else []
     terms = [(str(option.get("network"))[:80], str(option.get("payTo"))[:200]) for option in options]
-    if not terms:
-        return [Finding(url, "", "", "declaration", "invalid_declaration", "the price has no terms of payment")]
+    if not 1 <= len(terms) <= _MOST_TERMS:
+        problem = f"the price has {len(terms)} terms of payment: there must be 1 to {_MOST_TERMS}"
+        return [Finding(url, "", "", "declaration", "invalid_declaration", problem)]
     return examine(verifier, url, extensions, terms, {})

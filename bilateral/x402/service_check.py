@@ -29,6 +29,9 @@ _FIELDS: Final = {"scheme": 40, "network": 80, "asset": 200, "amount": 80, "payT
 _MOST_OPTIONS: Final = 10
 """Prices of one offer that are looked at: a hostile offer may have any number."""
 
+_MOST_AGENTS: Final = 3
+"""Declared agents that are checked. Each takes up to 60 requests to the node, and an honest server declares one."""
+
 _GRAVITY: Final = (Verdict.ACCEPT, Verdict.CAUTION, Verdict.DECLINE)
 
 
@@ -83,11 +86,39 @@ def check_service(  # noqa: PLR0913  # the service, and how to ask
     """
     report("asking for the price")
     price = ask_price(url, method, content=content)
+    return judge_service(client, rpc_url, url, price, policy=policy, loader=loader, report=report)
+
+
+def judge_service(  # noqa: PLR0913  # the service, and how to ask
+    client: Client,
+    rpc_url: str,
+    url: str,
+    price: Mapping[str, Any] | None,
+    *,
+    policy: Policy | None = None,
+    loader: Loader | None = None,
+    report: Callable[[str], None] = lambda _: None,
+) -> ServiceCheck:
+    """Answer the question of `check_service` about a price that was asked for.
+
+    Args:
+        client: The SDK's client of the chain of the payment.
+        rpc_url: The URL of the client's node.
+        url: The URL of the paid route.
+        price: The price, see `ask_price`.
+        policy: The policy; the default one if left out.
+        loader: Loads registration files.
+        report: Called with the name of each step, to show progress.
+
+    Raises:
+        BilateralError: The node cannot be reached, or returns an error.
+    """
     deployment = client.get_deployment()
     with Verifier({rpc_url: deployment}, loader=loader) as verifier:
         findings = findings_of(verifier, url, price)
     answers, unknown = [], []
-    for agent, pay_to in dict.fromkeys(_declared(price or {}, str(deployment.agent_registry))):
+    declared = tuple(dict.fromkeys(_declared(price or {}, str(deployment.agent_registry))))
+    for agent, pay_to in declared[:_MOST_AGENTS]:
         try:
             answers.append(
                 check_live_server(client, int(agent), pay_to=pay_to, policy=policy, loader=loader, report=report)
@@ -97,6 +128,9 @@ def check_service(  # noqa: PLR0913  # the service, and how to ask
     if not answers:
         unknown.append("the agent: none on this chain is declared, so nobody has ratings to look at")
     verdicts = [*(answer.verdict for answer in answers), *map(_verdict, findings)]
+    if len(declared) > _MOST_AGENTS:
+        unknown.append(f"{len(declared) - _MOST_AGENTS} further agents that are declared: {_MOST_AGENTS} are checked")
+        verdicts.append(Verdict.CAUTION)
     return ServiceCheck(
         verdict=max(verdicts, key=_GRAVITY.index, default=Verdict.CAUTION),
         url=url,
@@ -105,6 +139,15 @@ def check_service(  # noqa: PLR0913  # the service, and how to ask
         agents=tuple(answers),
         unknown=tuple(unknown),
     )
+
+
+def networks_of(price: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Return the networks of the options of payment, each once: texts of strangers.
+
+    Args:
+        price: The price, see `ask_price`.
+    """
+    return tuple(dict.fromkeys(str(option.get("network"))[:80] for option in _options(price or {})))
 
 
 def _verdict(finding: Finding) -> Verdict:

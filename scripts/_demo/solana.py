@@ -44,9 +44,9 @@ from bilateral.x402.confirmation import confirm_settlement
 from bilateral.x402.feedback_elsewhere import give_feedback_elsewhere, is_signed_by_payer
 from bilateral.x402.requests import verification_of, verifying_session
 from bilateral.x402.solana import SolanaReader, declare_solana_reputation
-from tests.solana.node import Node
-from tests.solana.node import serving as serving_node
-from tests.solana.world import World
+from simulation.solana.node import Node
+from simulation.solana.node import serving as serving_node
+from simulation.solana.world import World
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
@@ -68,9 +68,9 @@ class Twin:
     def __init__(self, stage: Stage, stack: ExitStack) -> None:
         """Start a chain of Solana with SATI's registry, a token and a facilitator."""
         self.stage = stage
-        self.node = cast("Any", Node())  # type: ignore[no-untyped-call]  # the chain of the tests has no types
+        self.node = cast("Any", Node())
         self.rpc: str = stack.enter_context(serving_node(self.node))
-        self.world = cast("Any", World(self.node))  # type: ignore[no-untyped-call]
+        self.world = cast("Any", World(self.node))
         self.seller, self.buyer, self.payer = Keypair(), Keypair(), Keypair()
         self.token = self.world.asset()
         for account in (self.seller, self.payer):

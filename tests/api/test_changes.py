@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 import time
 
@@ -10,6 +11,8 @@ import pytest
 
 from bilateral.api import feed
 from bilateral.api.routes import changes
+from bilateral.index.store.database import connect_engine
+from bilateral.index.store.feed_pruning import FeedLimits, prune_feed
 from tests.api.world import ALICE, FRANK
 
 pytestmark = pytest.mark.one_engine
@@ -103,6 +106,29 @@ def test_a_stream_goes_on_after_the_last_id_that_its_client_has(api, everything,
     assert [event["id"] for event in told] == [json.loads(event["data"])["id"] for event in told]
     assert [json.loads(event["data"]) for event in told] == everything[3:8]
     assert stream[-1] == {"id": everything[7]["id"]}
+
+
+@pytest.fixture
+def copied_database(api_sqlite, tmp_path):
+    """The URL of a copy of the world's index, which a test may change."""
+    path = tmp_path / "copy.sqlite"
+    with sqlite3.connect(api_sqlite.removeprefix("sqlite:///")) as connection:
+        connection.execute("VACUUM INTO ?", (str(path),))
+    return f"sqlite:///{path}"
+
+
+@pytest.mark.parametrize("query", ["since=0", "since=0&format=jsonl", "since=0&wait=1", "since=0&format=sse"])
+def test_a_cursor_older_than_the_feed_is_gone_and_the_answer_says_how_to_go_on(api_with, copied_database, query):
+    engine = connect_engine(copied_database)
+    assert prune_feed(engine, FeedLimits(steps=2)) > 0
+    engine.dispose()
+    with api_with(database=copied_database) as api:
+        gone = api.get(f"/v1/changes?{query}")
+        assert (gone.status_code, gone.json()["code"]) == (410, "cursor_pruned")
+        way_on = "the cursor '0' is too old: the changes behind it were pruned. Read the agents anew, and go on at "
+        detail = gone.json()["detail"]
+        assert detail.startswith(way_on)
+        assert api.get("/v1/changes", params={"since": detail.removeprefix(way_on)}).json()["items"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from bilateral.api.mcp.untrusted import NOTICE, NOTICE_OF_CHECKS
 from bilateral.checks import Policy
-from tests.api.world import ERIN, FORMULA_TAG, FRANK
+from tests.api.world import ERIN, FORMULA_TAG, FRANK, TREASURY
 
 
 @pytest.fixture(scope="module", params=["streamable HTTP", "stdio"])
@@ -86,6 +86,15 @@ async def check_policies(client, api, checked):
     assert refused.is_error and "other_history: " in refused.content[0].text
 
 
+async def check_services(client, api, api_world):
+    """Look up agents by URL, host and payee of a service, over MCP and REST."""
+    for at in ("https://weather.example/mcp", "weather.example", "nobody.example"):
+        assert await data(client, "get_services", at=at) == api.get("/v1/services", params={"url": at}).json()
+    paid = await data(client, "get_services", at=TREASURY.address)
+    assert paid == api.get(f"/v1/accounts/{TREASURY.address}").json()
+    assert [agent["id"] for agent in paid["agents"] if agent["is_wallet"]] == [api_world.id(api_world.translator)]
+
+
 async def check_searches(client, api, api_world):
     """Search by all kinds of conditions, over MCP and REST."""
     weather = api_world.id(api_world.weather)
@@ -136,6 +145,7 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
         assert "low_rating_by_us" in {reason["code"] for reason in checked["reasons"]}
 
         await check_searches(client, api, api_world)
+        await check_services(client, api, api_world)
 
         resource = await client.read_resource("bilateral://policy")
         described = json.loads(resource.contents[0].text)
@@ -166,6 +176,8 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
             ("search_agents", {"gates": [{}] * 6}, "invalid_argument: gates: "),
             ("check_server", {"agent_id": "31337:1", "policy": "own-list"}, "invalid_argument: policy: "),
             ("check_server", {"agent_id": "31337:1", "policy": "lenient"}, "invalid_argument: policy: name: "),
+            ("get_services", {"at": "a b"}, "invalid_argument: url: "),
+            ("check_service", {"url": "https://weather.example/"}, "no_node: "),
             ("pay_server", {}, 'unknown_tool: there is no tool "pay_server"'),
             ("search_agents", {"limit": 101}, "invalid_argument: limit: Input should be less than or equal to 100"),
             (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from bench.index.generator import ADDRESSES, encoded
 from bilateral.checks import check_client, check_server, snapshot
 from bilateral.contracts import Registry
 from bilateral.identifiers import checksummed
@@ -14,6 +13,7 @@ from bilateral.index.files.loading import load_file
 from bilateral.index.files.queue import FileQueue
 from bilateral.index.files.references import ReferenceScan
 from bilateral.index.tables.batches import Batch, Block
+from simulation.events import ADDRESSES, encoded
 from tests.index.comparison import know_registries
 
 CHAIN_ID = 31337

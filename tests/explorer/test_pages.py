@@ -304,6 +304,21 @@ def test_rows_of_a_search_say_how_agents_are_rated_why_they_match_and_how_they_s
     assert beside["services"][0] in shown.text
 
 
+def test_facets_of_a_search_count_its_agents_and_lead_to_the_search_with_one_more_condition(api):
+    content = api.get("/search.json?q=weather").json()
+    facets = {facet["name"]: dict(facet["values"]) for facet in content["facets"]["facets"]}
+    assert content["facets"]["agents"] == facets["chain"]["31337"] == len(content["found"])
+    links = page(api, "/search?q=weather").attributes("href")
+    for name, value in (("chain", "31337"), ("service", "mcp"), ("tag", "starred")):
+        assert f"/search?q=weather&{name}={value}" in links
+        agents = api.get(f"/search.json?q=weather&{name}={value}").json()["found"]
+        assert len(agents) == facets[name][value]
+    by_activity = api.get("/search.json?order=last_active").json()
+    assert by_activity["problem"] is None
+    assert by_activity["found"]
+    assert api.get("/search.json?verified_domain=yes").json()["found"] == []
+
+
 def test_search_for_an_id_shows_its_agent_and_does_not_say_that_none_is_there(api):
     shown = page(api, "/search?q=31337:1").text
     assert "Weather Oracle" in shown

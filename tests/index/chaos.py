@@ -18,8 +18,6 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
-from bench.index.chain import OPTIONS, EventChain
-from bench.index.generator import ADDRESSES, Generator
 from bilateral.index.chain import pool
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
@@ -29,9 +27,12 @@ from bilateral.index.errors import NoEndpointError
 from bilateral.index.store import background_writes as behind
 from bilateral.index.store import event_writes
 from bilateral.index.store.chain_store import JOURNAL_BLOCKS, ChainStore
+from bilateral.index.store.feed_pruning import FeedLimits, prune_feed
 from bilateral.index.tables import schema
 from bilateral.index.tables.blind import BLIND_SIDES
 from scripts._anvil import running_anvil
+from simulation.event_chain import OPTIONS, EventChain
+from simulation.events import ADDRESSES, Generator
 from tests.index.comparison import assert_equals_model, derived_rows, open_with_registries
 from tests.index.feed_reader import FeedReader
 from tests.index.proxy import Answer, Proxy, range_of, refusal
@@ -129,6 +130,7 @@ class Round:
             self._kill: 1,
             self._read_feed: 12,
             self._reorganise_deeply: 1,
+            self._prune_feed: 2,
         }
 
     def run(self, steps):
@@ -159,6 +161,11 @@ class Round:
 
     def _read_feed(self):
         self._reader.read(self._engine, self._random.choice((1, 7, 40, 1_000)))
+
+    def _prune_feed(self):
+        self._reader.catch_up(self._engine)
+        limits = FeedLimits(steps=self._random.choice((1, 5, 40)))
+        self.happened["pruned steps of the feed"] += prune_feed(self._engine, limits)
 
     def _reorganise(self, depth=None):
         self._remove(depth or self._random.randint(1, 12))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sqlalchemy import select
 
-from bench.index.generator import ADDRESSES
 from bilateral.contracts import Registry
 from bilateral.index.derive.activity import agent_activity
 from bilateral.index.store.database import open_database
 from bilateral.index.store.rows import rows_of
 from bilateral.index.tables import schema
+from simulation.events import ADDRESSES
 from tests.index.model import Model, stored_tables
 
 

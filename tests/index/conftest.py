@@ -10,8 +10,6 @@ import httpx
 import pytest
 from sqlalchemy import make_url, text
 
-from bench.index.chain import OPTIONS, EventChain
-from bench.index.generator import ADDRESSES, Generator
 from bilateral.contracts import Deployment
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
@@ -21,6 +19,8 @@ from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.database import open_database
 from bilateral.index.tables.batches import Block
 from scripts._anvil import running_anvil
+from simulation.event_chain import OPTIONS, EventChain
+from simulation.events import ADDRESSES, Generator
 from tests.index.comparison import open_with_registries
 from tests.index.proxy import Proxy
 from tests.index.schemas import empty_schema, make_schema

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
 from sqlalchemy import select
 
 from bilateral.index.store.changes import TABLES_BY_NAME
 from bilateral.index.store.database import snapshot
-from bilateral.query.feed.reading import FeedFilter, last_cursor, read_feed
+from bilateral.query.feed.reading import FeedFilter, FeedPrunedError, last_cursor, oldest_cursor, read_feed
 
 EVERYTHING = FeedFilter()
 
 
 class FeedReader:
     """Reads the feed with its own cursor, and refuses what comes twice or is taken back without having come.
+
+    Args:
+        cursor: The cursor at which it begins. Changes of before may be taken back.
 
     Attributes:
         cursor: The cursor of later changes.
@@ -21,8 +25,9 @@ class FeedReader:
         retractions: The number of changes that were taken back.
     """
 
-    def __init__(self):
-        self.cursor = "0"
+    def __init__(self, cursor="0"):
+        self.cursor = cursor
+        self._start = int(cursor)
         self.log = []
         self.live = {}
         self.retractions = 0
@@ -39,10 +44,19 @@ class FeedReader:
                 assert change.id not in self.live, f"{change.id} came twice"
                 self.live[change.id] = place
             else:
-                assert self.live.pop(change.retracts) == place
+                self._take_back(change.retracts, place)
                 self.retractions += 1
         self.cursor = page.cursor
         return page.is_end
+
+    def _take_back(self, retracted, place):
+        """Forget a change that was retracted. The step of one that was pruned before is 0."""
+        step = step_of(retracted)
+        if 0 < step <= self._start or (step == 0 and self._start):
+            return
+        if step == 0:
+            (retracted,) = (id_ for id_, known in self.live.items() if known == place)
+        assert self.live.pop(retracted) == place
 
     def catch_up(self, engine, limit=1_000):
         """Read up to the end of the feed."""
@@ -58,11 +72,21 @@ class FeedReader:
             assert self.cursor == last_cursor(connection)
 
     def assert_same_for_all(self, engine, limit):
-        """Check that a reader who begins only now gets the same changes in the same order."""
-        later = FeedReader()
+        """Check that a reader who begins only now gets the same changes in the same order, but for the pruned ones."""
+        with snapshot(engine) as connection:
+            oldest = oldest_cursor(connection)
+            if oldest != "0":
+                with pytest.raises(FeedPrunedError, match=f"too old: .* were pruned. .* go on at {oldest}$"):
+                    read_feed(connection, str(int(oldest) - 1), EVERYTHING)
+        later = FeedReader(oldest)
         later.catch_up(engine, limit)
-        assert later.log == self.log
-        assert later.live == self.live
+        assert later.log == [entry for entry in self.log if step_of(entry[0]) > int(oldest)]
+        assert later.live == {id_: place for id_, place in self.live.items() if step_of(id_) > int(oldest)}
+
+
+def step_of(id_):
+    """Return the step of a change's id."""
+    return int(id_.partition(".")[0])
 
 
 def stored_events(engine):

@@ -11,7 +11,6 @@ from math import floor, sqrt
 
 from sqlalchemy import select
 
-from bench.index.generator import ADDRESSES
 from bilateral.events import (
     AgentRegistered,
     AgentStates,
@@ -36,6 +35,7 @@ from bilateral.index.derive.activity import agent_activity
 from bilateral.index.tables import schema
 from bilateral.text import ChainText
 from bilateral.values import STANDARD_TAGS
+from simulation.events import ADDRESSES
 
 REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}
 IDENTITY_EVENTS = (AgentRegistered, AgentUpdated, MetadataSet, PrimaryAgentSet, Registered, Transfer, URIUpdated)

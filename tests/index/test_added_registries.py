@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
-from bench.index.generator import ADDRESSES, Generator
 from bilateral.contracts import Registry
 from bilateral.identifiers import checksummed
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.store.database import open_database
 from bilateral.index.tables import schema
+from simulation.events import ADDRESSES, Generator
 from tests.index.model import stored_tables
 from tests.index.test_commands import bilateral
 

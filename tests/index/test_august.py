@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bench.index.generator import encoded
 from bilateral.contracts import Registry
 from bilateral.index.tables import schema
+from simulation.events import encoded
 from tests.index.comparison import assert_exact
 
 FIRST, SECOND = "0x" + "11" * 20, "0x" + "22" * 20

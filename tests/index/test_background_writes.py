@@ -13,7 +13,6 @@ from eth_utils import keccak
 from sqlalchemy import create_engine, func, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from bench.index.generator import encoded
 from bilateral.contracts import Registry
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower
@@ -28,6 +27,7 @@ from bilateral.index.store.rows import PostgresRows, Rows
 from bilateral.index.store.writer_thread import Writer
 from bilateral.index.tables import schema
 from bilateral.index.tables.batches import Block
+from simulation.events import encoded
 from tests.index.comparison import assert_exact
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.test_endpoints import assert_complete

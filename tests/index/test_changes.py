@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from bench.index.generator import ADDRESSES
 from bilateral.contracts import Registry
 from bilateral.index.store.database import snapshot
+from bilateral.index.store.feed_pruning import FeedLimits, prune_feed
 from bilateral.index.tables.changes import ChangeKind
 from bilateral.query.feed import reading
-from bilateral.query.feed.reading import FeedCursorError, FeedFilter, read_feed
+from bilateral.query.feed.reading import FeedCursorError, FeedFilter, FeedPrunedError, last_step, read_feed
 from bilateral.query.registries import AgentKey
+from simulation.events import ADDRESSES
 from tests.index.feed_reader import EVERYTHING, FeedReader
 
 
@@ -71,7 +72,7 @@ def test_filters_show_what_a_filter_in_the_end_would_show(engine, reorganised):
 def test_each_id_is_a_cursor_of_the_changes_after_it(engine, reorganised):
     everything = read(engine).items
     for number, change in enumerate(everything):
-        assert read(engine, change.id, limit=2).items == everything[number + 1 : number + 3]
+        assert read(engine, change.id).items == everything[number + 1 :]
 
 
 @pytest.mark.parametrize("cursor", ["", "-1", "1.2", "1.2.3.4", "\u0661", "1" * 19, "x", "1 "])
@@ -85,3 +86,53 @@ def test_a_cursor_of_another_index_is_refused(engine, reorganised):
     assert read(engine, str(last)).is_end
     with pytest.raises(FeedCursorError, match=f"lies behind the end of the feed, {last}: the index was made anew"):
         read(engine, str(last + 1))
+
+
+def test_a_pruned_feed_refuses_older_cursors_and_goes_on_for_all_others(engine, event_chain, generator, catch_up):
+    reader = FeedReader()
+    for _ in range(6):
+        event_chain.mine(generator.logs(12))
+        catch_up()
+    reader.catch_up(engine)
+    last = int(reader.cursor)
+    assert prune_feed(engine, FeedLimits(days=1.0, steps=last)) == 0
+    assert prune_feed(engine, FeedLimits(steps=3)) == last - 3
+    with pytest.raises(FeedPrunedError, match=rf"too old: .* Read the agents anew, and go on at {last - 3}$"):
+        read(engine, str(last - 4))
+    with pytest.raises(FeedPrunedError):
+        read(engine, f"{last - 3}.1.0")  # the reader may not have the rest of that step
+    assert read(engine, str(last - 3)).is_end
+    event_chain.rpc("anvil_rollback", 5)  # changes of two pruned steps are taken back, too
+    event_chain.mine(generator.logs(12))
+    catch_up()
+    reader.assert_holds_all(engine)
+    reader.assert_same_for_all(engine, 1_000)
+    assert any(retracts is not None and retracts.startswith("0.") for _, retracts, *_ in reader.log)
+    with snapshot(engine) as connection:
+        last = last_step(connection)
+    assert prune_feed(engine, FeedLimits(), now=4e9) > 0  # all are too old, but the last one numbers the next
+    assert read(engine, str(last)).is_end
+    event_chain.mine(generator.logs(12))
+    catch_up()
+    reader.assert_holds_all(engine)
+
+
+def test_a_step_that_was_removed_whole_tells_nothing_of_the_blocks_that_came_instead(
+    engine, event_chain, generator, catch_up
+):
+    reader = FeedReader()
+    event_chain.mine(generator.logs(12))
+    catch_up()
+    event_chain.rpc("anvil_mine", hex(3))
+    catch_up()  # blocks without events make no step
+    event_chain.mine(generator.logs(12))
+    catch_up()
+    event_chain.rpc("anvil_rollback", 3)
+    for _ in range(4):
+        event_chain.mine(generator.logs(12))
+    catch_up()
+    reader.catch_up(engine)
+    event_chain.rpc("anvil_rollback", 5)
+    event_chain.mine(generator.logs(12))
+    catch_up()
+    reader.assert_holds_all(engine)

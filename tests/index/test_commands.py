@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete
 
-from bench.index.generator import ADDRESSES
 from bilateral.contracts import Registry
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.store.database import open_database
 from bilateral.index.tables import schema
+from simulation.events import ADDRESSES
 from tests.commands import run_here
 from tests.index.proxy import Answer, Proxy, refusal
 

@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from bench.index.generator import ADDRESSES, Generator, Log, encoded
 from bilateral.contracts import Registry
 from bilateral.errors import MalformedNodeAnswerError
 from bilateral.events import decode_logs
 from bilateral.index.chain.extraction import Extraction, careful_values
 from bilateral.index.chain.logs import LogEntry, grouped
+from simulation.events import ADDRESSES, Generator, Log, encoded
 
 REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}
 BLOCK_HASH, TRANSACTION = "0x" + "b1" * 32, "0x" + "7a" * 32

@@ -11,11 +11,11 @@ from contextlib import ExitStack, closing, contextmanager
 import pytest
 from sqlalchemy import make_url, text, update
 
-from bench.index.generator import ADDRESSES
 from bilateral.events import NewFeedback
 from bilateral.index.migrate import upgrade_within
 from bilateral.index.store.database import connect_engine, open_database
 from bilateral.index.tables import schema
+from simulation.events import ADDRESSES
 from tests.index.conftest import CHAIN_ID
 from tests.index.schemas import empty_schema
 from tests.index.test_commands import COMMAND, bilateral, database, grown, record  # noqa: F401  # fixtures

@@ -7,9 +7,9 @@ import random
 import pytest
 from sqlalchemy import select, text
 
-from bench.index.generator import ADDRESSES, Log, encoded
 from bilateral.contracts import Registry
 from bilateral.index.tables import schema
+from simulation.events import ADDRESSES, Log, encoded
 from tests.index.comparison import assert_exact
 
 ALICE, BOB, CAROL, NOBODY = ("0x" + byte * 20 for byte in ("a1", "b0", "c0", "00"))

@@ -11,8 +11,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from bench.index.chain import OPTIONS, EventChain
-from bench.index.generator import ADDRESSES, Generator, Log
 from bilateral.contracts import Registry
 from bilateral.errors import NodeError, NodeTimeoutError
 from bilateral.index.chain.endpoint import Endpoint
@@ -23,6 +21,8 @@ from bilateral.index.chain.source import FIRST_BLOCKS, Source
 from bilateral.index.errors import NoEndpointError
 from bilateral.node.ranges import Reaction, judge
 from scripts._anvil import running_anvil
+from simulation.event_chain import OPTIONS, EventChain
+from simulation.events import ADDRESSES, Generator, Log
 from tests.index.comparison import chain_keys, stored_keys
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.proxy import Answer, Proxy, first_times, range_of, refusal

@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy import inspect, select, text
 from sqlalchemy.exc import DBAPIError
 
-from bench.index.generator import ADDRESSES, Generator
 from bilateral.index.chain.extraction import Extraction
 from bilateral.index.chain.logs import grouped
 from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.tables import schema
 from bilateral.index.tables.batches import Batch, Block
+from simulation.events import ADDRESSES, Generator
 from tests.index.test_extraction import entries
 
 REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}

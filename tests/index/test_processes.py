@@ -11,8 +11,6 @@ import time
 
 import pytest
 
-from bench.index.chain import OPTIONS, EventChain
-from bench.index.generator import ADDRESSES, Generator
 from bilateral.contracts import Deployment, Registry
 from bilateral.index.files.queue import FileQueue
 from bilateral.index.files.references import ReferenceScan
@@ -22,6 +20,8 @@ from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.index.store.database import open_database
 from bilateral.index.worker import Worker
 from scripts._anvil import running_anvil
+from simulation.event_chain import OPTIONS, EventChain
+from simulation.events import ADDRESSES, Generator
 from tests.index.comparison import stored_keys
 from tests.index.proxy import Answer, Proxy, first_times, range_of, refusal
 from tests.index.test_commands import COMMAND, bilateral, database  # noqa: F401  # a fixture

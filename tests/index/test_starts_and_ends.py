@@ -8,7 +8,6 @@ import threading
 
 import pytest
 
-from bench.index.generator import ADDRESSES
 from bilateral.errors import UnexpectedAnswerError, WrongChainError
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.pool import Pool
@@ -16,6 +15,7 @@ from bilateral.index.chain.source import Source
 from bilateral.index.errors import EndpointRefusesError, NoEndpointError
 from bilateral.index.settings import ChainSettings
 from bilateral.index.worker import Worker, first_block_of
+from simulation.events import ADDRESSES
 from tests.index.conftest import CHAIN_ID, DEPLOYMENT, REGISTRIES
 from tests.index.proxy import Answer, Proxy, refusal
 from tests.index.test_commands import bilateral

@@ -7,7 +7,6 @@ import sqlite3
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from bench.index.generator import ADDRESSES, Log
 from bilateral.contracts import Registry
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
@@ -16,6 +15,7 @@ from bilateral.index.chain.source import Source
 from bilateral.index.errors import NoEndpointError
 from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.database import connect_engine
+from simulation.events import ADDRESSES, Log
 from tests.index.comparison import assert_equals_model
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.proxy import Answer, Proxy, range_of, refusal

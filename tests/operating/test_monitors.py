@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from bilateral.api.metrics import Metrics
 from bilateral.index.monitoring import monitored
 from bilateral.index.store.database import open_database
+from bilateral.query.copies import Copies
 from bilateral.query.readers import Reader
 from scripts._build import ROOT
 
@@ -44,7 +45,7 @@ def shown(tmp_path_factory):
     url = f"sqlite:///{tmp_path_factory.mktemp('monitors') / 'index.sqlite'}"
     engine = open_database(url)
     reader = Reader(url)
-    metrics = Metrics(reader)
+    metrics = Metrics(reader, Copies(url, [], 60))
     metrics.observe("GET", "/v1/chains", 200, 0.01)
     with monitored(engine, "127.0.0.1", 0) as port:
         follower = httpx.get(f"http://127.0.0.1:{port}/metrics").text

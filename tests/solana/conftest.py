@@ -27,10 +27,10 @@ from bilateral.x402 import Ed25519Key, Reputation8004ResourceServerExtension, Ve
 from bilateral.x402.asgi import ReputationMiddleware
 from bilateral.x402.confirmation import confirm_settlement
 from bilateral.x402.solana import SatiReader, declare_sati_reputation
-from tests.solana.node import Node
-from tests.solana.node import serving as serving_node
+from simulation.solana.node import Node
+from simulation.solana.node import serving as serving_node
+from simulation.solana.world import World
 from tests.solana.paying import buy
-from tests.solana.world import World
 from tests.x402.world import signer_entry
 
 KEY = Ed25519Key(bytes(range(9, 41)))

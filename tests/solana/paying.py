@@ -12,8 +12,8 @@ from x402.mechanisms.svm import KeypairSigner
 from x402.mechanisms.svm.exact import register_exact_svm_client
 
 from bilateral.x402.transports import paid_request
-from tests.solana import instructions as ix
-from tests.solana.world import TOKEN_KEY
+from simulation.solana import instructions as ix
+from simulation.solana.world import TOKEN_KEY
 from tests.x402.world import ask_price
 
 BODY = b"snow in Oslo"

@@ -20,8 +20,8 @@ from bilateral.solana.addresses import DEVNET, MAINNET, SATI, TOKEN_2022, index_
 from bilateral.solana.token2022 import Mint, TokenMetadata
 from bilateral.x402 import PaymentRefusedError, Verifier
 from bilateral.x402.solana import SatiReader, declare_sati_reputation
-from tests.solana import instructions as ix
-from tests.solana.node import NodeProblem
+from simulation.solana import instructions as ix
+from simulation.solana.node import NodeProblem
 from tests.x402.examples import changed
 
 REGISTRY = f"{MAINNET}:{SATI}"

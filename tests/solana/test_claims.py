@@ -11,10 +11,10 @@ from bilateral.index.store.database import open_database, snapshot
 from bilateral.query.identities import solana_identities
 from bilateral.query.registries import AgentKey
 from bilateral.solana.addresses import MAINNET, SATI
+from simulation.solana.node import NodeProblem
 from tests.checks.ledger import CHAIN_ID, IDENTITY, Ledger, account, registered
 from tests.checks.test_servers import data_uri, naming
 from tests.solana.conftest import file_of
-from tests.solana.node import NodeProblem
 
 NOW = 1_800_000_000
 HERE = {"agentRegistry": f"eip155:{CHAIN_ID}:{IDENTITY}", "agentId": 1}

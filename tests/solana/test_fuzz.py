@@ -19,9 +19,9 @@ from bilateral.solana.history import Watched, is_harmless
 from bilateral.solana.payments import ExpectedPayment, arrived, message_key
 from bilateral.solana.registry8004 import CORE, agent_8004_of, agent_address
 from bilateral.solana.sati import Registry, check_index, is_held_by, minted_agent, wallet_of
-from tests.solana import instructions as ix
+from simulation.solana import instructions as ix
+from simulation.solana.world import PROGRAM_8004
 from tests.solana.conftest import fuzz_count
-from tests.solana.world import PROGRAM_8004
 
 SECONDS = 0.05
 LONGEST = 10 * 1024

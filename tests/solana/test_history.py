@@ -10,8 +10,8 @@ from solders.pubkey import Pubkey
 
 from bilateral.solana.addresses import MAINNET
 from bilateral.x402 import CheckName, Outcome, Verifier
-from tests.solana import instructions as ix
-from tests.solana.node import NodeProblem
+from simulation.solana import instructions as ix
+from simulation.solana.node import NodeProblem
 
 NOT_PROVABLE = (Outcome.UNCHECKED, "not_provable_for_the_past")
 

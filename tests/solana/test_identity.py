@@ -11,9 +11,9 @@ from bilateral.errors.solana import AgentRefusedError, SolanaWriteError
 from bilateral.solana.addresses import DEVNET, MAINNET
 from bilateral.solana.identity import SatiIdentity
 from bilateral.x402 import CheckName, Ed25519Key, Outcome
-from tests.solana import instructions as ix
+from simulation.solana import instructions as ix
+from simulation.solana.node import NodeProblem
 from tests.solana.conftest import KEY, file_of
-from tests.solana.node import NodeProblem
 from tests.solana.paying import buy
 from tests.x402.world import signer_entry
 

@@ -21,10 +21,10 @@ from bilateral.solana.addresses import MAINNET
 from bilateral.solana.payments import ExpectedPayment
 from bilateral.solana.transactions import SignedTransaction
 from bilateral.x402 import CheckName, Outcome, Verifier
-from tests.solana import instructions as ix
+from simulation.solana import instructions as ix
+from simulation.solana.world import TOKEN_KEY
 from tests.solana.conftest import PRICE
 from tests.solana.paying import buy, emptying
-from tests.solana.world import TOKEN_KEY
 from tests.x402.examples import changed
 
 FAILED, UNCHECKED = Outcome.FAILED, Outcome.UNCHECKED

@@ -6,8 +6,8 @@ import pytest
 from solders.keypair import Keypair
 from x402.http import decode_payment_required_header
 
-from tests.solana import instructions as ix
-from tests.solana.node import NodeProblem
+from simulation.solana import instructions as ix
+from simulation.solana.node import NodeProblem
 from tests.solana.paying import buy, payment_for, send
 
 

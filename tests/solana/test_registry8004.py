@@ -20,10 +20,10 @@ from bilateral.solana.addresses import DEVNET, MAINNET, TESTNET
 from bilateral.solana.registry8004 import CORE, agent_address
 from bilateral.x402 import CheckName, Outcome, PaymentRefusedError, Verifier
 from bilateral.x402.solana import SatiReader, SolanaReader, declare_solana_reputation, solana_registration
+from simulation.solana.world import PROGRAM_8004
 from tests.sdk.servers import GatewayServer
 from tests.solana.conftest import file_of
 from tests.solana.paying import buy
-from tests.solana.world import PROGRAM_8004
 
 NAME = "8004-solana"
 NOT_PROVABLE = (Outcome.UNCHECKED, "not_provable_for_the_past")

@@ -13,7 +13,7 @@ from bilateral.solana.addresses import DEVNET, MAINNET, SATI
 from bilateral.text.encoding import encode_object
 from bilateral.x402 import AsyncVerifier, CheckName, Ed25519Key, Outcome, PaymentRefusedError, Secp256k1Key, Verifier
 from bilateral.x402.solana import SatiReader, declare_sati_reputation
-from tests.solana import instructions as ix
+from simulation.solana import instructions as ix
 from tests.solana.conftest import KEY, file_of
 from tests.solana.paying import buy
 from tests.x402.buying import assert_only

@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 import httpx
 import pytest
 from fastapi import Depends, HTTPException
-from sqlalchemy import text
+from sqlalchemy import text, update
 from x402.http.clients.requests import x402_requests
 
 from bilateral.checks import Code, Policy, Severity
@@ -17,10 +17,12 @@ from bilateral.client import Client
 from bilateral.errors import InvalidArgumentError
 from bilateral.events import ClientRated
 from bilateral.identifiers import GlobalAgentId
+from bilateral.index.analysis.refresh import Refresher
 from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, IndexSettings
 from bilateral.index.store.database import open_database
 from bilateral.index.tables.schema import EVENT_TABLES
+from bilateral.index.tables.standings import standing
 from bilateral.query.readers import Reader
 from bilateral.x402 import AsyncVerifier, ClientStanding, PaymentRefusedError, declare_8004_reputation, protect_client
 from bilateral.x402.exchange import CURRENT, Exchange
@@ -353,6 +355,24 @@ def test_check_of_the_index_is_shown(gated, index_now, selling_client, buyer, cl
     assert standing.check.agent == f"{CHAIN_ID}:{client_agent.agent}"
     assert standing.check.figures["rating_by_us"] == 80
     assert Code.RATED_BY_US in {reason.code for reason in standing.check.reasons}
+
+
+def test_client_that_the_analysis_holds_back_is_declined_without_a_policy(
+    gated, index_now, rpc, selling_client, buyer, client_agent
+):
+    selling_client.rate_client(client_agent, 90, server_id=gated.agent_id).wait()
+    reader, database = index_now(copied=True)
+    engine = open_database(database)
+    Refresher(engine, {CHAIN_ID: (rpc,)}).refresh()
+    columns = standing.c
+    of_client = (columns.side == "client") & (columns.agent_id == int(client_agent.agent))
+    with engine.begin() as connection:
+        changed = connection.execute(update(standing).where(of_client).values(status="held_back", rank=None))
+    engine.dispose()
+    assert changed.rowcount == 1
+    with gated(reader) as server:
+        response = pay((*server[:2], []), "/gated", buyer, claim_of(client_agent))
+    assert (response.status_code, response.json()["detail"]["error"]) == (403, "held_back")
 
 
 def test_policy_may_ask_for_more_than_the_servers_own_rating(gated, index_now, selling_client, buyer, client_agent):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import anyio
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel
 
 from bilateral.api.aggregator import FEEDBACK_PATH
 from bilateral.api.aggregator.figures import AggregatorCounters, AggregatorFigures
@@ -221,25 +222,28 @@ async def submit_feedback(request: Request) -> Response:
     return Response(adapter(Receipt).dump_json(_receipt(aggregator, taken)), status, headers, JSON)
 
 
+class LogQuery(BaseModel):
+    """Filters of the public log, and the page and form of the list."""
+
+    agent: Annotated[str | None, Query(max_length=200, description="The rated agent, as 8453:247.")] = None
+    client: Annotated[str | None, Query(max_length=42, description="The reviewer's address.")] = None
+    task_ref: Annotated[str | None, Query(max_length=200, description="The payment, as eip155:8453:0x….")] = None
+    state: Annotated[State | None, Query(description="The state.")] = None
+    limit: Limit = DEFAULT_LIMIT
+    cursor: Cursor = None
+    shown_as: ListFormat = Format.JSON
+
+
 @router.get("/feedback", response_class=Response, responses=list_of(LogEntry))
-def list_sponsored_feedback(  # noqa: PLR0913, PLR0917  # parameters of the query
-    request: Request,
-    agent: Annotated[str | None, Query(max_length=200, description="The rated agent, as 8453:247.")] = None,
-    client: Annotated[str | None, Query(max_length=42, description="The reviewer's address.")] = None,
-    task_ref: Annotated[str | None, Query(max_length=200, description="The payment, as eip155:8453:0x….")] = None,
-    state: Annotated[State | None, Query(description="The state.")] = None,
-    limit: Limit = DEFAULT_LIMIT,
-    cursor: Cursor = None,
-    shown_as: ListFormat = Format.JSON,
-) -> Response:
+def list_sponsored_feedback(request: Request, query: Annotated[LogQuery, Query()]) -> Response:
     """Return the public log: all feedback that this service took, the newest first."""
-    chosen = _filter(agent, client, task_ref, state)
-    kind = f"{_LIST} {agent} {client} {task_ref} {state}"
-    before = None if cursor is None else decode_cursor(kind, cursor, int)[0]
-    page_of = service_of(request).read(list_feedback, chosen, before=before, limit=limit + 1)
-    entries = tuple(map(LogEntry.of, page_of[:limit]))
-    further = encode_cursor(kind, entries[-1].id) if len(page_of) > limit else None
-    return answer_page(request, LogEntry, Page(entries, further), shown_as)
+    chosen = _filter(query.agent, query.client, query.task_ref, query.state)
+    kind = f"{_LIST} {query.agent} {query.client} {query.task_ref} {query.state}"
+    before = None if query.cursor is None else decode_cursor(kind, query.cursor, int)[0]
+    page_of = service_of(request).read(list_feedback, chosen, before=before, limit=query.limit + 1)
+    entries = tuple(map(LogEntry.of, page_of[: query.limit]))
+    further = encode_cursor(kind, entries[-1].id) if len(page_of) > query.limit else None
+    return answer_page(request, LogEntry, Page(entries, further), query.shown_as)
 
 
 @router.get("/feedback/{feedback_id}", response_class=Response, responses=one_of(LogEntry, 404))

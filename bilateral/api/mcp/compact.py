@@ -39,7 +39,7 @@ def _short(schema: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any
         else:
             types = [option["type"] for option in options]
             whole["type"] = "number" if types == ["number", "string"] else types  # a number may be a text, too
-    if whole.get("default", 0) in (None, [], ""):
+    if whole.get("default", 0) in (None, [], "") or whole.get("default") is False:
         del whole["default"]
     short = {name: value for name, value in whole.items() if name not in _LEFT_OUT}
     if "properties" in short:

@@ -21,6 +21,7 @@ from bilateral.api.problems import problem_of
 from bilateral.buyers.policies import BRP
 from bilateral.checks import Policy
 from bilateral.checks.presets import PRESETS
+from bilateral.documents import Network
 from bilateral.errors import BilateralError
 from bilateral.identifiers import FeedbackId
 from bilateral.index.errors import NotIndexedError
@@ -28,7 +29,7 @@ from bilateral.query.agent_answers import Agent
 from bilateral.query.feedback import Feedback, feedback
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from mcp.server import MCPServer
     from sqlalchemy import Connection
@@ -42,14 +43,25 @@ _INSTRUCTIONS: Final = (
 )
 
 
-def make_server(reader: Reader, *, buyer_policy: str = BRP.name) -> MCPServer[Any]:
+def make_server(
+    reader: Reader,
+    *,
+    buyer_policy: str = BRP.name,
+    nodes: Mapping[str, str] | None = None,
+    network: Network | None = None,
+) -> MCPServer[Any]:
     """Make the server. Each module of `bilateral.api.mcp.tools` adds tools by its function `add_tools`.
 
     Args:
         reader: The database of the index.
         buyer_policy: The scoring policy of buyers that counts if a model names none.
+        nodes: The URL of a node of each chain, by the chain's id in digits. Services on these chains can be checked.
+        network: The settings of connections to services and files. Private addresses are refused by default.
     """
-    options: dict[str, dict[str, Any]] = {"buyers": {"default_policy": buyer_policy}}
+    options: dict[str, dict[str, Any]] = {
+        "buyers": {"default_policy": buyer_policy},
+        "services": {"nodes": nodes or {}, "network": network or Network()},
+    }
     server = StrictServer(
         "bilateral", title="Bilateral", instructions=_INSTRUCTIONS, version=version("bilateral"), log_level="WARNING"
     )

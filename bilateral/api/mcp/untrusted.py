@@ -60,7 +60,7 @@ def judged(check: Check) -> Judged:
         check: The check.
     """
     kind: Any = type(check)  # for mypy, no frozen class of a package that is imported late can be hashed
-    shown = _visible(adapter(kind).dump_python(check, mode="json"))
+    shown = visible(adapter(kind).dump_python(check, mode="json"))
     strange = shown.pop("untrusted")
     return Judged(shown, NOTICE_OF_CHECKS, strange)
 
@@ -72,15 +72,19 @@ def untrusted(kind: Any, value: Any) -> Untrusted:
         kind: The type of the answer, see `adapter`.
         value: The answer.
     """
-    return Untrusted(True, NOTICE, _visible(adapter(kind).dump_python(value, mode="json")))
+    return Untrusted(True, NOTICE, visible(adapter(kind).dump_python(value, mode="json")))
 
 
-def _visible(value: Any) -> Any:
-    """Escape the texts in a JSON value."""
+def visible(value: Any) -> Any:
+    """Escape the texts in a JSON value.
+
+    Args:
+        value: The value.
+    """
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, list):
-        return [_visible(part) for part in value]
+        return [visible(part) for part in value]
     if isinstance(value, dict):
-        return {printable(name): _visible(part) for name, part in value.items()}
+        return {printable(name): visible(part) for name, part in value.items()}
     return value

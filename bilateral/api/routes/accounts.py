@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel
 
 from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
 from bilateral.api.parameters import AddressPath, ChainId, Cursor, Limit, ListFormat
@@ -26,35 +27,43 @@ def read_account(request: Request, address: AddressPath) -> Response:
     return answer(request, Account, profile)
 
 
+class GivenQuery(BaseModel):
+    """Filters of the feedback that an account gave, and the page and form of the list."""
+
+    chain_id: ChainId
+    revoked: Annotated[bool, Query(description="True to show revoked feedback too.")] = False
+    limit: Limit = DEFAULT_LIMIT
+    cursor: Cursor = None
+    shown_as: ListFormat = Format.JSON
+
+
 @router.get("/feedback", response_class=Response, responses=list_of(Feedback, 404))
-def read_given_feedback(  # noqa: PLR0913, PLR0917  # one a parameter
-    request: Request,
-    address: AddressPath,
-    chain_id: ChainId,
-    revoked: Annotated[bool, Query(description="True to show revoked feedback too.")] = False,
-    limit: Limit = DEFAULT_LIMIT,
-    cursor: Cursor = None,
-    shown_as: ListFormat = Format.JSON,
-) -> Response:
+def read_given_feedback(request: Request, address: AddressPath, query: Annotated[GivenQuery, Query()]) -> Response:
     """Return the feedback that an account gave on a chain, the newest first."""
-    wanted = FeedbackFilter(include_revoked=revoked)
+    wanted = FeedbackFilter(include_revoked=query.revoked)
     service = service_of(request)
-    service.require_indexed((chain_id,))
-    page = service.read(feedback_by, chain_id, checksummed(address), wanted, limit=limit, cursor=cursor)
-    return answer_page(request, Feedback, page, shown_as)
+    service.require_indexed((query.chain_id,))
+    page = service.read(
+        feedback_by, query.chain_id, checksummed(address), wanted, limit=query.limit, cursor=query.cursor
+    )
+    return answer_page(request, Feedback, page, query.shown_as)
+
+
+class RequestedQuery(BaseModel):
+    """The chain of validation requests, and the page and form of the list."""
+
+    chain_id: ChainId
+    limit: Limit = DEFAULT_LIMIT
+    cursor: Cursor = None
+    shown_as: ListFormat = Format.JSON
 
 
 @router.get("/validations", response_class=Response, responses=list_of(Validation, 404))
-def read_requested_validations(  # noqa: PLR0913, PLR0917  # one a parameter
-    request: Request,
-    address: AddressPath,
-    chain_id: ChainId,
-    limit: Limit = DEFAULT_LIMIT,
-    cursor: Cursor = None,
-    shown_as: ListFormat = Format.JSON,
+def read_requested_validations(
+    request: Request, address: AddressPath, query: Annotated[RequestedQuery, Query()]
 ) -> Response:
     """Return the validation requests to an account on a chain, the newest first."""
     service = service_of(request)
-    service.require_indexed((chain_id,))
-    page = service.read(validations_by, chain_id, checksummed(address), limit=limit, cursor=cursor)
-    return answer_page(request, Validation, page, shown_as)
+    service.require_indexed((query.chain_id,))
+    page = service.read(validations_by, query.chain_id, checksummed(address), limit=query.limit, cursor=query.cursor)
+    return answer_page(request, Validation, page, query.shown_as)

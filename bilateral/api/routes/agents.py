@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel
 
 from bilateral.api.answers import Format, adapter, answer, answer_page, list_of, one_of
 from bilateral.api.parameters import AgentPath, BlindOnly, Client, Cursor, Limit, ListFormat, Tag
@@ -15,7 +16,7 @@ from bilateral.api.shortcuts import Shortcut
 from bilateral.api.texts import require_storable
 from bilateral.identifiers import checksummed
 from bilateral.query.agent_answers import Agent
-from bilateral.query.agents import agent, agent_of
+from bilateral.query.agents import agent
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
 from bilateral.query.blind import SealedPair, SealState, sealed_pairs_of
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of, responses_of
@@ -55,14 +56,10 @@ async def _agent_json(service: Service, match: Match[str], query: bytes) -> byte
     if asked is None:
         return None
     key = agent_key(await service.registries_briefly(), match[1])
-    newest = int(asked[1] or 0)
-    if service.statements is None or newest:
-        briefly = await service.read_briefly(agent, key, newest)
-    else:
-        briefly = await agent_of(service.statements, key)
-    if briefly is None:
+    details = await service.read_briefly(agent, key, int(asked[1] or 0))
+    if details is None:
         raise not_found("agent", key.id)
-    return adapter(Agent).dump_json(briefly)
+    return adapter(Agent).dump_json(details)
 
 
 _NEWEST: Final = re.compile(rb"(?:newest=([0-9]{1,2}|100))?")
@@ -70,104 +67,115 @@ _NEWEST: Final = re.compile(rb"(?:newest=([0-9]{1,2}|100))?")
 shortcuts = (Shortcut("/v1/agents/{agent}", re.compile("/v1/agents/([^/]{1,200})"), _agent_json),)
 
 
+class FeedbackQuery(BaseModel):
+    """Filters of the feedback on an agent, and the page and form of the list."""
+
+    tag1: Tag = None
+    tag2: Tag = None
+    client: Client = None
+    revoked: Annotated[bool, Query(description="True to show revoked feedback too.")] = False
+    blind: BlindOnly = None
+    limit: Limit = DEFAULT_LIMIT
+    cursor: Cursor = None
+    shown_as: ListFormat = Format.JSON
+
+
 @router.get("/feedback", response_class=Response, responses=list_of(Feedback, 404))
-def read_feedback(  # noqa: PLR0913, PLR0917  # one a parameter
-    request: Request,
-    agent_id: AgentPath,
-    tag1: Tag = None,
-    tag2: Tag = None,
-    client: Client = None,
-    revoked: Annotated[bool, Query(description="True to show revoked feedback too.")] = False,
-    blind: BlindOnly = None,
-    limit: Limit = DEFAULT_LIMIT,
-    cursor: Cursor = None,
-    shown_as: ListFormat = Format.JSON,
-) -> Response:
+def read_feedback(request: Request, agent_id: AgentPath, query: Annotated[FeedbackQuery, Query()]) -> Response:
     """Return the feedback on an agent, the newest first."""
     service = service_of(request)
-    address = None if client is None else checksummed(client)
-    wanted = FeedbackFilter(require_storable(tag1), require_storable(tag2), address, revoked, blind)
-    page = service.read(feedback_of, service.agent_key(agent_id), wanted, limit=limit, cursor=cursor)
-    return answer_page(request, Feedback, page, shown_as)
+    address = None if query.client is None else checksummed(query.client)
+    wanted = FeedbackFilter(
+        require_storable(query.tag1), require_storable(query.tag2), address, query.revoked, query.blind
+    )
+    page = service.read(feedback_of, service.agent_key(agent_id), wanted, limit=query.limit, cursor=query.cursor)
+    return answer_page(request, Feedback, page, query.shown_as)
+
+
+class ClientQuery(BaseModel):
+    """A client whose records to list, and the page and form of the list."""
+
+    client: Client = None
+    limit: Limit = DEFAULT_LIMIT
+    cursor: Cursor = None
+    shown_as: ListFormat = Format.JSON
 
 
 @router.get("/authorized-feedback", response_class=Response, responses=list_of(AuthorizedFeedback, 404))
-def read_authorized_feedback(  # noqa: PLR0913, PLR0917  # one a parameter
-    request: Request,
-    agent_id: AgentPath,
-    client: Client = None,
-    limit: Limit = DEFAULT_LIMIT,
-    cursor: Cursor = None,
-    shown_as: ListFormat = Format.JSON,
-) -> Response:
+def read_authorized_feedback(request: Request, agent_id: AgentPath, query: Annotated[ClientQuery, Query()]) -> Response:
     """Return the feedback on an agent that its owner authorised, the newest first."""
     service = service_of(request)
-    address = None if client is None else checksummed(client)
-    page = service.read(authorized_feedback_of, service.agent_key(agent_id), address, limit=limit, cursor=cursor)
-    return answer_page(request, AuthorizedFeedback, page, shown_as)
+    address = None if query.client is None else checksummed(query.client)
+    page = service.read(
+        authorized_feedback_of, service.agent_key(agent_id), address, limit=query.limit, cursor=query.cursor
+    )
+    return answer_page(request, AuthorizedFeedback, page, query.shown_as)
 
 
 @router.get("/responses", response_class=Response, responses=list_of(FeedbackResponse, 404))
-def read_responses(  # noqa: PLR0913, PLR0917  # one a parameter
-    request: Request,
-    agent_id: AgentPath,
-    client: Client = None,
-    limit: Limit = DEFAULT_LIMIT,
-    cursor: Cursor = None,
-    shown_as: ListFormat = Format.JSON,
-) -> Response:
+def read_responses(request: Request, agent_id: AgentPath, query: Annotated[ClientQuery, Query()]) -> Response:
     """Return the responses to the feedback on an agent, the newest first."""
     service = service_of(request)
-    address = None if client is None else checksummed(client)
-    page = service.read(responses_of, service.agent_key(agent_id), address, limit=limit, cursor=cursor)
-    return answer_page(request, FeedbackResponse, page, shown_as)
+    address = None if query.client is None else checksummed(query.client)
+    page = service.read(responses_of, service.agent_key(agent_id), address, limit=query.limit, cursor=query.cursor)
+    return answer_page(request, FeedbackResponse, page, query.shown_as)
+
+
+class RatingsQuery(BaseModel):
+    """Filters of the ratings by servers, and the page and form of the list."""
+
+    direction: Annotated[Direction, Query(description="Ratings of the agent, or by it.")] = Direction.RECEIVED
+    side: Annotated[Side | None, Query(description="The side as which the rated one acted.")] = None
+    blind: BlindOnly = None
+    limit: Limit = DEFAULT_LIMIT
+    cursor: Cursor = None
+    shown_as: ListFormat = Format.JSON
 
 
 @router.get("/ratings", response_class=Response, responses=list_of(Rating, 404))
-def read_ratings(  # noqa: PLR0913, PLR0917  # one a parameter
-    request: Request,
-    agent_id: AgentPath,
-    direction: Annotated[Direction, Query(description="Ratings of the agent, or by it.")] = Direction.RECEIVED,
-    side: Annotated[Side | None, Query(description="The side as which the rated one acted.")] = None,
-    blind: BlindOnly = None,
-    limit: Limit = DEFAULT_LIMIT,
-    cursor: Cursor = None,
-    shown_as: ListFormat = Format.JSON,
-) -> Response:
+def read_ratings(request: Request, agent_id: AgentPath, query: Annotated[RatingsQuery, Query()]) -> Response:
     """Return the ratings by servers that an agent received or gave, the newest first."""
     service = service_of(request)
     key = service.agent_key(agent_id)
-    page = service.read(ratings_of, key, direction, side, blind=blind, limit=limit, cursor=cursor)
-    return answer_page(request, Rating, page, shown_as)
+    page = service.read(
+        ratings_of, key, query.direction, query.side, blind=query.blind, limit=query.limit, cursor=query.cursor
+    )
+    return answer_page(request, Rating, page, query.shown_as)
+
+
+class SealedPairsQuery(BaseModel):
+    """A filter of sealed ratings, and the page and form of the list."""
+
+    state: Annotated[SealState | None, Query(description="Only pairs in this state.")] = None
+    limit: Limit = DEFAULT_LIMIT
+    cursor: Cursor = None
+    shown_as: ListFormat = Format.JSON
 
 
 @router.get("/sealed-pairs", response_class=Response, responses=list_of(SealedPair, 404))
-def read_sealed_pairs(  # noqa: PLR0913, PLR0917  # one a parameter
-    request: Request,
-    agent_id: AgentPath,
-    state: Annotated[SealState | None, Query(description="Only pairs in this state.")] = None,
-    limit: Limit = DEFAULT_LIMIT,
-    cursor: Cursor = None,
-    shown_as: ListFormat = Format.JSON,
-) -> Response:
+def read_sealed_pairs(request: Request, agent_id: AgentPath, query: Annotated[SealedPairsQuery, Query()]) -> Response:
     """Return the ratings that an agent and others sealed, and which sides opened theirs, the newest seal first."""
     service = service_of(request)
-    page = service.read(sealed_pairs_of, service.agent_key(agent_id), state, limit=limit, cursor=cursor)
-    return answer_page(request, SealedPair, page, shown_as)
+    page = service.read(
+        sealed_pairs_of, service.agent_key(agent_id), query.state, limit=query.limit, cursor=query.cursor
+    )
+    return answer_page(request, SealedPair, page, query.shown_as)
+
+
+class ListQuery(BaseModel):
+    """The page and form of a list of validations."""
+
+    limit: Limit = DEFAULT_LIMIT
+    cursor: Cursor = None
+    shown_as: ListFormat = Format.JSON
 
 
 @router.get("/validations", response_class=Response, responses=list_of(Validation, 404))
-def read_validations(
-    request: Request,
-    agent_id: AgentPath,
-    limit: Limit = DEFAULT_LIMIT,
-    cursor: Cursor = None,
-    shown_as: ListFormat = Format.JSON,
-) -> Response:
+def read_validations(request: Request, agent_id: AgentPath, query: Annotated[ListQuery, Query()]) -> Response:
     """Return the validations of an agent, the newest request first."""
     service = service_of(request)
-    page = service.read(validations_of, service.agent_key(agent_id), limit=limit, cursor=cursor)
-    return answer_page(request, Validation, page, shown_as)
+    page = service.read(validations_of, service.agent_key(agent_id), limit=query.limit, cursor=query.cursor)
+    return answer_page(request, Validation, page, query.shown_as)
 
 
 @router.get("/neighbourhood", response_class=Response, responses=one_of(Neighbourhood, 404))

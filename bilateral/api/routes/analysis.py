@@ -22,10 +22,10 @@ from bilateral.query.findings import (
     TrustScore,
     analysis_run,
     clusters,
-    evidence,
+    evidence_of,
     findings,
     findings_about,
-    members,
+    members_of,
     trust_scores,
 )
 from bilateral.query.pages import Page
@@ -134,7 +134,9 @@ def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60
     if not matches:
         raise NotIndexedError("finding", finding_id)
     explained = ExplainedFinding(
-        matches[0], service.read(members, *of, finding_id), service.read(evidence, *of, finding_id)
+        matches[0],
+        service.read(members_of, *of, [finding_id]).get(finding_id, ()),
+        service.read(evidence_of, *of, [finding_id]).get(finding_id, ()),
     )
     return answer(request, ExplainedFinding, explained)
 

@@ -1,6 +1,6 @@
 """The search of the Buyer Reputation Protocol (section 5.4): agents, with prices for one buyer."""
 
-# ruff: noqa: N803, N815  # the specification's names
+# ruff: noqa: N815  # the specification's names
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel
 
 from bilateral.api.answers import JSON, one_of, tagged
 from bilateral.api.buyers import read_buyer
@@ -16,7 +17,7 @@ from bilateral.api.service import service_of
 from bilateral.buyers.discounts import Verdict, discounted
 from bilateral.buyers.records import Number, Standing, encode
 from bilateral.buyers.score import score_of, tier_of
-from bilateral.buyers.sellers import Offer, best_discount, read_offers
+from bilateral.buyers.sellers import Offer, best_discount, is_held_back, read_offers
 from bilateral.contracts.buyer_terms import BuyerTier
 from bilateral.query.registries import AgentKey
 from bilateral.query.search.agents import FoundAgent, search_agents
@@ -93,46 +94,62 @@ class SearchAnswer:
     buyerContext: BuyerContext | None
 
 
+class PricedSearch(BaseModel):
+    """A search for agents whose prices a buyer wants to see."""
+
+    q: Annotated[str | None, Query(max_length=1_000, description="Words of the registration file.")] = None
+    buyerAddress: Annotated[str | None, Query(max_length=200, description="The buyer: 0x…, or eip155:…:0x….")] = None
+    chain: Annotated[int | None, Query(ge=1, lt=2**63)] = None
+    minScore: Annotated[int | None, Query(ge=0, le=100, description="The least mean of the tag starred.")] = None
+    x402Only: bool = False
+    limit: Annotated[int, Query(ge=1, le=100)] = 20
+    cursor: Annotated[str | None, Query(max_length=1_200)] = None
+    policy: Annotated[str | None, Query(max_length=64)] = None
+
+
 @router.get("/api/search", response_class=Response, responses=one_of(SearchAnswer, 404, 422))
-def search_with_prices(  # noqa: PLR0913, PLR0917  # parameters of the query
-    request: Request,
-    q: Annotated[str | None, Query(max_length=1_000, description="Words of the registration file.")] = None,
-    buyerAddress: Annotated[str | None, Query(max_length=200, description="The buyer: 0x…, or eip155:…:0x….")] = None,
-    chain: Annotated[int | None, Query(ge=1, lt=2**63)] = None,
-    minScore: Annotated[int | None, Query(ge=0, le=100, description="The least mean of the tag starred.")] = None,
-    x402Only: bool = False,
-    limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    cursor: Annotated[str | None, Query(max_length=1_200)] = None,
-    policy: Annotated[str | None, Query(max_length=64)] = None,
-) -> Response:
+def search_with_prices(request: Request, query: Annotated[PricedSearch, Query()]) -> Response:
     """Find agents, and show the prices that a buyer has with each."""
     service = service_of(request)
-    gates = () if minScore is None else (Gate(tag="starred", minimum=Decimal(minScore)),)
-    search = AgentSearch(text=q, chains=() if chain is None else (chain,), x402=True if x402Only else None, gates=gates)
+    gates = () if query.minScore is None else (Gate(tag="starred", minimum=Decimal(query.minScore)),)
+    search = AgentSearch(
+        text=query.q,
+        chains=() if query.chain is None else (query.chain,),
+        x402=True if query.x402Only else None,
+        gates=gates,
+    )
     service.require_indexed(search.chains)
     with service.reader.connect() as connection:
-        page = search_agents(connection, search, limit=limit, cursor=cursor)
-        standing = None
-        if buyerAddress is not None:
-            standing = read_buyer(connection, buyerAddress, chain, policy or service.settings.buyers.policy)
+        page = search_agents(connection, search, limit=query.limit, cursor=query.cursor)
+        standing, held_back = None, False
+        if query.buyerAddress is not None:
+            standing = read_buyer(
+                connection, query.buyerAddress, query.chain, query.policy or service.settings.buyers.policy
+            )
+            held_back = is_held_back(connection, standing.chain_id, standing.buyer)
         keys = [AgentKey(agent.chain_id, agent.identity_registry, int(agent.agent_id), ()) for agent in page.items]
         offers = read_offers(connection, keys)
     results = tuple(
-        _result(agent, offers.get((key.chain_id, key.identity_registry, key.agent_id)), standing)
+        _result(
+            agent, offers.get((key.chain_id, key.identity_registry, key.agent_id)), standing, is_held_back=held_back
+        )
         for agent, key in zip(page.items, keys, strict=True)
     )
     context = None if standing is None else _context(standing, results)
     return tagged(request, encode(SearchAnswer(results, SearchMeta(len(results), page.next), context)), JSON)
 
 
-def _result(found_agent: FoundAgent, offer: Offer | None, standing: Standing | None) -> SearchResult:
+def _result(
+    found_agent: FoundAgent, offer: Offer | None, standing: Standing | None, *, is_held_back: bool
+) -> SearchResult:
     """Return a result, with the buyer's price: of the cheapest service, by the policy of that service."""
     prices = {} if offer is None else offer.prices
     cheapest = min(prices, key=lambda name: (prices[name], name), default=None)
     percentage, discount = Decimal(0), None
     if standing is not None:
-        same_chain = standing.chain_id == found_agent.chain_id
-        discounts = offer.discounts_for(standing) if offer is not None and same_chain else {}
+        discounts = {}
+        if offer is not None and standing.chain_id == found_agent.chain_id:
+            discounts = offer.discounts_for(standing, is_held_back=is_held_back)
         best = best_discount(discounts)[0] if cheapest not in discounts else discounts[cheapest]
         percentage = best.percentage
         reason = best.reason

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from eth_account.messages import encode_defunct
 from eth_utils.crypto import keccak
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from bilateral.api.answers import JSON, one_of, tagged
 from bilateral.api.buyers import (
@@ -50,7 +50,7 @@ from bilateral.buyers.records import (
 from bilateral.buyers.registry import read_registry_records
 from bilateral.buyers.results import ResultSigner, result_of
 from bilateral.buyers.score import score_of, tier_of
-from bilateral.buyers.sellers import Offer, best_discount, read_offers
+from bilateral.buyers.sellers import Offer, best_discount, is_held_back, read_offers
 from bilateral.query.registries import AgentKey
 
 if TYPE_CHECKING:
@@ -196,34 +196,41 @@ def read_profiles(request: Request, batch: Batch) -> Response:
     return Response(encode(Profiles(profiles)), media_type=JSON, headers={"Cache-Control": "no-store"})
 
 
-@router.get("/api/buyer/{address}/discount", response_class=Response, responses=one_of(DiscountAnswer, 404, 422))
-def read_discount(  # noqa: PLR0913, PLR0917  # parameters of the query
-    request: Request,
-    address: _Buyer,
+class DiscountQuery(BaseModel):
+    """A seller, perhaps one of its services, and the chain and policy of the buyer's score."""
+
     sellerGlobalId: Annotated[
         str, Query(max_length=200, description="The seller, as eip155:8453:0x…%23247: a # must be sent as %23.")
-    ],
-    serviceName: Annotated[str | None, Query(max_length=200, description="One service; all if missing.")] = None,
-    chainId: _Chain = None,
-    policy: _Policy = None,
-) -> Response:
+    ]
+    serviceName: Annotated[str | None, Query(max_length=200, description="One service; all if missing.")] = None
+    chainId: _Chain = None
+    policy: _Policy = None
+
+
+@router.get("/api/buyer/{address}/discount", response_class=Response, responses=one_of(DiscountAnswer, 404, 422))
+def read_discount(request: Request, address: _Buyer, query: Annotated[DiscountQuery, Query()]) -> Response:
     """Return the discount that a seller offers a buyer, for all its services or for one."""
     service = service_of(request)
     now = int(time.time())
-    seller = seller_of(service, sellerGlobalId)
+    seller = seller_of(service, query.sellerGlobalId)
     with service.reader.connect() as connection:
         standing = read_buyer(
-            connection, address, chainId or seller.chain_id, policy or service.settings.buyers.policy, now=now
+            connection,
+            address,
+            query.chainId or seller.chain_id,
+            query.policy or service.settings.buyers.policy,
+            now=now,
         )
         offers = read_offers(connection, [seller])
+        held_back = is_held_back(connection, standing.chain_id, standing.buyer)
     offer: Offer | None = offers.get((seller.chain_id, seller.identity_registry, seller.agent_id), Offer())
-    if serviceName is not None:
-        offer = offer and offer.of_service(serviceName)
+    if query.serviceName is not None:
+        offer = offer and offer.of_service(query.serviceName)
     if offer is None:
-        detail = f"the seller {seller.global_id} has published no service with the name {serviceName!r}"
+        detail = f"the seller {seller.global_id} has published no service with the name {query.serviceName!r}"
         raise ProblemError(HTTPStatus.NOT_FOUND, "service_not_found", detail)
     end = end_of_day(now)
-    discounts = offer.discounts_for(standing)
+    discounts = offer.discounts_for(standing, is_held_back=held_back)
     discount, applies_to = best_discount(discounts)
     answer = DiscountAnswer(
         buyerId=f"eip155:{standing.chain_id}:{standing.buyer}",

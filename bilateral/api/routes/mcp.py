@@ -41,7 +41,8 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app: The application.
     """
     service = app.state.service
-    server = make_server(service.reader, buyer_policy=service.settings.buyers.policy)
+    settings = service.settings
+    server = make_server(service.reader, buyer_policy=settings.buyers.policy, nodes=settings.nodes)
     # All data are public, and nobody is logged in: pages of other origins could read them anyway.
     open_to_all = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     server.streamable_http_app(stateless_http=True, json_response=True, transport_security=open_to_all)

@@ -1,4 +1,4 @@
-"""What registration files mean, as vectors: the texts that count, and the rows that hold them.
+"""Meanings of registration files as vectors: the texts that count, and the rows that hold them.
 
 The vectors need the extra `semantic`. Without it, an index has none, and works as before.
 """

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from bilateral.index.store.rows import Row
     from bilateral.index.tables.changes import ChangeKind
 
+PRUNED_STEP: Final = 0
+"""The step that stands for one that was pruned, in the id of a change that is retracted later."""
+
 MOST_TEXT: Final = 1_000
 """The characters of a text that a change shows. One more is kept, which tells that there are more."""
 
@@ -82,13 +85,12 @@ def keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[in
         The number of the removal, and that of the kept events, for `add_rollback`.
     """
     step, removed = change_step.c, removed_change.c
-    cut = (step.chain_id == chain_id) & (step.kept_block > target)
+    # A step whose blocks are all gone already tells nothing of the blocks that replaced them.
+    cut = (step.chain_id == chain_id) & (step.kept_block > target) & (step.kept_block >= step.first_block)
     told = connection.execute(select(step.first_block, step.step).where(cut).order_by(step.first_block)).all()
     last = select(func.coalesce(func.max(removed.removal), 0)).where(removed.chain_id == chain_id)
     removal, count, rows = connection.execute(last).scalar_one() + 1, 0, rows_of(connection)
-    firsts = [first for first, _ in told]
-    if not told:  # a cut step may have no event that is a change
-        return removal, count
+    firsts, steps = [first for first, _ in told], [PRUNED_STEP, *(number for _, number in told)]
     for _, events in stored_batches(connection, chain_id, _EVENTS, target + 1):
         for table, stored in events.items():
             names = list(table.c.keys())
@@ -97,7 +99,7 @@ def keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[in
             kept = [
                 (
                     *(chain_id, removal, row[block], row[index]),
-                    told[bisect_right(firsts, row[block]) - 1].step,
+                    steps[bisect_right(firsts, row[block])],
                     *(table.name, packed(_cut(table, row))),
                 )
                 for row in stored

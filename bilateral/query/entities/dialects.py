@@ -329,9 +329,14 @@ class PostgresDialect(EntityDialect):
 _DIALECTS: Final = {"sqlite": SqliteDialect(), "postgresql": PostgresDialect()}
 
 
+def expressions_of(connection: Connection) -> EntityDialect:
+    """Return the expressions of a connection's engine, for statements that need no function which SQLite lacks."""
+    return _DIALECTS[connection.dialect.name]
+
+
 def entity_dialect(connection: Connection) -> EntityDialect:
     """Return the expressions of a connection's engine, and prepare the connection for them."""
-    dialect = _DIALECTS[connection.dialect.name]
+    dialect = expressions_of(connection)
     dialect.prepare(connection)
     return dialect
 

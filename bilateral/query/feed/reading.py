@@ -63,6 +63,27 @@ class FeedCursorError(InvalidArgumentError):
         super().__init__(f"the cursor {cursor[:60]!r} {detail}")
 
 
+class FeedPrunedError(FeedCursorError):
+    """Changes behind a cursor were pruned, so that the reader would miss them.
+
+    Attributes:
+        oldest: The cursor of the oldest changes that are left.
+    """
+
+    reason = "cursor_pruned"
+
+    def __init__(self, cursor: str, oldest: str) -> None:
+        """Compose the message.
+
+        Args:
+            cursor: The cursor.
+            oldest: The cursor of the oldest changes that are left.
+        """
+        detail = f"is too old: the changes behind it were pruned. Read the agents anew, and go on at {oldest}"
+        super().__init__(cursor, detail)
+        self.oldest = oldest
+
+
 @dataclass(frozen=True, slots=True)
 class FeedFilter:
     """The changes to show: those that pass each part. An empty part lets all pass.
@@ -147,6 +168,15 @@ def last_step(connection: Connection) -> int:
     return int(connection.execute(select(func.coalesce(func.max(change_step.c.step), 0))).scalar_one())
 
 
+def oldest_cursor(connection: Connection) -> str:
+    """Return the cursor of the oldest changes that were not pruned.
+
+    Args:
+        connection: The database.
+    """
+    return str(connection.execute(select(func.coalesce(func.min(change_step.c.step), 1))).scalar_one() - 1)
+
+
 def read_feed(connection: Connection, since: str, wanted: FeedFilter, limit: int = AT_ONCE) -> FeedPage:
     """Return the changes after a cursor.
 
@@ -158,10 +188,13 @@ def read_feed(connection: Connection, since: str, wanted: FeedFilter, limit: int
 
     Raises:
         FeedCursorError: The cursor is malformed, or lies behind the feed's end.
+        FeedPrunedError: Changes behind the cursor were pruned.
     """
     step, place = _parsed(since)
     if step > (last := last_step(connection)):
         raise FeedCursorError(since, f"lies behind the end of the feed, {last}: the index was made anew. Begin at 0")
+    if step < int(oldest := oldest_cursor(connection)) or (place is not None and step == int(oldest) > 0):
+        raise FeedPrunedError(since, oldest)
     columns = change_step.c
     is_later = columns.step > step if place is None else columns.step >= step
     listed = connection.execute(select(change_step).where(is_later).order_by(columns.step).limit(_STEPS)).all()
@@ -256,8 +289,9 @@ def _stored(
     )
     if "metadata_key" in columns:
         query = query.where(columns.metadata_key == WALLET_KEY)
-    if start is not None:
-        query = query.where(tuple_(columns.block_number, columns.log_index) > tuple_(*start))
+    if start is not None:  # a step after the first one may have stored the same blocks anew
+        is_later = tuple_(columns.block_number, columns.log_index) > tuple_(*start)
+        query = query.where((columns.block_number > steps[0].kept_block) | is_later)
     for row in connection.execute(query).mappings():
         yield _event(steps[bisect_right(firsts, row["block_number"]) - 1].step, event, row)
 

@@ -21,6 +21,7 @@ from bilateral.index.tables.search import agent_file
 from bilateral.query.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
 from bilateral.query.prepared import Prepared, one_of, plan_by_values, size_for, spread
 from bilateral.query.search.closest import find_closest
+from bilateral.query.search.facets import LOOKED_AT, Facets, count_facets
 from bilateral.query.search.filters import AgentSearch, Gate, Order
 from bilateral.query.search.gates import is_of_summaries, passes, ratings, source, summaries
 from bilateral.query.search.plans import find
@@ -127,7 +128,33 @@ def search_agents(
             not installed.
         InvalidCursorError: The cursor is of another search.
     """
+    page, _ = search_with_facets(connection, search, limit=limit, cursor=cursor, sample=0)
+    return page
+
+
+def search_with_facets(
+    connection: Connection,
+    search: AgentSearch,
+    *,
+    limit: int = DEFAULT_LIMIT,
+    cursor: str | None = None,
+    sample: int = LOOKED_AT,
+) -> tuple[Page[FoundAgent], Facets]:
+    """Return the agents as `search_agents` does, and the facets of the first ones.
+
+    Args:
+        connection: The database.
+        search: The conditions.
+        limit: As of `search_agents`.
+        cursor: As of `search_agents`. Facets are those of the agents from there on.
+        sample: The number of agents of which facets are counted; 0 for none.
+
+    Raises:
+        InvalidArgumentError: As of `search_agents`.
+        InvalidCursorError: As of `search_agents`.
+    """
     require_limit(limit)
+    none = Facets(0, False, ())
     kind = _kind(search)
     place = None if cursor is None else decode_cursor(kind, cursor, float, float, int, str, Wide)
     dialect_of(connection).add_functions(connection)
@@ -136,19 +163,23 @@ def search_agents(
     terms = () if search.ranking is Order.MEANING else matcher.terms(search.words)
     chains = search.chains or tuple(row[0] for row in _CHAINS.all(connection, {}))
     if terms is None or not chains:
-        return Page((), None)
+        return Page((), None), none
     if search.ranking is Order.STANDING and not with_standings(connection, chains, search.rated_side):
         search = search.without_standings()
     find_in_order = find_closest if search.ranking is Order.MEANING else find
-    rows = find_in_order(Parts(connection, search, terms, chains, matcher), place, limit + 1)
+    rows = find_in_order(Parts(connection, search, terms, chains, matcher), place, max(limit, sample) + 1)
     shown = rows[:limit]
     details = _details(connection, search, shown)
     agents = tuple(_found(row, *detail) for row, detail in zip(shown, details, strict=True))
+    facets = none
+    if sample:
+        counted = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows[:sample]]
+        facets = count_facets(connection, counted, search.rated_side.value, has_more=len(rows) > sample)
     if len(rows) <= limit:
-        return Page(agents, None)
+        return Page(agents, None), facets
     last = shown[-1]
     key = (float(last.first_rank), float(last.second_rank), last.chain_id, last.identity_registry, last.agent_id)
-    return Page(agents, encode_cursor(kind, *key))
+    return Page(agents, encode_cursor(kind, *key)), facets
 
 
 def _details(connection: Connection, search: AgentSearch, rows: Sequence[Row[Any]]) -> list[tuple[Any, ...]]:

@@ -77,6 +77,9 @@ class Order(StrEnum):
     REGISTERED = "registered"
     """Those that were registered last first."""
 
+    LAST_ACTIVE = "last_active"
+    """Those with the latest feedback first. The registration counts as the first one."""
+
 
 OF_GATE: Final = (Order.LOWER_BOUND, Order.MEAN, Order.ACTIVITY)
 """The orders that need a gate."""
@@ -194,6 +197,8 @@ class AgentSearch:
         services: Only with all of these kinds of services, such as `mcp`, in any case of letters.
         active: Only files that say so; None for all.
         x402: Only files that say so; None for all.
+        verified_domain: True for agents that the domain of one of their services names, False for all others; None for
+            all.
         registered_from: Registered at this time or later, in Unix seconds.
         registered_to: Registered at this time or earlier.
         updated_from: Changed last at this time or later.
@@ -215,6 +220,7 @@ class AgentSearch:
     services: tuple[str, ...] = ()
     active: bool | None = None
     x402: bool | None = None
+    verified_domain: bool | None = None
     registered_from: int | None = None
     registered_to: int | None = None
     updated_from: int | None = None

@@ -1,4 +1,4 @@
-"""What files mean, in the memory of a process: their vectors, compared one by one with that of a question.
+"""Meanings of files, in the memory of a process: their vectors, compared one by one with that of a question.
 
 100,000 vectors take 26 MB. To compare all of them takes a tenth of the time that a database would take, and is exact:
 products of whole numbers, whose order is the same on every machine. Needs the extra `semantic`.
@@ -50,7 +50,7 @@ _FULL, _SHORT = 0.75, 1.2
 """The parameters of BM25, as usual: a file with many words gets less for each, so one with all words leads none."""
 
 _LEAST_PART: Final = 1 / 3
-"""The part of what a file of the usual length gets for all rare words that one must exceed. Otherwise a file that has
+"""The part of the score of a file of the usual length for all rare words that one must exceed. Otherwise a file that has
 every word, and so little for each, would lead whenever no other has one."""
 
 _CHUNK: Final = 1_024
@@ -64,12 +64,12 @@ _RECOUNT_SECONDS: Final = 600.0
 """The time after which all numbers are looked at, to forget the vectors of files that are gone. 100,000 take 50 ms."""
 
 _LOADED: Final = 10_000
-"""Vectors that are read at once. What is read stays, also if the visit has no time left for the rest."""
+"""Vectors that are read at once. These stay, also if the visit has no time left for the rest."""
 
 
 @dataclass(frozen=True)
 class _State:
-    """What is loaded at one moment. Later vectors are added behind it, or to copies.
+    """The vectors that are loaded at one moment. Later vectors are added behind it, or to copies.
 
     Attributes:
         count: The number of vectors. The arrays have room for more.
@@ -95,13 +95,14 @@ class _State:
 
     def with_more(self, ids: Sequence[int], lengths: Sequence[int], vectors: bytes) -> _State:
         """Return the state with further vectors, in the same arrays if these have room."""
-        count, arrays = self.count + len(ids), (self.vectors, self.lengths, self.ids)
+        count = self.count + len(ids)
+        arrays: tuple[NDArray[Any], ...] = self.vectors, self.lengths, self.ids
         if count > len(self.ids):
             size = max(count, 2 * len(self.ids))
             arrays = tuple(
                 np.concatenate([array, np.zeros((size - len(array), *array.shape[1:]), array.dtype)])
                 for array in arrays
-            )  # type: ignore[assignment]
+            )
         more = np.frombuffer(vectors, np.int8).reshape(-1, DIMENSIONS)
         for array, values in zip(arrays, (more, lengths, ids), strict=True):
             array[self.count : count] = values

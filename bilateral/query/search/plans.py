@@ -24,7 +24,7 @@ from bilateral.index.tables.unindexed import unindexed
 from bilateral.query.prepared import Prepared
 from bilateral.query.search.filters import Order
 from bilateral.query.search.gates import is_of_few, passing
-from bilateral.query.search.statements import KEY, Statement
+from bilateral.query.search.statements import KEY, TIMES, Statement
 from bilateral.query.search.unranked import Unranked, is_not_held_back
 from bilateral.query.search.walks import MOST_COUNTED, Walks, has_named
 from bilateral.query.search.words import count_up_to
@@ -68,7 +68,7 @@ A gate that few pass takes the whole index of its tag to count, which takes long
 """
 
 
-_OF_AGENTS: Final = (Order.STANDING, Order.RELEVANCE, Order.UPDATED, Order.REGISTERED)
+_OF_AGENTS: Final = (Order.STANDING, Order.RELEVANCE, *TIMES)
 """The orders in which searches without a gate walk down an index."""
 
 

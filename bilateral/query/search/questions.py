@@ -21,7 +21,7 @@ _OF_GATE: Final = ("tag", "minimum", "maximum", "lower_bound", "count", "maximum
 """The fields that make the first gate, beside the side and the reviewers."""
 
 _AS_THEY_ARE: Final = (
-    *("text", "owner", "wallet", "active", "x402", "rated", "order"),
+    *("text", "owner", "wallet", "active", "x402", "verified_domain", "rated", "order"),
     *("registered_from", "registered_to", "updated_from", "updated_to"),
 )
 """The fields that a search takes as they are."""
@@ -46,6 +46,7 @@ class AgentQuestion(BaseModel):
     ] = None
     active: bool | None = None
     x402: bool | None = None
+    verified_domain: Annotated[bool | None, Field(description="Named by the domain of one of its services.")] = None
     rated: bool | None = None
     registered_from: _Time = None
     registered_to: _Time = None

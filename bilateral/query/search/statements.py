@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Float, and_, case, cast, exists, func, literal, or_, select, tuple_
 
+from bilateral.index.derive.activity import agent_activity
 from bilateral.index.tables import files
 from bilateral.index.tables.files import State
 from bilateral.index.tables.schema import agent, agent_metadata
 from bilateral.index.tables.search import agent_file, registration_vector, registration_words
 from bilateral.index.tables.standings import standing
 from bilateral.index.tables.unindexed import unindexed
+from bilateral.query.search.domains import is_named_by_domain
 from bilateral.query.search.filters import OF_GATE, Order
 from bilateral.query.search.gates import best, best_of_agent, is_of_few, is_rated
 
@@ -27,7 +29,14 @@ if TYPE_CHECKING:
 REAL: Final = Float(53)
 """The type of ranks."""
 
-_WITHOUT_GATE: Final = (Order.STANDING, Order.MEANING, Order.UPDATED, Order.REGISTERED)
+TIMES: Final = {
+    Order.UPDATED: agent.c.updated_at,
+    Order.REGISTERED: agent.c.registered_at,
+    Order.LAST_ACTIVE: agent_activity.c.last_activity,
+}
+"""The times by which an order ranks."""
+
+_WITHOUT_GATE: Final = (Order.STANDING, Order.MEANING, *TIMES)
 """The orders in which agents that pass the first gate have a rank without it."""
 
 _BY_STANDING: Final = (Order.STANDING, Order.MEANING)
@@ -105,6 +114,8 @@ class Statement:
         self._search = parts.search
         self._terms = parts.terms
         self._from: FromClause = agent
+        if parts.search.ranking is Order.LAST_ACTIVE:
+            self._from = agent.join(agent_activity, and_(*(agent_activity.c[name] == agent.c[name] for name in KEY)))
         self._where: list[ColumnElement[bool]] = [*self._of_agent()]
         self.passes_first: list[ColumnElement[bool]] = []
         self._add_file()
@@ -197,10 +208,8 @@ class Statement:
             rank, has_none = standing.c.rank, standing.c.agent_id.is_(None)
             added = case((rank.is_not(None), RANKED), (has_none, 0.0), else_=HELD_BACK)
             return cast(relevance, REAL) + cast(added, REAL), case((rank.is_not(None), rank), else_=by_gate)
-        if order is Order.UPDATED:
-            return cast(agent.c.updated_at, REAL), zero
-        if order is Order.REGISTERED:
-            return cast(agent.c.registered_at, REAL), zero
+        if order in TIMES:
+            return cast(TIMES[order], REAL), zero
         return by_gate, zero
 
     def _of_agent(self) -> Iterator[ColumnElement[bool]]:
@@ -221,6 +230,8 @@ class Statement:
         yield from _all_of(exists().where(*_has_entry(*pair)).correlate(agent) for pair in search.metadata)
         if search.rated is not None:
             yield is_rated() if search.rated else ~is_rated()
+        if search.verified_domain is not None:
+            yield is_named_by_domain() if search.verified_domain else ~is_named_by_domain()
 
     def _add_file(self) -> None:
         """Add the conditions on the agent's registration file, without its words."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import ARRAY, Numeric, any_, cast, exists, literal, or_, type_coerce
+from sqlalchemy import ARRAY, Numeric, any_, cast, exists, literal, or_, select, type_coerce
 
+from bilateral.index.derive.activity import agent_activity
 from bilateral.index.tables.dialects import dialect_of
 from bilateral.index.tables.schema import agent, registry, summary
 from bilateral.index.tables.standings import standing
 from bilateral.index.tables.unindexed import unindexed
 from bilateral.query.search.filters import Order
 from bilateral.query.search.gates import has_better, passing
-from bilateral.query.search.statements import KEY, RANKED, REAL, Statement, is_behind
+from bilateral.query.search.statements import KEY, RANKED, REAL, TIMES, Statement, is_behind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -66,13 +67,13 @@ class Walks:
         self._parts = parts
 
     def by_agents(self, place: tuple[Any, ...] | None, count: int, relevance: int | None) -> Sequence[Row[Any]]:
-        """Walk down the agents of each chain, in the order of their keys, registrations or last changes.
+        """Walk down the agents of each chain, in the order of their keys or times.
 
         Args:
             place: The values of the cursor; None for the first page.
             count: The number of agents.
             relevance: The number of words that the names have, in the order of the keys; None for any number, in the
-                order of the registrations or of the last changes.
+                order of the times.
         """
         rows: list[Row[Any]] = []
         with _without_sorting(self._parts.connection):
@@ -80,15 +81,29 @@ class Walks:
                 is_over = relevance is not None and place is not None and chain_id < place[2]
                 if is_over or (relevance is not None and len(rows) >= count):
                     continue  # keys begin with the chain
-                rows += self._parts.connection.execute(self._walk_agents(chain_id, place, relevance).limit(count))
+                for of_chain in self._walked(chain_id):
+                    walk = self._walk_agents(of_chain, place, relevance)
+                    rows += self._parts.connection.execute(walk.limit(count))
         rows.sort(key=lambda row: (-row.first_rank, *row[:3]))
         return rows[:count]
 
-    def _walk_agents(self, chain_id: int, place: tuple[Any, ...] | None, relevance: int | None) -> Select[Any]:
-        """Return the statement that walks down the agents of a chain."""
+    def _walked(self, chain_id: int) -> Iterator[list[ColumnElement[bool]]]:
+        """Yield the conditions of each walk down the agents of a chain: each has an index of the order of its own."""
+        if self._parts.search.ranking is not Order.LAST_ACTIVE:
+            yield [agent.c.chain_id == chain_id]
+            return
+        identities = select(registry.c.identity_registry).where(registry.c.chain_id == chain_id).distinct()
+        for identity in self._parts.connection.execute(identities).scalars():
+            columns = agent_activity.c
+            yield [columns.chain_id == chain_id, columns.identity_registry == identity]
+
+    def _walk_agents(
+        self, walked: Sequence[ColumnElement[bool]], place: tuple[Any, ...] | None, relevance: int | None
+    ) -> Select[Any]:
+        """Return the statement that walks down agents."""
         statement = Statement(self._parts, are_few=True, stands=True)
-        where = [agent.c.chain_id == chain_id, *statement.has_words()]
-        time = agent.c.registered_at if self._parts.search.ranking is Order.REGISTERED else agent.c.updated_at
+        where = [*walked, *statement.has_words()]
+        time = TIMES.get(self._parts.search.ranking, agent.c.updated_at)
         zero, first = literal(0.0, REAL), cast(time, REAL) if relevance is None else literal(float(relevance), REAL)
         if relevance is not None and self._parts.terms:
             where.append(has_named(self._parts, relevance))

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from bench.index.chain import OPTIONS, EventChain
 from bilateral.api.settings import ApiSettings
 from bilateral.buyers.settings import BuyerSettings
 from scripts._anvil import running_anvil
+from simulation.event_chain import OPTIONS, EventChain
 from tests.api.described import comparing_client
 from tests.api.world import served
 from tests.buyers.service.world import DAY, SELLER_ID, Market, index

@@ -6,14 +6,18 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
+from sqlalchemy import create_engine, delete, insert
 
 from bilateral.buyers.discounts import BuyerIncentives, Verdict, discount_for, discounted, discounted_amount
 from bilateral.buyers.policies import BRP, Weighed
 from bilateral.buyers.records import Standing
 from bilateral.buyers.requests import EnrichmentBody
 from bilateral.buyers.score import BuyerMetrics
+from bilateral.index.tables import standings
 from bilateral.x402.discounts import service_lookup
 from tests.buyers.service.world import (
+    CHAIN,
+    IDENTITY,
     OTHER_ID,
     OTHER_SELLER,
     SAMPLE,
@@ -66,6 +70,39 @@ def test_discount_follows_the_policy_of_the_seller(incentives, metrics, percenta
     policy = None if incentives is None else BuyerIncentives.model_validate(incentives)
     discount = discount_for(policy, standing(metrics))
     assert (discount.percentage, discount.verdict) == (percentage, Verdict(verdict))
+
+
+@pytest.fixture
+def seller_held_back(buyers_database):
+    """The index holds the first seller's agent back as a client."""
+    engine, table = create_engine(buyers_database), standings.standing
+    row = dict.fromkeys(("lower_bound", "upper_bound", "effective_raters", "paid", "evidence_cost"), 0.0)
+    row |= {"chain_id": CHAIN, "identity_registry": IDENTITY, "agent_id": 1, "side": "client", "basis": "analysis"}
+    row |= {"status": "held_back", "raters": 3, "payments": 0, "reasons": "[]"}
+    with engine.begin() as connection:
+        connection.execute(insert(table).values(row))
+    yield SELLER
+    with engine.begin() as connection:
+        connection.execute(delete(table))
+    engine.dispose()
+
+
+def test_buyer_whose_agent_is_held_back_gets_no_discount(buyers, offered, seller_held_back):
+    path = f"/api/buyer/{seller_held_back.address}/discount"
+    discount = buyers.get(path, params={"sellerGlobalId": SELLER_ID}).json()["discount"]
+    assert (discount["percentage"], discount["code"]) == (0, "held_back")
+    honest = buyers.get(f"/api/buyer/{SAMPLE.address}/discount", params={"sellerGlobalId": SELLER_ID}).json()
+    assert honest["discount"]["percentage"] == 10
+    results = buyers.get("/api/search", params={"buyerAddress": seller_held_back.address}).json()["results"]
+    shown = next(entry for entry in results if entry["globalId"] == SELLER_ID)
+    assert (shown["pricing"]["discounted"], shown["buyerDiscount"]["code"]) == (0.001, "held_back")
+
+
+def test_standing_takes_a_discount_that_the_policy_would_give():
+    policy = BuyerIncentives.model_validate(OFFER)
+    assert discount_for(policy, standing(TRUSTED)).percentage == 10
+    discount = discount_for(policy, standing(TRUSTED), is_held_back=True)
+    assert (discount.percentage, discount.verdict) == (0, Verdict.HELD_BACK)
 
 
 def test_prices_of_the_specification():

@@ -10,7 +10,6 @@ from eth_account import Account
 from eth_utils.crypto import keccak
 from sqlalchemy import create_engine, select
 
-from bench.index.generator import encoded
 from bilateral.buyers.messages import content_hash
 from bilateral.buyers.requests import EnrichmentBody
 from bilateral.contracts import Registry
@@ -21,6 +20,7 @@ from bilateral.index.store.database import open_database
 from bilateral.index.tables.payments import payment
 from bilateral.query.registries import AgentKey
 from bilateral.signatures import Domain
+from simulation.events import encoded
 from tests.index.analysis.conftest import DEPLOYMENT
 from tests.index.payments.world import IDENTITY, OTHER_TOKEN, TOKEN, Payments, transfer
 

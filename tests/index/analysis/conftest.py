@@ -6,8 +6,6 @@ import threading
 
 import pytest
 
-from bench.index.chain import OPTIONS, EventChain
-from bench.index.generator import ADDRESSES
 from bilateral.contracts import Deployment, Registry
 from bilateral.index.analysis.funding import FundingCollector
 from bilateral.index.chain.endpoint import Endpoint
@@ -17,6 +15,8 @@ from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.index.tables.analysis import AnalysisKey
 from scripts._anvil import running_anvil
+from simulation.event_chain import OPTIONS, EventChain
+from simulation.events import ADDRESSES
 from tests.index.analysis.story import Market
 
 KEY = AnalysisKey(31337, ADDRESSES[Registry.IDENTITY])

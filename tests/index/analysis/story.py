@@ -6,9 +6,9 @@ import random
 
 from eth_utils.crypto import keccak
 
-from bench.index.generator import encoded
 from bilateral.contracts import Registry
 from bilateral.identifiers import checksummed
+from simulation.events import encoded
 
 NOBODY = "0x" + "00" * 20
 HOUR = 3600

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select
 
-from bench.index.generator import encoded
 from bilateral.contracts import Registry
 from bilateral.index.errors import NoEndpointError
 from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.tables.analysis import FundingState, funding
 from bilateral.index.tables.batches import Block
+from simulation.events import encoded
 from tests.index.analysis.conftest import collector, index
 from tests.index.analysis.story import Market, account
 from tests.index.proxy import Proxy, refusal

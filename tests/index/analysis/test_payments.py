@@ -9,7 +9,6 @@ import pytest
 from eth_utils.crypto import keccak
 from sqlalchemy import select
 
-from bench.index.generator import encoded
 from bilateral.contracts import Registry
 from bilateral.index.analysis.proofs import Proofs
 from bilateral.index.analysis.run import Analyst, analyse
@@ -21,6 +20,7 @@ from bilateral.index.store.database import snapshot
 from bilateral.index.tables import analysis as schema
 from bilateral.index.tables.payments import payment, payment_return
 from bilateral.trust.engine import all_detectors
+from simulation.events import encoded
 from tests.index.analysis.conftest import DEPLOYMENT, KEY
 from tests.index.payments.world import TOKEN, Payments, account, transfer
 

@@ -8,7 +8,6 @@ import ssl
 import pytest
 from sqlalchemy import select
 
-from bench.index.generator import encoded
 from bilateral.contracts import Registry
 from bilateral.documents import Limits, Loader, Network
 from bilateral.index.chain.extraction import Extraction
@@ -18,6 +17,7 @@ from bilateral.index.files.queue import FileQueue
 from bilateral.index.files.references import ReferenceScan
 from bilateral.index.tables import files as schema
 from bilateral.index.tables.batches import Batch, Block
+from simulation.events import encoded
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.sdk.servers import gateway, other_server, server  # noqa: F401  # fixtures
 

@@ -13,7 +13,6 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.event import listen, remove
 
-from bench.index.generator import encoded
 from bilateral.contracts import Registry
 from bilateral.index.files.hosts import domain_uri, file_id_of
 from bilateral.index.files.references import NAMED, ReferenceScan, collect
@@ -22,6 +21,7 @@ from bilateral.index.status import chain_statuses
 from bilateral.index.tables import files as schema
 from bilateral.index.tables.files import Kind
 from bilateral.index.tables.schema import EVENT_TABLES
+from simulation.events import encoded
 from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import OWNER, feedback_given, registered, registration, uri_updated
 

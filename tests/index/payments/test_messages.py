@@ -7,7 +7,6 @@ from eth_account import Account
 from eth_utils.crypto import keccak
 from sqlalchemy import select
 
-from bench.index.generator import encoded
 from bilateral.buyers.acceptance import BuyerMessages
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.metrics import read_dealings
@@ -17,6 +16,7 @@ from bilateral.contracts import Registry
 from bilateral.index.tables.payments import agent_review, payment
 from bilateral.query.registries import AgentKey
 from bilateral.signatures import Domain
+from simulation.events import encoded
 from tests.index.payments.world import IDENTITY, TOKEN, transfer
 
 CHAIN = 31337

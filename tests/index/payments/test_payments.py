@@ -9,7 +9,6 @@ import threading
 import pytest
 from sqlalchemy import delete, select, update
 
-from bench.index.generator import encoded
 from bilateral.buyers.metrics import add_ties, read_dealings
 from bilateral.contracts import Registry
 from bilateral.errors import InvalidArgumentError
@@ -18,6 +17,7 @@ from bilateral.index.settings import ChainSettings, read_settings
 from bilateral.index.tables.payments import agent_account, payment, payment_cursor, payment_return
 from bilateral.index.worker import Worker
 from bilateral.query.chains import payment_progress
+from simulation.events import encoded
 from tests.index.analysis.conftest import DEPLOYMENT
 from tests.index.payments.conftest import TERMS
 from tests.index.payments.world import OTHER_TOKEN, TOKEN, account, stored, transfer, used

@@ -5,10 +5,10 @@ from __future__ import annotations
 from eth_utils.crypto import keccak
 from sqlalchemy import select
 
-from bench.index.generator import ADDRESSES, Log, encoded
 from bilateral.contracts import Registry, selectors
 from bilateral.identifiers import checksummed
 from bilateral.index.tables.payments import payment
+from simulation.events import ADDRESSES, Log, encoded
 
 TOKEN = checksummed("0x" + "70" * 20)
 OTHER_TOKEN = checksummed("0x" + "71" * 20)

@@ -37,6 +37,7 @@ class ModelAgent:
     wallet: str | None
     registered_at: int
     updated_at: int
+    last_activity: int
     file: dict | None
     metadata: dict = field(default_factory=dict)
 
@@ -117,11 +118,16 @@ class Oracle:
             ]
             for row in named.values()
         }
+        rated = {}
+        for row in self._rows("SELECT * FROM new_feedback"):
+            key = (row["chain_id"], self.identity[row["registry"]], python_integer(row["agent_id"]))
+            rated[key] = max(row["block_time"], rated.get(key, 0))
         self.agents = {}
         for row in self._rows("SELECT * FROM agent"):
             key = (row["chain_id"], row["identity_registry"], python_integer(row["agent_id"]))
             file = files.get((*key, row["uri"]))
-            times = (row["registered_at"], row["updated_at"])
+            active = max(rated.get(key, 0), row["registered_at"])
+            times = (row["registered_at"], row["updated_at"], active)
             self.agents[key] = ModelAgent(key, row["owner"], row["wallet"], *times, file)
         for row in self._rows("SELECT * FROM agent_metadata"):
             key = (row["chain_id"], row["identity_registry"], python_integer(row["agent_id"]))
@@ -292,4 +298,6 @@ class Oracle:
             return agent.updated_at, 0
         if search.ranking is Order.REGISTERED:
             return agent.registered_at, 0
+        if search.ranking is Order.LAST_ACTIVE:
+            return agent.last_activity, 0
         return by_gate, 0

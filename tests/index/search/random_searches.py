@@ -57,7 +57,8 @@ class RandomSearches:
             wanted["metadata"] = (("region", self.random.choice((None, b"eu", b"us"))),)
         if self._chance(0.1):
             wanted["chains"] = (31337,) if self._chance(0.9) else (1,)
-        orders = [None, None, Order.STANDING, Order.UPDATED, Order.REGISTERED, *(OF_GATE if gates else ())]
+        orders = [None, None, Order.STANDING, Order.UPDATED, Order.REGISTERED, Order.LAST_ACTIVE]
+        orders += OF_GATE if gates else ()
         orders += [Order.RELEVANCE] if wanted["text"] else []
         return AgentSearch(**wanted, order=self.random.choice(orders))
 

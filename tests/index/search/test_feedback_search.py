@@ -9,7 +9,6 @@ from fractions import Fraction
 import pytest
 from sqlalchemy import select, text
 
-from bench.index.generator import encoded
 from bench.world.people import IDENTITY, REPUTATION
 from bilateral.contracts import Registry
 from bilateral.errors import InvalidArgumentError
@@ -17,6 +16,7 @@ from bilateral.index.tables import schema
 from bilateral.index.tables.search import payment_claim
 from bilateral.query.registries import AgentKey
 from bilateral.query.search.feedback import FeedbackSearch, search_feedback
+from simulation.events import encoded
 from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import CLIENT, registered
 

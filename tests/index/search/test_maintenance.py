@@ -8,13 +8,13 @@ from base64 import b64encode
 import pytest
 from sqlalchemy import delete, select
 
-from bench.index.generator import encoded
 from bilateral.contracts import Registry
 from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.tables import files
 from bilateral.index.tables import search as schema
 from bilateral.query.search.agents import search_agents
 from bilateral.query.search.filters import AgentSearch, Gate, Payment
+from simulation.events import encoded
 from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import CLIENT, OWNER, feedback_given, registered, registration, uri_updated
 from tests.index.files.test_refreshing import HOUR, Versioned

@@ -130,9 +130,9 @@ def test_agents_that_are_held_back_come_last_and_one_file_ranks_by_standing(know
         for agent_id, rank in ((1, None), (7, 20.0), (8, 70.0)):
             connection.execute(insert(standing).values(**key, agent_id=agent_id, rank=rank, status="ok", **FIGURES))
     with known.engine.connect() as connection:
-        found = search_agents(connection, AgentSearch(text=TRANSLATOR, order=Order.MEANING)).items
-    assert [item.agent_id for item in found[:2]] == [8, 7]
-    assert found[-1].agent_id == 1
+        agents = search_agents(connection, AgentSearch(text=TRANSLATOR, order=Order.MEANING)).items
+    assert [item.agent_id for item in agents[:2]] == [8, 7]
+    assert agents[-1].agent_id == 1
 
 
 def test_meanings_follow_files_and_reorganisations(known, names):

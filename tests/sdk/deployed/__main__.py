@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from scripts._files import write_atomically
+from tests.sdk.deployed import buyer_scenarios, scenarios  # noqa: F401  # they register themselves
+from tests.sdk.deployed.catalogue import outcome
 from tests.sdk.deployed.page import PAGE, public_names, with_table
-from tests.sdk.deployed.scenarios import outcome
 from tests.sdk.deployed.world import canonical_chain, make_worlds
 
 

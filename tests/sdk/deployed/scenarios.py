@@ -2,63 +2,32 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from tempfile import mkdtemp
 
-import pytest
-from eth_abi import encode
 from eth_account import Account
-from eth_utils import keccak
 
-from bilateral.buyers.anchors import leaf_of
 from bilateral.client import Signal
 from bilateral.client.blind_vault import BlindVault
-from bilateral.client.operations import registries
 from bilateral.client.operations.blind import pair_of
-from bilateral.contracts.buyer_terms import (
-    AttestedPayment,
-    BuyerFeedback,
-    BuyerReviews,
-    BuyerRole,
-    BuyerState,
-    BuyerTier,
-    PaymentRecord,
-    TierCredential,
-    policy_hash,
-)
-from bilateral.contracts.reverts import ContractRevertError
 from bilateral.documents import RegistrationFile
-from bilateral.errors import MissingFunctionError, MissingRegistryError
 from bilateral.signatures import Domain
 from bilateral.signatures.blind_ratings import RatingState
-from tests.sdk.client.helpers import signed_payment
-from tests.sdk.deployed.world import CHAIN_ID, CHECKER, OWNER, REVIEWER
+from tests.sdk.deployed.catalogue import (
+    fresh,
+    fresh_of_reviewer,
+    named,
+    new_hash,
+    proven,
+    rater,
+    scenario,
+    speaker,
+)
+from tests.sdk.deployed.world import CHECKER, OWNER, REVIEWER
 
-SCENARIOS = {}
 FILE = RegistrationFile.new("Agent", "It works", "https://agent.example/i.png")
-
-
-def scenario(function):
-    """Register a scenario under the name of its method."""
-    SCENARIOS[function.__name__] = function
-    return function
-
-
-def outcome(name, world):
-    """Return how a method does in a world: `yes`, or the reason of the error that says that it cannot work."""
-    try:
-        SCENARIOS[name](world)
-    except (MissingFunctionError, MissingRegistryError) as error:
-        return f"`{error.reason}`"
-    return "yes"
-
-
-def fresh(world):
-    """Register a new agent of the owner's."""
-    return world.owner.register_agent().wait().agent
 
 
 @scenario
@@ -425,115 +394,6 @@ def publish_signals(world):
 
 
 @scenario
-def settle_payment(world):
-    (token,) = world.owner.get_payment_tokens()
-    buyer = Account.create()
-    mint = keccak(text="mint(address,uint256)")[:4] + encode(["address", "uint256"], [buyer.address, 100])
-    world.web3.eth.wait_for_transaction_receipt(
-        world.web3.eth.send_transaction({"from": world.web3.eth.accounts[0], "to": token, "data": mint}),
-        poll_latency=0.01,
-    )
-    payment = signed_payment(buyer, OWNER.address, 100, keccak(text=buyer.address), token, CHAIN_ID)
-    assert world.payer.settle_payment(payment).wait().amount == 100
-
-
-def mined_hash(world):
-    """Return the hash of a transaction that is in a block."""
-    first = world.web3.eth.accounts[0]
-    sent = world.web3.eth.send_transaction({"from": first, "to": first})
-    return bytes(world.web3.eth.wait_for_transaction_receipt(sent, poll_latency=0.01)["transactionHash"])
-
-
-@scenario
-def record_payment(world):
-    assert world.owner.record_payment(new_address(), 100, mined_hash(world)).wait().amount == 100
-
-
-@scenario
-def record_payments(world):
-    payment = AttestedPayment(new_address(), 100, 1_700_000_000, 0)
-    assert world.owner.record_payments(8453, [PaymentRecord(mined_hash(world), payment)]).wait() == (payment,)
-
-
-@scenario
-def record_buyer_feedback(world):
-    feedback = BuyerFeedback(new_address(), new_address(), 90)
-    assert world.owner.record_buyer_feedback(feedback).wait() == feedback
-
-
-@scenario
-def record_buyer_feedbacks(world):
-    feedback = BuyerFeedback(new_address(), new_address(), 90)
-    assert world.owner.record_buyer_feedbacks([feedback]).wait() == (feedback,)
-
-
-@scenario
-def record_buyer_reviews(world):
-    reviews = BuyerReviews(new_address(), 1, 80, 0)
-    assert world.owner.record_buyer_reviews([reviews]).wait() == (reviews,)
-
-
-@scenario
-def anchor_root(world):
-    epoch = world.checker.get_next_epoch()
-    assert world.checker.anchor_root(epoch, new_hash()).wait().epoch == epoch
-
-
-@scenario
-def set_nominee(world):
-    assert world.owner.set_nominee(BuyerRole.ATTESTOR, REVIEWER.address).wait().nominee == REVIEWER.address
-    assert world.owner.set_nominee(BuyerRole.ATTESTOR, None).wait().nominee is None
-
-
-@scenario
-def take_role(world):
-    world.checker.set_nominee(BuyerRole.ANCHORER, REVIEWER.address).wait()
-    assert world.reviewer.take_role(BuyerRole.ANCHORER).wait().holder == REVIEWER.address
-    world.reviewer.set_nominee(BuyerRole.ANCHORER, CHECKER.address).wait()
-    world.checker.take_role(BuyerRole.ANCHORER).wait()
-
-
-@scenario
-def get_buyer_score(world):
-    assert world.owner.get_buyer_score(new_address()) == 0
-
-
-@scenario
-def get_buyer_tier(world):
-    assert world.owner.get_buyer_tier(new_address()) is BuyerTier.NEW
-
-
-@scenario
-def get_settlement_score(world):
-    assert world.owner.get_settlement_score(new_address()).score == 0
-
-
-@scenario
-def get_buyer_records(world):
-    assert world.owner.get_buyer_records(new_address()).settled.payments == 0
-
-
-@scenario
-def has_payment(world):
-    assert not world.owner.has_payment(new_hash())
-
-
-@scenario
-def get_buyer_feedback(world):
-    assert world.owner.get_buyer_feedback(new_address(), new_address()) is None
-
-
-@scenario
-def get_next_epoch(world):
-    assert world.owner.get_next_epoch() >= 1
-
-
-@scenario
-def get_root(world):
-    assert world.owner.get_root(10**9) is None
-
-
-@scenario
 def seal_rating(world):
     assert Blind(world).offer().envelope.seal
 
@@ -578,90 +438,6 @@ def exchange(world):
 def get_blind_status(world):
     blind = Blind(world)
     assert world.payer.get_blind_status(blind.client_id, blind.server_id).state is RatingState.NONE
-
-
-@scenario
-def verify_buyer(world):
-    state = BuyerState(new_address(), 8453, 0, BuyerTier.NEW, *([0] * 9), policy_hash("brp-1.0"), 7)
-    epoch = world.checker.get_next_epoch()
-    world.checker.anchor_root(epoch, leaf_of(state)).wait()
-    assert world.owner.verify_buyer(state, epoch, [])
-
-
-@scenario
-def verify_credential(world):
-    credential = TierCredential(new_address(), 0, 1, policy_hash("brp-1.0"), BuyerTier.TRUSTED, bytes(32), bytes(32))
-    assert not world.owner.verify_credential(credential, bytes(65))
-
-
-@scenario
-def post_tier_roots(world):
-    day = int(world.owner.runner.run(registries.block_time()).timestamp()) // 86_400
-    policy = keccak(text=new_address())
-    assert world.owner.post_tier_roots(day, policy, [1, 1, 1]).wait().policy == policy
-
-
-@scenario
-def get_tier_roots(world):
-    assert world.owner.get_tier_roots(policy_hash("brp-1.0"), 1) is None
-
-
-@scenario
-def verify_tier(world):
-    words = [bytes(32)] * 2
-    with pytest.raises(ContractRevertError, match="EpochOver"):
-        world.owner.verify_tier(1, [1] * 8, policy_hash("brp-1.0"), BuyerTier.TRUSTED, 1, *words)
-
-
-@scenario
-def get_role_holder(world):
-    assert world.owner.get_role_holder(BuyerRole.ATTESTOR).holder == OWNER.address
-
-
-@scenario
-def get_payment_tokens(world):
-    assert len(world.owner.get_payment_tokens()) == 1
-
-
-def new_address():
-    """Return an address that nobody used before."""
-    return Account.create().address
-
-
-def new_hash():
-    """Return a hash that nobody used before."""
-    return keccak(text=new_address())
-
-
-def named(document):
-    """Return a document that no other request has."""
-    return document + Account.create().address.encode()
-
-
-def fresh_of_reviewer(world):
-    """Register a new agent of the reviewer's."""
-    return world.reviewer.register_agent().wait().agent
-
-
-def proven(world, agents):
-    """Prove the newest of some agents to the companion, if there is one."""
-    with suppress(MissingRegistryError):
-        world.payer.prove_agent(agents[-1]).wait()
-    return agents
-
-
-def speaker(world):
-    """Return a client that speaks as an agent of its own, if the deployment has a directory, and the agent."""
-    client = world.newcomer()
-    agent = client.register_agent().wait().agent
-    with suppress(MissingFunctionError):
-        client.set_primary_agent(agent).wait()
-    return client, agent
-
-
-def rater(world):
-    """Return a client that speaks as an agent of its own, if the deployment has a directory."""
-    return speaker(world)[0]
 
 
 class Blind:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.sdk.deployed import buyer_scenarios, scenarios  # noqa: F401  # they register themselves
+from tests.sdk.deployed.catalogue import SCENARIOS, outcome
 from tests.sdk.deployed.page import PAGE, outcomes_on, public_names, with_table
-from tests.sdk.deployed.scenarios import SCENARIOS, outcome
 from tests.sdk.deployed.world import COLUMNS
 
 pytestmark = pytest.mark.one_client

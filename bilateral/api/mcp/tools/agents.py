@@ -49,7 +49,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         limit: Limit = 20,
         cursor: Cursor = None,
     ) -> Untrusted:
-        """List the feedback of clients on an agent, the newest first, without revoked feedback."""
+        """List the feedback on an agent, the newest first, without revoked feedback."""
 
         def read(connection: Connection) -> Page[Feedback]:
             address = None if client is None else checksummed(client)

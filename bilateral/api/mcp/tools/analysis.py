@@ -36,7 +36,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         address: Annotated[str, Field(max_length=42, description="0x….")],
         chain_id: Annotated[int, Field(ge=1, lt=2**63)],
     ) -> Untrusted:
-        """Look up the findings of trust analysis about an account. Each has one sentence that says it to a person.
+        """Look up the findings of trust analysis about an account.
 
         A flag is a reason to look, not a verdict. A `subject` of a finding gets no blame.
         """
@@ -50,7 +50,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
 
     @server.tool(title="Get trusted clients", annotations=READS)
     async def get_trusted_clients(agent_id: AgentText) -> Untrusted:
-        """Look up the clients whose feedback on an agent should count, as the registry's `getSummary` takes them.
+        """Look up the clients whose feedback on an agent should count, for the registry's `getSummary`.
 
         Without `by_list`, nothing withstands false accounts that nobody found.
         """

@@ -14,7 +14,7 @@ from bilateral.api.buyers import read_buyer
 from bilateral.api.mcp.lookups import READS, AgentText, key_of, tool_errors
 from bilateral.api.problems import ProblemError
 from bilateral.buyers.records import BuyerProfile, encode, profile_of
-from bilateral.buyers.sellers import Offer, best_discount, read_offers
+from bilateral.buyers.sellers import Offer, best_discount, is_held_back, read_offers
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -23,14 +23,9 @@ if TYPE_CHECKING:
     from bilateral.query.readers import Reader
 
 _Buyer = Annotated[str, Field(max_length=200, description="0x… or eip155:8453:0x….")]
-_Chain = Annotated[int | None, Field(ge=1, lt=2**63, description="The service's first one if missing.")]
-_Policy = Annotated[
-    str | None,
-    Field(
-        max_length=64,
-        description="brp-1.0 or independent-1.0.",
-    ),
-]
+_Chain = Annotated[int | None, Field(ge=1, lt=2**63, description="The first one if missing.")]
+_PolicyName = Annotated[str | None, Field(max_length=64)]
+_Policy = Annotated[_PolicyName, Field(description="brp-1.0 or independent-1.0.")]
 
 
 def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> None:
@@ -46,7 +41,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
     async def get_buyer(address: _Buyer, chain_id: _Chain = None, policy: _Policy = None) -> dict[str, Any]:
         """Look up the reputation of a buyer: payments, volume, score, tier, and the points of each component.
 
-        Payments prove that money moved, not that a service was bought: a score proves no service.
+        Payments prove that money moved, not that a service was bought.
         """
 
         def read(connection: Connection) -> BuyerProfile:
@@ -56,7 +51,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
             return _shown(await to_thread.run_sync(reader.read, read))
 
     @server.tool(title="Get discount", annotations=READS)
-    async def get_discount(address: _Buyer, seller: AgentText, policy: _Policy = None) -> dict[str, Any]:
+    async def get_discount(address: _Buyer, seller: AgentText, policy: _PolicyName = None) -> dict[str, Any]:
         """Look up the largest discount that a seller gives a buyer, in percent, with the reason."""
 
         def read(connection: Connection) -> dict[str, Any]:
@@ -64,7 +59,8 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
             standing = _read_buyer(connection, address, key.chain_id, policy or default_policy)
             offers = read_offers(connection, [key])
             offer = offers.get((key.chain_id, key.identity_registry, key.agent_id), Offer())
-            discount, applies_to = best_discount(offer.discounts_for(standing))
+            held_back = is_held_back(connection, key.chain_id, standing.buyer)
+            discount, applies_to = best_discount(offer.discounts_for(standing, is_held_back=held_back))
             answer = {"percentage": discount.percentage, "code": discount.verdict.value, "reason": discount.reason}
             return {**answer, "services": len(applies_to), "scoring_policy": standing.policy.name}
 

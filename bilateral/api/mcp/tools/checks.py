@@ -28,18 +28,9 @@ _Number = Annotated[int | None, Field(ge=0, lt=2**63)]
 
 PolicyArgument = Annotated[
     str | dict[str, Any],
-    Field(
-        description="balanced, strict, own-list (needs `reviewers`), or an object: see the resource bilateral://policy."
-    ),
+    Field(description="balanced, strict, own-list (needs `reviewers`), or an object: see bilateral://policy."),
 ]
-Reviewers = Annotated[
-    list[_Text],
-    Field(max_length=1_000, description="Only their ratings count."),
-]
-AtBlock = Annotated[
-    int | None,
-    Field(ge=0, lt=2**63, description="As in an answer to repeat."),
-]
+_Reviewers = Annotated[list[_Text], Field(max_length=1_000)]
 History = Annotated[str | None, Field(pattern="^0x[0-9a-fA-F]{64}$")]
 
 
@@ -59,17 +50,14 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         amount: Annotated[Decimal | None, Field(ge=0, description="Price in whole tokens.")] = None,
         for_client: _Text | None = None,
         policy: PolicyArgument = PolicyName.BALANCED.value,
-        reviewers: Reviewers = [],  # noqa: B006  # nobody changes it
-        at_block: AtBlock = None,
+        reviewers: Annotated[_Reviewers, Field(description="Only their ratings count.")] = [],  # noqa: B006  # nobody changes it
+        at_block: Annotated[_Number, Field(description="As in an answer to repeat.")] = None,
         history: History = None,
         files: _Number = None,
         analysis: _Number = None,
         findings: bool = True,
     ) -> Judged:
-        """Answer "should I pay this server?" with accept, caution or decline, and the reasons.
-
-        Decide by `check`. `untrusted` has the words of strangers.
-        """
+        """Answer "should I pay this server?": accept, caution or decline, with reasons."""
 
         def read(connection: Connection) -> Check:
             if pay_to is None and payment_chain is not None:
@@ -91,19 +79,16 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     async def check_client_(  # noqa: PLR0913, PLR0917  # one a part of the question
         client: Annotated[_Text, Field(description="0x… or 8453:247.")],
         for_server: _Text | None = None,
-        chain: Annotated[int | None, Field(ge=1, lt=2**63, description="Chain of an account.")] = None,
-        policy: PolicyArgument = PolicyName.BALANCED.value,
-        reviewers: Reviewers = [],  # noqa: B006  # nobody changes it
-        at_block: AtBlock = None,
+        chain: Annotated[int | None, Field(ge=1, lt=2**63, description="Of an account.")] = None,
+        policy: str | dict[str, Any] = PolicyName.BALANCED.value,
+        reviewers: _Reviewers = [],  # noqa: B006  # nobody changes it
+        at_block: _Number = None,
         history: History = None,
         payments: _Number = None,
         analysis: _Number = None,
         findings: bool = True,
     ) -> Judged:
-        """Answer "should I serve this client?" with accept, caution or decline, and the reasons.
-
-        Decide by `check`. `untrusted` has the words of strangers.
-        """
+        """Answer "should I serve this client?": accept, caution or decline. Policies as of check_server."""
 
         def read(connection: Connection) -> Check:
             return check_client(

@@ -31,7 +31,7 @@ _Count = Annotated[int, Field(ge=1, lt=2**63)]
 
 
 class GateArgument(BaseModel):
-    """A condition that the ratings of one side and tag fulfil together."""
+    """A condition on the ratings of one side and tag."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -39,16 +39,16 @@ class GateArgument(BaseModel):
         str | None,
         Field(max_length=1_000, description="Such as starred; empty for other sides."),
     ] = None
-    side: Annotated[Side, Field(description="The role in which it was rated.")] = Side.SERVER
+    side: Annotated[Side, Field(description="Rated as.")] = Side.SERVER
     minimum: _Number = None
     maximum: _Number = None
-    lower_bound: Annotated[_Number, Field(description="The least one, of 95 %.")] = None
+    lower_bound: Annotated[_Number, Field(description="Least, of 95 %.")] = None
     count: Annotated[_Count, Field(description="Least ratings.")] = 1
     maximum_count: _Count | None = None
     clients: Annotated[_Count, Field(description="Least raters.")] = 1
     reviewers: Annotated[
         list[_Text],
-        Field(max_length=MAX_LISTED, description="Count only theirs: the gate that strangers cannot pass."),
+        Field(max_length=MAX_LISTED, description="Count only theirs: strangers cannot pass."),
     ] = []
     payment: Annotated[Payment | None, Field(description="Only with a claimed payment.")] = None
     blind: bool = False
@@ -80,7 +80,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         ] = [],  # noqa: B006  # nobody changes it
         chains: Annotated[list[Annotated[int, Field(ge=1, lt=2**63)]], Field(max_length=MAX_LISTED)] = [],  # noqa: B006
         owner: Annotated[str | None, Field(max_length=42)] = None,
-        wallet: Annotated[str | None, Field(max_length=42, description="It takes payments.")] = None,
+        wallet: Annotated[str | None, Field(max_length=42, description="Payee.")] = None,
         capabilities: Annotated[
             list[_Text], Field(max_length=MAX_LISTED, description="All of these, such as mcp_tool:get_weather.")
         ] = [],  # noqa: B006
@@ -95,12 +95,13 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         updated_to: _Time = None,
         active: bool | None = None,
         x402: bool | None = None,
+        verified_domain: bool | None = None,
         rated: bool | None = None,
         order: Order | None = None,
         limit: Limit = 10,
         cursor: Cursor = None,
     ) -> Untrusted:
-        """Find agents by words, by what they do, and by how they are rated.
+        """Find agents by words, capabilities and ratings.
 
         Ratings can be bought: name `reviewers` that your principal trusts, and use check_server before you pay.
         """
@@ -120,6 +121,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
                 updated_to=updated_to,
                 active=active,
                 x402=x402,
+                verified_domain=verified_domain,
                 rated=rated,
                 gates=tuple(gate.gate() for gate in gates),
                 order=order,

@@ -18,7 +18,7 @@ from bilateral.contracts.records import solana_book
 from bilateral.identifiers.caip import ChainId
 from bilateral.solana.addresses import MAINNET, TOKEN, index_address
 from bilateral.solana.registry8004 import CORE, agent_address
-from tests.solana import instructions as ix
+from simulation.solana import instructions as ix
 
 CHAIN = ChainId.parse(MAINNET)
 TOKEN_KEY = Pubkey.from_string(TOKEN)

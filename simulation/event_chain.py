@@ -10,12 +10,12 @@ import httpx
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from bench.index.generator import ADDRESSES
+from simulation.events import ADDRESSES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench.index.generator import Log
+    from simulation.events import Log
 
 OPTIONS: Final = ("--gas-limit", "3000000000", "--no-mining", "--order", "fifo", "--code-size-limit", "100000")
 """Options of anvil under which many logs fit into a block."""

@@ -1,0 +1,133 @@
+"""Tools for a service that is known by its URL or its payee: who names it, and should I pay it?"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from anyio import to_thread
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+from pydantic_core import to_jsonable_python
+
+from bilateral.api.actions.preparing import deployment_of
+from bilateral.api.mcp.lookups import READS, tool_errors
+from bilateral.api.mcp.untrusted import NOTICE_OF_CHECKS, Judged, Untrusted, untrusted, visible
+from bilateral.api.node_work import NodeWork
+from bilateral.api.problems import ProblemError
+from bilateral.checks.subjects import is_account
+from bilateral.client import Client
+from bilateral.documents import Limits, Loader
+from bilateral.errors import DocumentError, MissingExtraError
+from bilateral.errors.client import NODE_FAILURES
+from bilateral.identifiers import checksummed
+from bilateral.query.accounts import Account, account
+from bilateral.query.named_hosts import NamedHost, services_at
+from bilateral.query.registries import read_registries
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp.server import MCPServer
+    from sqlalchemy import Connection
+
+    from bilateral.contracts import Deployment
+    from bilateral.documents import Network
+    from bilateral.query.readers import Reader
+    from bilateral.x402.service_check import ServiceCheck
+
+_SECONDS: Final = 5.0
+"""The longest time for one request to a node, and for one file: a model waits for some tens of them."""
+
+_EVM: Final = "eip155:"
+
+_LOGGER: Final = logging.getLogger("bilateral.api")
+
+
+def add_tools(server: MCPServer[Any], reader: Reader, nodes: Mapping[str, str], network: Network) -> None:
+    """Add the tools.
+
+    Args:
+        server: The server.
+        reader: The database of the index.
+        nodes: The URL of a node of each chain, by the chain's id in digits.
+        network: The settings of connections to services and files. Private addresses are refused by default.
+    """
+    work = NodeWork()
+
+    @server.tool(title="Get services", annotations=READS)
+    async def get_services(
+        at: Annotated[str, Field(max_length=2_000, description="https URL, host or payTo.")],
+    ) -> Untrusted:
+        """Look up agents by a service that they name, or by their payee."""
+
+        def read_account(connection: Connection) -> Account:
+            return account(connection, checksummed(at), tuple(read_registries(connection).by_chain))
+
+        with tool_errors():
+            if is_account(at):
+                return untrusted(Account, await to_thread.run_sync(reader.read, read_account))
+            return untrusted(NamedHost, await to_thread.run_sync(reader.read, lambda reading: services_at(reading, at)))
+
+    @server.tool(name="check_service", title="Check service", annotations=READS)
+    async def check_service_(url: Annotated[str, Field(max_length=2_000)]) -> Judged:
+        """Ask an x402 service for its price, and answer "should I pay?"."""
+        if not nodes:
+            raise ToolError("no_node: this service has no node, so it checks no URL: use get_services")
+        with tool_errors():
+            deployments = await to_thread.run_sync(reader.read, lambda reading: _deployments(reading, nodes))
+        try:
+            with tool_errors():
+                return _judged(await work.run(_check, url, nodes, deployments, network))
+        except ProblemError as problem:
+            raise ToolError(f"{problem.code}: {problem.detail}") from None
+
+
+def _deployments(connection: Connection, nodes: Mapping[str, str]) -> dict[str, Deployment]:
+    """Return the deployments on the indexed chains with a node, by the chain's id in digits."""
+    registries = read_registries(connection)
+    return {chain: deployment_of(registries, int(chain)) for chain in nodes if int(chain) in registries.by_chain}
+
+
+def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deployment], network: Network) -> ServiceCheck:
+    """Ask the service for its price, and a node of one of its chains for the rest.
+
+    Raises:
+        ToolError: The service cannot be reached, or no node can answer.
+        InvalidArgumentError: The service asks for no payment.
+        MissingExtraError: The extra `x402` is missing.
+    """
+    try:
+        from bilateral.x402.preflight import ask_price  # noqa: PLC0415  # another extra
+        from bilateral.x402.service_check import judge_service, networks_of  # noqa: PLC0415
+    except ModuleNotFoundError as missing:
+        raise MissingExtraError("x402", [str(missing.name)]) from None
+    try:
+        price = ask_price(url, network=network)
+    except DocumentError as error:
+        raise ToolError(f"{error.reason}: {error}") from None
+    paid = [name.removeprefix(_EVM) for name in networks_of(price) if name.startswith(_EVM)]
+    # A malformed price is one for any chain.
+    chain = next((chain for chain in (deployments if price is None else paid) if chain in deployments), None)
+    if chain is None:
+        raise ToolError(f"no_node: it takes no payment on a chain with a node here: {', '.join(deployments) or 'none'}")
+    loader = Loader(limits=Limits(seconds=_SECONDS), network=network)
+    try:
+        with Client(
+            nodes[chain], deployment=deployments[chain], chain_id=int(chain), request_timeout=_SECONDS, loader=loader
+        ) as client:
+            return judge_service(client, nodes[chain], url, price, loader=loader)
+    except NODE_FAILURES as failure:  # which may name the node's URL
+        _LOGGER.warning("a node failed while a service was checked: %s", failure)
+        raise ToolError(
+            f"node_failed: the node of chain {chain} does not answer as it should: try again later"
+        ) from None
+
+
+def _judged(answer: ServiceCheck) -> Judged:
+    """Return an answer with the words of strangers apart: the price, and what findings and agents quote."""
+    shown = visible(to_jsonable_python(answer))
+    strange = {name: shown.pop(name) for name in ("price", "findings", "unknown")}
+    findings = [{"check": finding.check, "code": finding.code} for finding in answer.findings]
+    strange["agents"] = [agent.pop("untrusted") for agent in shown["agents"]]
+    return Judged({**shown, "findings": findings}, NOTICE_OF_CHECKS, strange)

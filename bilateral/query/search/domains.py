@@ -1,0 +1,45 @@
+"""Verified domains as SQL: a domain names the agent whose registration file has a service at it (ERC-8004)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import and_, cast, exists, literal, or_
+from sqlalchemy.types import String
+
+from bilateral.index.tables import files
+from bilateral.index.tables.files import State
+from bilateral.index.tables.schema import agent
+from bilateral.index.tables.search import agent_file
+
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement
+
+
+def is_named_by_domain() -> ColumnElement[bool]:
+    """Return the condition that a domain of an agent's services names the agent.
+
+    The domain says so by the file at its well-known path, or because the registration file itself is from there.
+    """
+    current, own, served = agent_file.c, files.file.alias("own_file"), files.file.alias("domain_file")
+    named, claim = files.registration_domain.c, files.registration_claim.alias("domain_claim").c
+    registry = literal("eip155:") + cast(agent.c.chain_id, String) + ":" + agent.c.identity_registry
+    says_so = or_(
+        and_(served.c.file_id == named.file_id, served.c.state == State.LOADED),
+        # ERC-8004: then the domain's own file is not needed
+        and_(served.c.file_id == own.c.file_id, own.c.host == named.host, own.c.uri.startswith("https://")),
+    )
+    return (
+        exists()
+        .where(
+            *(current[name] == agent.c[name] for name in ("chain_id", "identity_registry", "agent_id")),
+            own.c.file_id == current.file_id,
+            own.c.state == State.LOADED,
+            named.content_hash == own.c.content_hash,
+            says_so,
+            claim.content_hash == served.c.content_hash,
+            claim.agent_registry == registry,
+            claim.agent_id == agent.c.agent_id,
+        )
+        .correlate(agent)
+    )

@@ -1,0 +1,1 @@
+"""A node of Solana with the registry of SATI, in this process."""
