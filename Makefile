@@ -30,7 +30,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play setup compile prover clean test test-all lint format test-interop ways prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
+.PHONY: help demo play setup compile prover clean test test-all lint format test-interop ways prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
 
 ##@ Try it
 
@@ -166,6 +166,9 @@ bench-speed: compile ## Measure writes and reads of the SDK, the index beside a 
 	@$(BIN)/python -m bench.buyers_service
 	@$(BIN)/python -m bench.buyers_anchors
 
+bench-scale: setup ## Measure the cost of a rating for index and analysis at 1 and 10 million, with exponents. Takes up to an hour.
+	@$(BIN)/python -m bench.scale $(or $(SIZES),1000000 10000000)
+
 bench-prover: prover ## Measure processor time and memory of a private proof, and write docs/private-tiers.md.
 	@$(BIN)/python -m bench.prover
 
@@ -186,11 +189,12 @@ packages: setup ## Print the size of each Python package, its longest file and t
 
 ##@ For maintainers
 
-dist: setup ## Build wheel, source distribution, npm package and bills of materials into dist/. Two builds are equal byte for byte.
+dist: setup ## Build wheel, source distribution, npm package, documentation and bills of materials into dist/. Two builds are equal byte for byte.
 	@rm -rf dist .cache/dist && git clone --quiet . .cache/dist
 	@cd .cache/dist && ../../$(BIN)/python -m hatchling build --target wheel --target sdist --directory ../../dist
 	@$(BIN)/python -m scripts.npm_package dist
 	@$(BIN)/python -m scripts.bill_of_materials dist
+	@./toolchain/site/build.sh > /dev/null && $(BIN)/python -m scripts.site_archive dist
 	@rm -rf .cache/dist && cksum dist/*
 
 licences: setup ## Compare the licences of all dependencies with docs/licences.md.

@@ -52,8 +52,8 @@ def ndcg(question: Question, listed: Sequence[frozenset[str]], every: Sequence[f
 
     Args:
         question: The question.
-        listed: What the agents of the list name.
-        every: What each agent names.
+        listed: The things that the agents of the list name.
+        every: The things that each agent names.
     """
     best = sorted((gain(question, known) for known in every), reverse=True)[:_JUDGED]
     gains = [gain(question, known) for known in listed[:_JUDGED]]

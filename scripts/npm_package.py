@@ -8,6 +8,7 @@ The same commit gives the same archive, byte for byte: npm sets the times of its
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -25,6 +26,9 @@ SOURCE: Final = ROOT / "npm"
 
 _TOOLS: Final = ROOT / ".cache" / "npm-package"
 """The compilers that npm/package-lock.json pins."""
+
+REPOSITORY: Final = "BILATERAL_REPOSITORY"
+"""The variable with the https URL of the repository, see toolchain/metadata_hook.py."""
 
 GATES: Final = ("reputation/ReputationGated.sol", "buyers/BuyerTierGated.sol", "base/IdentityBound.sol")
 """The abstract contracts that contracts of others inherit. Interfaces and examples are shipped whole."""
@@ -96,6 +100,23 @@ def addresses_module(records: dict[str, str]) -> str:
     )
 
 
+def with_repository(manifest: str, repository: str) -> str:
+    """Return the package's manifest with the address of its repository, which npm compares with the workflow's.
+
+    Args:
+        manifest: The manifest.
+        repository: The https URL of the repository; an empty one changes nothing.
+    """
+    if not repository:
+        return manifest
+    addresses = {
+        "repository": {"type": "git", "url": f"git+{repository}.git", "directory": "npm"},
+        "homepage": f"{repository}/tree/main/npm",
+        "bugs": f"{repository}/issues",
+    }
+    return json.dumps({**json.loads(manifest), **addresses}, indent=2) + "\n"
+
+
 def build(folder: Path) -> Path:
     """Build the package.
 
@@ -109,6 +130,8 @@ def build(folder: Path) -> Path:
     with tempfile.TemporaryDirectory() as temporary:
         stage = Path(temporary, "bilateral")
         shutil.copytree(SOURCE, stage, ignore=shutil.ignore_patterns("node_modules"))
+        manifest = stage / "package.json"
+        manifest.write_text(with_repository(manifest.read_text(encoding="utf-8"), os.environ.get(REPOSITORY, "")))
         (stage / "node_modules").symlink_to(tools / "node_modules")
         _copy_contracts(stage)
         _write_abis(stage)

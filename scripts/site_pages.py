@@ -69,7 +69,7 @@ def http_reference(document: dict[str, object]) -> str:
     """Return a page for people about the paths of the service, from its OpenAPI document."""
     paths = document["paths"]
     assert isinstance(paths, dict)
-    lines = ["# HTTP API", "", "The service shows the same at `/docs`, with a form for each path.", ""]
+    lines = ["# HTTP API", "", "The service shows the same at `/openapi`, with a form for each path.", ""]
     for path, item in paths.items():
         for method in (name for name in _METHODS if name in item):
             operation = item[method]

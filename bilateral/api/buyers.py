@@ -13,6 +13,7 @@ from fastapi import Response
 from bilateral.api.answers import JSON, PROBLEM
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
+from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.policies import policy_of
 from bilateral.buyers.records import (
     ALL_CHAINS,
@@ -25,11 +26,12 @@ from bilateral.buyers.records import (
 from bilateral.contracts import Registry
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fastapi import Request
     from pydantic import BaseModel
     from sqlalchemy import Connection
 
-    from bilateral.buyers.errors import BuyerRefusalError
     from bilateral.query.registries import Registries
 
 _MOST_DEPTH: Final = 16
@@ -179,6 +181,27 @@ def _inlined(schema: Any, name: str, definition: Any) -> Any:
             return _inlined(definition, name, {})
         return {key: _inlined(value, name, definition) for key, value in schema.items()}
     return [_inlined(part, name, definition) for part in schema] if isinstance(schema, list) else schema
+
+
+async def answer_to_buyer(
+    request: Request, buyer: str, answer: Callable[[Request, str, dict[str, Any]], Any]
+) -> Response:
+    """Answer what a buyer posts, in a thread that may wait for a node. Nobody may keep the answer.
+
+    Args:
+        request: The request, whose body is a JSON object.
+        buyer: The buyer in the path.
+        answer: Returns the answer by the request, the buyer's address and the body.
+
+    Raises:
+        ProblemError: The body is no JSON object, or the answer is a refusal.
+    """
+    value = await json_body(request)
+    try:
+        shown = await service_of(request).buyer_work.run(answer, request, parse_buyer(buyer)[1], value)
+    except BuyerRefusalError as refusal:
+        raise problem_of_refusal(refusal) from None
+    return Response(msgspec.json.encode(shown), media_type=JSON, headers={"Cache-Control": "no-store"})
 
 
 async def json_body(request: Request) -> dict[str, Any]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bilateral.x402.aggregator.settings import AggregatorSettings
 
-PORT: Final = 8004
+PORT: Final = 8004  # the number of the ERC
 
 _MAPPED_PREFIX: Final = 96
 """The bits before an IPv4 address that IPv6 carries (`::ffff:0:0/96`)."""
@@ -51,6 +51,11 @@ class ApiSettings:
         buyers: The settings of the service for buyers.
         nodes: The URL of a node of each chain, by the chain's id in digits. A node simulates what visitors do. On a
             chain without one, visitors read only. While the service follows chains, their nodes are added.
+        store: The folder of registration files that the service keeps for visitors; None to keep none.
+        store_url: The public URL of these files, such as `https://explorer.example/files`: the service publishes them
+            at `/files`. The chain names it for ever.
+        docs: The folder with archives of the documentation, `bilateral-docs-<version>.zip` of a release; None to show
+            no documentation.
     """
 
     database: str | None = None
@@ -71,6 +76,9 @@ class ApiSettings:
     aggregator: AggregatorSettings | str | None = None
     buyers: BuyerSettings = field(default_factory=BuyerSettings)
     nodes: dict[str, str] = field(default_factory=dict)
+    store: str | None = None
+    store_url: str | None = None
+    docs: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""
@@ -86,6 +94,10 @@ class ApiSettings:
                 raise InvalidArgumentError(f"the rate {self.rate!r} is invalid: write it as 1200/minute") from None
         require_replicas(self.database, self.readers)
         _ = self.proxy_networks
+        if (self.store is None) != (self.store_url is None):
+            raise InvalidArgumentError("api.store is the folder, and api.store_url its public URL: name both or none")
+        if self.store_url is not None and not self.store_url.startswith("https://"):
+            raise InvalidArgumentError(f"api.store_url {self.store_url!r} is not an https URL")
         if unknown := [node for node in self.nodes if not node.isdecimal()]:
             raise InvalidArgumentError(f"api.nodes: {unknown[0]!r} is not the id of a chain")
 

@@ -17,7 +17,7 @@ from bilateral.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_WORD: Final = 32
+_WORD: Final = 32  # bytes of a word of the contract ABI
 
 
 def leaf_of(state: BuyerState) -> bytes:

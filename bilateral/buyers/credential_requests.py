@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SECONDS: Final = 300
 """The seconds for which the wish holds. The service takes up to 600, and clocks may differ."""
 
-_WORD: Final = 32
+_WORD: Final = 32  # bytes of a word of the contract ABI
 _NOBODY: Final = "0x" + "00" * 20
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bilateral.client import Client
     from bilateral.client.inputs import TransactionSigner
 
-DAY_SECONDS: Final = 86_400
+DAY_SECONDS: Final = 86_400  # seconds; Unix time has no leap seconds
 
 _SCOPE: Final = "bilateral-tier"
 

@@ -26,7 +26,7 @@ DEFAULT_DISPUTE_RATE: Final = 10
 """The largest dispute rate that `excludeHighDisputeRate` allows if the seller names none, in percent."""
 
 _UNIT: Final = Decimal(1).scaleb(-6)
-_PERCENT: Final = 100
+_PERCENT: Final = 100  # per cent, and the greatest score
 
 
 def _require_number(value: Any) -> Any:

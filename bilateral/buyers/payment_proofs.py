@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bilateral.client.inputs import TransactionSigner
     from bilateral.signatures import TypedMessage
 
-_HASH_BYTES: Final = 32
+_HASH_BYTES: Final = 32  # of keccak-256
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from bilateral.buyers.metrics import Dealings, Seller
 
-DAY: Final = 86_400
+DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
 LEAST_KEPT: Final = Fraction(1, 10)
 """The share of its revenue from a buyer that a seller must keep to count at all.

@@ -29,7 +29,7 @@ MAX_HOLDERS: Final = 8
 _KEPT_DAYS: Final = 2
 """Today's secret and yesterday's are kept: the clocks of two workers differ at midnight."""
 
-_SECRET_BYTES: Final = 32
+_SECRET_BYTES: Final = 32  # as many bits as the pseudonyms that it makes have
 
 
 @dataclass(frozen=True)

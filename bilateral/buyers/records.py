@@ -33,7 +33,7 @@ ALL_CHAINS: Final = 0
 """The chain of a standing on all chains. Its id, `eip155:all:0x…`, is ours."""
 
 _CENT: Final = Decimal("0.01")
-_ADDRESS_LENGTH: Final = 42
+_ADDRESS_LENGTH: Final = 42  # characters: 0x, and two digits for each of 20 bytes
 MOST_TRANSACTIONS: Final = 20
 """The transactions of a record that is expanded."""
 

@@ -27,7 +27,7 @@ _SECONDS: Final = 30.0
 """The longest wait for a service of buyers: a payment waits meanwhile."""
 
 _MAX_ANSWER: Final = 1 << 20
-_MAX_SCORE: Final = 100
+_MAX_SCORE: Final = 100  # the Buyer Reputation Protocol scores from 0 to 100
 PROVIDER: Final = "/api/buyer"
 """The path of buyers."""
 

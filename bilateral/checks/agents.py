@@ -48,7 +48,7 @@ _NOBODY: Final = "0x" + "00" * 20
 _AT_ONCE: Final = 500
 """Values of one statement's list, so that no statement grows with what a question finds."""
 
-_ADDRESS_BYTES: Final = 20
+_ADDRESS_BYTES: Final = 20  # of an account of Ethereum: the last 20 bytes of its key's hash
 
 _TRANSFER, _METADATA, _REGISTERED, _UPDATED = (
     schema.EVENT_TABLES[event] for event in (Transfer, MetadataSet, AgentRegistered, AgentUpdated)

@@ -18,8 +18,8 @@ from bilateral.query.registries import canonical_first
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Table
 
-DAY: Final = 86_400
-_ANY: Final = 2**63 - 1
+DAY: Final = 86_400  # seconds; Unix time has no leap seconds
+_ANY: Final = 2**63 - 1  # the greatest number of a BIGINT
 
 IDENTITY: Final = "IdentityRegistry"
 OPEN_REGISTRIES: Final = ("ReputationRegistry", "BidirectionalReputationRegistry")

@@ -43,7 +43,7 @@ FIRST_PURCHASE: Final = Decimal(1)
 _MAX_LISTED: Final = 1_000
 """Entries of a list of a policy: each is compared with each rater."""
 
-_MAX_DAYS: Final = 36_500
+_MAX_DAYS: Final = 36_500  # a hundred years: no chain is older
 _MAX_TAG_BYTES: Final = 400
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 SECONDS: Final = 86_400
 """The seconds for which an outcome counts as new: an agent's file changes seldom, and strangers make the claims."""
 
-_REFERENCE: Final = 32
+_REFERENCE: Final = 32  # characters of the genesis hash that CAIP-30 keeps
 _MOST_PROBLEM: Final = 300
 _REQUEST_SECONDS: Final = 30.0
 

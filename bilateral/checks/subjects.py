@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bilateral.checks.as_of_block import Moment
     from bilateral.identifiers import AgentId, GlobalAgentId
 
-_ADDRESS_LENGTH = 42
+_ADDRESS_LENGTH = 42  # characters: 0x, and two digits for each of 20 bytes
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from bilateral.values.currency import ether, symbol_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-GWEI: Final = 10**9
+GWEI: Final = 10**9  # wei
 
 _AMOUNT = re.compile(r"[0-9]+(\.[0-9]+)?", re.ASCII)
 _LONGEST: Final = 60

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bilateral.dev.world import Ports, World
 
 _PACKAGES: Final = ("fastapi", "libipld", "limits", "mcp", "nacl", "psycopg", "sqlalchemy", "uvicorn", "web3", "x402")
-_SIGNAL_EXIT: Final = 128
+_SIGNAL_EXIT: Final = 128  # a shell's exit code of a program that a signal ended is this and the signal
 _POLL_SECONDS: Final = 0.25
 """Seconds between two looks for a new block. Anvil makes one for each transaction."""
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from bilateral.cli.errors import UsageProblemError, unknown_chain
+from bilateral.cli.index_plan import plan
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.errors import MissingExtraError
@@ -295,6 +296,9 @@ def migrate(invocation: Invocation, database: Database = None) -> None:
     with named_database_errors():
         before, after = upgrade(database)
     invocation.output.result({"before": before, "version": after}, title="Schema")
+
+
+command(app, "plan", "bilateral index plan --agents 100000000 --ratings 10000000000 --chains 20", is_local=True)(plan)
 
 
 def index_settings(

@@ -17,7 +17,7 @@ from bilateral.text import quoted
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
 
-_MAX_BYTES: Final = 64 * 1024
+_MAX_BYTES: Final = 64 * 1024  # a keystore (Web3 Secret Storage) has less than a kilobyte
 _MAX_SCRYPT_MEMORY: Final = 1 << 30
 """Bytes that scrypt may take: 128 * n * r. Keystores in use take 2^28 at most."""
 _MAX_SCRYPT_WORK: Final = 1 << 25

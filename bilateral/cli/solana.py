@@ -25,7 +25,7 @@ CHAINS: Final = {"mainnet": MAINNET, "devnet": DEVNET, "testnet": TESTNET}
 SOLANA_NODE_VARIABLE: Final = "BILATERAL_SOLANA_RPC_URL"
 KEY_FILE_VARIABLE: Final = "BILATERAL_SOLANA_KEY_FILE"
 
-_KEY_BYTES: Final = 64
+_KEY_BYTES: Final = 64  # the secret and the public half, as `solana-keygen` writes them
 
 Mint = Annotated[str, typer.Argument(metavar="MINT", help="The agent's mint.", show_default=False)]
 Uri = Annotated[str, typer.Argument(metavar="URI", help="The URI of the registration file.", show_default=False)]

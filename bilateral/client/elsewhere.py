@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from bilateral.identifiers import checksummed
+from bilateral.signatures.messages import Signable
 
 if TYPE_CHECKING:
     from eth_account.messages import SignableMessage
@@ -16,14 +17,16 @@ class SignatureNeededError(Exception):
 
     Attributes:
         account: The account.
-        typed_data: The message, as `eth_signTypedData_v4` takes it.
+        typed_data: The message, as `eth_signTypedData_v4` takes it; None for a message of bytes.
+        message: The bytes, as `personal_sign` takes them (EIP-191); None for a typed message.
     """
 
-    def __init__(self, account: str, typed_data: dict[str, Any]) -> None:
+    def __init__(self, account: str, typed_data: dict[str, Any] | None, message: bytes | None = None) -> None:
         """Keep account and message."""
         super().__init__(f"{account} has to sign")
         self.account = account
         self.typed_data = typed_data
+        self.message = message
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,9 @@ class SignerElsewhere:
             SignatureNeededError: This object was made without a signature.
         """
         if self._signature is None:
-            raise SignatureNeededError(self.address, message.typed_data)  # type: ignore[attr-defined]
+            if isinstance(message, Signable):
+                raise SignatureNeededError(self.address, message.typed_data)
+            raise SignatureNeededError(self.address, None, bytes(message.body))
         return _Signed(self._signature)
 
     def sign_transaction(self, transaction: Any, /) -> NoReturn:

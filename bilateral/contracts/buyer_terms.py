@@ -25,8 +25,8 @@ MAX_ATTESTED_AMOUNT: Final = 2**56 - 1
 MAX_CREDENTIAL_LIFETIME: Final = 86_400
 """The longest validity of a credential, in seconds."""
 
-_HASH_BYTES: Final = 32
-_SIGNATURE_BYTES: Final = 65
+_HASH_BYTES: Final = 32  # of keccak-256
+_SIGNATURE_BYTES: Final = 65  # r, s and v
 
 
 class BuyerTier(StrEnum):

@@ -23,7 +23,7 @@ from bilateral.text import ChainText
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_WORD: Final = 32
+_WORD: Final = 32  # bytes of a word of the contract ABI
 _STRING = re.compile(r"\bstring\b")
 
 

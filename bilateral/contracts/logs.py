@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
-_MAX_TOPICS: Final = 4
+_MAX_TOPICS: Final = 4  # LOG4 is the EVM's last instruction for logs
 
 
 @dataclass(frozen=True, slots=True)

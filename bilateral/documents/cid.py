@@ -9,10 +9,10 @@ from typing import Any, Final, Self
 from bilateral.errors import CidMismatchError, MissingExtraError, UnsupportedUriError
 from bilateral.text import quoted
 
-RAW: Final = 0x55
-DAG_PB: Final = 0x70
-_SHA2_256: Final = 0x12
-_DIGEST_BYTES: Final = 32
+RAW: Final = 0x55  # the codec `raw` of the multicodec table
+DAG_PB: Final = 0x70  # the codec `dag-pb` of the multicodec table
+_SHA2_256: Final = 0x12  # the hash `sha2-256` of the multicodec table
+_DIGEST_BYTES: Final = 32  # of SHA-256
 _MAX_LENGTH: Final = 128
 
 

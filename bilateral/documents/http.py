@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _PORTS: Final = {"http": 80, "https": 443}
-_MAX_PORT: Final = 65535
+_MAX_PORT: Final = 65535  # a port of TCP has 16 bits
 
 _READ: Final = frozenset({200})
 _WRITTEN: Final = frozenset({200, 201, 202, 204})
 
-_UNCHANGED: Final = 304
+_UNCHANGED: Final = 304  # 304 Not Modified (RFC 9110, section 15.4.5)
 
 _ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{0,256}"')
 _DATE = re.compile(r"[A-Za-z0-9 ,:+-]{1,64}")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 REGISTRATION_TYPE: Final = "https://eips.ethereum.org/EIPS/eip-8004#registration-v1"
 
-_ED25519_BYTES: Final = 32
+_ED25519_BYTES: Final = 32  # of a public key (RFC 8032, section 5.1.5)
 _SECP256K1_FORMS: Final = ((b"\x02", 33), (b"\x03", 33), (b"\x04", 65))  # SEC 1: the prefix, the length with it
 
 

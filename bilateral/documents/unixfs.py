@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 MAX_BLOCKS: Final = 256
 """Blocks of one file: a hostile one would be read block by block without end."""
 
-_RAW_DATA: Final = 0
-_DIRECTORY: Final = 1
-_FILE: Final = 2
+_RAW_DATA: Final = 0  # `DataType.Raw` of the specification of UnixFS
+_DIRECTORY: Final = 1  # `DataType.Directory`
+_FILE: Final = 2  # `DataType.File`
 _TYPES: Final = {3: "metadata", 4: "a symbolic link", 5: "a sharded folder"}
 
 

@@ -17,7 +17,7 @@ WALLET_KEY: Final = "agentWallet"
 """The metadata key under which the registry reports an agent's wallet."""
 
 _NOBODY: Final = "0x" + "00" * 20
-ADDRESS_BYTES: Final = 20
+ADDRESS_BYTES: Final = 20  # of an account of Ethereum: the last 20 bytes of its key's hash
 
 
 class AgentStates:

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     Reader: TypeAlias = Callable[[bytes, int], Any]
     """Reads the value whose head is at a position of the data."""
 
-WORD: Final = 32
+WORD: Final = 32  # bytes of a word of the contract ABI
 
 _FEEDBACK: Final = (NewFeedback, FeedbackRevoked, ResponseAppended, SignaturesVoided)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from bilateral.contracts import Registry
 from bilateral.errors import InvalidArgumentError
 from bilateral.events import ClientRated, NewFeedback, Registered, ValidatorRated, topic_of
-from bilateral.explorer.forms import FORMS, Form
+from bilateral.explorer.forms import FORMS, KEEP, Form
 from bilateral.explorer.networks import agent_path, chain_of, rating_path, slug_of
 from bilateral.explorer.records import progress_of
 from bilateral.query.agents import agent as read_agent
@@ -30,9 +30,12 @@ CONFIRMATIONS: Final = 3
 _LONGEST: Final = 4_000
 """The characters of a field's first value."""
 
+_SPONSORED: Final = "sponsored_feedback"
+
 _EVENTS: Final = {
     "register_agent": (Registry.IDENTITY, Registered),
     "give_feedback": (Registry.REPUTATION, NewFeedback),
+    _SPONSORED: (Registry.REPUTATION, NewFeedback),
     "rate_client": (Registry.BIDIRECTIONAL, ClientRated),
     "rate_validator": (Registry.BIDIRECTIONAL, ValidatorRated),
 }
@@ -40,6 +43,19 @@ _EVENTS: Final = {
 
 _HASH: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 _PLACE: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """The services of an operator for visitors who act.
+
+    Attributes:
+        sponsors: The chains on which its aggregator pays for feedback.
+        keeps_files: True if it keeps registration files.
+    """
+
+    sponsors: frozenset[int] = frozenset()
+    keeps_files: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +71,7 @@ class ActPage:
         topic: The first topic of this event; empty if there are no such parts.
         confirmations: The blocks after which the transaction counts as confirmed.
         progress: The chain's progress.
+        sponsored: The path of the form for the same without gas; None if there is none.
     """
 
     form: Form
@@ -65,9 +82,12 @@ class ActPage:
     topic: str
     confirmations: int
     progress: ChainProgress
+    sponsored: str | None
 
 
-def act_page(connection: Connection, registries: Registries, action: str, query: Mapping[str, str]) -> ActPage | None:
+def act_page(
+    connection: Connection, registries: Registries, action: str, query: Mapping[str, str], offers: Offers
+) -> ActPage | None:
     """Read the page on which a visitor acts.
 
     Args:
@@ -75,9 +95,10 @@ def act_page(connection: Connection, registries: Registries, action: str, query:
         registries: The indexed registries.
         action: The action.
         query: The query of the path, which fills fields.
+        offers: The services of the operator.
 
     Returns:
-        The content; None if there is no such action.
+        The content; None if there is no such action here.
 
     Raises:
         BilateralError: The query names a malformed agent, or a chain that is not indexed.
@@ -86,10 +107,14 @@ def act_page(connection: Connection, registries: Registries, action: str, query:
     if form is None:
         return None
     chain_id, key = _subject(registries, query)
+    if action == _SPONSORED and chain_id not in offers.sponsors:
+        return None
     present = _present(connection, key) if action == "edit_registration" and key else {}
     values = {**present, **query}
-    filled = tuple(replace(field, value=values.get(field.name, field.value)[:_LONGEST]) for field in form.fields)
+    shown = (field for field in form.fields if offers.keeps_files or field.name != KEEP)
+    filled = tuple(replace(field, value=values.get(field.name, field.value)[:_LONGEST]) for field in shown)
     agent = None if key is None else key.id
+    can_rate_free = action == "give_feedback" and chain_id in offers.sponsors
     return ActPage(
         form=replace(form, fields=filled),
         chain_id=chain_id,
@@ -99,6 +124,7 @@ def act_page(connection: Connection, registries: Registries, action: str, query:
         topic=f"0x{topic_of(*_EVENTS[action]).hex()}" if action in _EVENTS else "",
         confirmations=CONFIRMATIONS,
         progress=progress_of(connection, chain_id),
+        sponsored=f"/act/{_SPONSORED}?agent={agent}" if can_rate_free else None,
     )
 
 

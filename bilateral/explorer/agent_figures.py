@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DAYS: Final = 84
 """The days of the chart of activity."""
 
-_DAY: Final = 86_400
+_DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 _TOP: Final = 5
 _MOST_TAGS: Final = 12
 _MOST_TICKS: Final = 120

@@ -81,6 +81,9 @@ _DESCRIPTION: Final = (
     Field("active", "It is in service", kind="check", value="true"),
 )
 
+KEEP: Final = "keep"
+"""The field that only services with a store have."""
+
 _NEEDED: Final = {"name", "description", "image"}
 """The fields that ERC-8004 requires of a new file."""
 
@@ -90,11 +93,12 @@ FORMS: Final = {
         Form(
             "register_agent",
             "Register an agent",
-            "Your account owns it. Its file is stored on the chain, within the transaction.",
+            "Your account owns it. The transaction stores its file on the chain, if you do not choose otherwise.",
             (
                 _CHAIN,
                 *(replace(field, is_required=field.name in _NEEDED) for field in _DESCRIPTION),
                 Field("trust", "Trust models", "With commas between, such as reputation.", value="reputation"),
+                Field(KEEP, "Keep its file at this service, not on the chain: that costs less gas", kind="check"),
             ),
             "new agent",
         ),
@@ -137,6 +141,32 @@ FORMS: Final = {
                 Field("endpoint", "Endpoint", "The address that you used."),
                 Field("text", "Words", "They become a file, which the transaction stores.", kind="area"),
                 Field("payment", "Payment", f"{_PAID} Your word then counts more.", kind="payment"),
+            ),
+            "rating",
+        ),
+        Form(
+            "sponsored_feedback",
+            "Without gas, rate",
+            "You sign twice; this service sends the feedback and pays. It takes proof that you bought from the agent.",
+            (
+                _AGENT,
+                Field(
+                    "tag1",
+                    "Tag",
+                    "The measured quantity. It decides the scale of the value.",
+                    value="starred",
+                    options=tuple((tag, _scale(tag)) for tag in STANDARD_TAGS),
+                ),
+                Field("value", "Value", "From 0 to 100.", kind="number", is_required=True),
+                Field(
+                    "statement",
+                    "Signed statement",
+                    "The JSON that came with the paid answer, under “8004-reputation” among its extensions.",
+                    kind="area",
+                    is_required=True,
+                ),
+                Field("endpoint", "Endpoint", "The address that you used."),
+                Field("text", "Words", "They become a file, which the transaction stores.", kind="area"),
             ),
             "rating",
         ),

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _POINTS: Final = 24
 """The points of the curve: more would stand closer than a reader can tell apart."""
 
-_DAY: Final = 86_400
-_CENTS: Final = 100
+_DAY: Final = 86_400  # seconds; Unix time has no leap seconds
+_CENTS: Final = 100  # in a dollar
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from bilateral.explorer.accounts import AccountPage
     from bilateral.explorer.acting import ActPage
+    from bilateral.explorer.agent_figures import Activity
     from bilateral.explorer.analysis import AnalysisPage, ClusterPage, FindingPage
     from bilateral.explorer.comparing import Compared, ComparePage
     from bilateral.explorer.listing import RatingsPage
@@ -175,9 +176,15 @@ def render_agent(frame: Frame, page: AgentPage) -> str:
         clients=clients,
         servers=servers,
         curve=_curve(page),
+        money=_money(page.money),
         chart=charts.timeline(page.activity.server, page.activity.client, page.activity.last_day),
         graph=charts.neighbourhood(page.agent.id, clients, servers) if clients or servers else None,
     )
+
+
+def _money(flow: Activity | None) -> Markup | None:
+    """Return the chart of payments by day; None without payments."""
+    return None if flow is None else charts.money(flow.server, flow.client, flow.last_day)
 
 
 def _curve(page: AgentPage) -> Markup | None:
@@ -198,8 +205,7 @@ def render_ratings(frame: Frame, page: RatingsPage) -> str:
 
 def render_account(frame: Frame, page: AccountPage) -> str:
     """Return an account's page as HTML."""
-    flow = None if page.money is None else charts.money(page.money.server, page.money.client, page.money.last_day)
-    return render("account", frame, page.names, page=page, flow=flow)
+    return render("account", frame, page.names, page=page, flow=_money(page.money))
 
 
 def render_method(frame: Frame, page: MethodPage) -> str:

@@ -50,7 +50,7 @@ FIELDS: Final = (
 
 _ROWS: Final = 20
 _USUAL_TAG: Final = "starred"
-_DAY: Final = 86_400
+_DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 _MOST_DIGITS: Final = 18
 
 

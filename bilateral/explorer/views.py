@@ -11,7 +11,8 @@ from bilateral.explorer.buying import BuyerRecord, buyer_records
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.listing import authorizing
 from bilateral.explorer.named import NamedFinding, named_findings
-from bilateral.explorer.over_time import Moment, rating_over_time
+from bilateral.explorer.over_time import Moment, money_by_day, rating_over_time
+from bilateral.explorer.raters import RaterGroup, rater_groups
 from bilateral.query.agent_answers import Agent, RatingSummary
 from bilateral.query.agents import agent as read_agent
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
@@ -25,7 +26,7 @@ from bilateral.query.identities import OtherIdentity, SolanaIdentity, other_iden
 from bilateral.query.latest import LatestRating, latest_ratings
 from bilateral.query.names import names_of
 from bilateral.query.neighbourhood import Edge, neighbourhood
-from bilateral.query.paid import payment_states
+from bilateral.query.paid import payment_states, payments_by, payments_to
 from bilateral.query.ratings import Direction, Rating, ratings_of
 from bilateral.query.recent import rating_times, recent_feedback
 from bilateral.query.records import FileEvidence, registration_evidence
@@ -33,17 +34,23 @@ from bilateral.query.search.filters import Side
 from bilateral.query.search.leaders import Leader, leaderboard
 from bilateral.query.standing_words import LEAST_RATING
 from bilateral.query.standings import Doubt, doubts_of, standings_of
+from bilateral.query.trusted import flagged_among
 from bilateral.query.validations import Validation, validations_of
 from bilateral.values.bounds import scale_of_tag
 from bilateral.values.standing import Standing, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sqlalchemy import Connection
 
     from bilateral.query.registries import AgentKey, Registries
 
 _ROWS: Final = 12
 _EDGES: Final = 100
+_PAYMENTS: Final = 300
+"""The newest payments of each account and direction that the chart of money sums up."""
+
 _LEADERS: Final = 5
 _OF_ONE_RATER: Final = 3
 """The rows of one rater among the latest ratings: one account with twelve new ratings would fill the first page."""
@@ -129,6 +136,8 @@ class AgentPage:
         tags: Its newest values by tag, on their own scales.
         activity: Its ratings by day.
         over_time: Its rating as a server over time, by its newest feedback.
+        raters: The raters behind it by their weight.
+        money: The cents that it received and its accounts paid on each day, by their newest payments; None without any.
         changes: Its history: transfers, wallets and files.
         others: The agents that its file names as the same one.
         on_solana: Those on Solana, each proven or claimed.
@@ -158,6 +167,8 @@ class AgentPage:
     tags: tuple[TagValues, ...]
     activity: Activity
     over_time: tuple[Moment, ...]
+    raters: tuple[RaterGroup, ...]
+    money: Activity | None
     changes: tuple[Change, ...]
     others: tuple[OtherIdentity, ...]
     on_solana: tuple[SolanaIdentity, ...]
@@ -267,6 +278,8 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     findings = named_findings(*place, accounts)
     named |= {about for finding in findings for about in finding.agents}
     as_server = side_view(connection, key, agent, "server")
+    payments = payment_states(connection, key, recent)
+    flagged = flagged_among(*place, {row.client for row in recent})
     return AgentPage(
         agent=agent,
         as_server=as_server,
@@ -280,11 +293,13 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         given=ratings_given,
         sealed=sealed,
         validations=validations_of(connection, key, limit=_ROWS).items,
-        shares=shares(recent, payment_states(connection, key, recent), edges, agent.ratings, scores),
+        shares=shares(recent, payments, edges, agent.ratings, scores),
         authorizing=owned,
         tags=values_by_tag(agent.ratings, recent, owned),
         activity=activity(recent, rating_times(connection, key), progress.block_time),
         over_time=rating_over_time(recent, as_server.summary),
+        raters=rater_groups(recent, payments, flagged, as_server.summary),
+        money=_money(connection, key, accounts),
         changes=changes_of(connection, key),
         others=other_identities(connection, key, agent.owner),
         on_solana=solana_identities(connection, key),
@@ -296,6 +311,18 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         doubts=doubts_of(connection, registries, {key.id, *named}),
         progress=progress,
     )
+
+
+def _money(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> Activity | None:
+    """Return the cents that an agent received on each day, and those that its accounts paid to agents."""
+    received = [
+        payment
+        for account in accounts
+        for payment in payments_to(connection, key.chain_id, account, _PAYMENTS)
+        if payment.agent == key.id
+    ]
+    paid = [payment for account in accounts for payment in payments_by(connection, key.chain_id, account, _PAYMENTS)]
+    return money_by_day(received, paid)
 
 
 def _with_servers(edges: tuple[Edge, ...], received: tuple[Rating, ...]) -> tuple[Edge, ...]:

@@ -39,7 +39,7 @@ __all__ = [
     "checksummed",
 ]
 
-_MAX_INDEX: Final = 2**64 - 1
+_MAX_INDEX: Final = 2**64 - 1  # ERC-8004 counts feedback in uint64
 
 _AGENT: Final = "an agent id"
 _GLOBAL: Final = "a global agent id"

@@ -18,8 +18,8 @@ from bilateral.values.arguments import is_whole
 
 EVM: Final = "eip155"
 SOLANA: Final = "solana"
-MAX_UINT256: Final = 2**256 - 1
-SOLANA_ADDRESS_BYTES: Final = 32
+MAX_UINT256: Final = 2**256 - 1  # the greatest number of a word of the EVM
+SOLANA_ADDRESS_BYTES: Final = 32  # an Ed25519 public key, or an address derived like one
 
 _NAMESPACE = re.compile(r"[-a-z0-9]{3,8}")
 _NUMBER = re.compile(r"0|[1-9][0-9]*")
@@ -32,9 +32,9 @@ _CHAIN: Final = "a CAIP-2 chain id"
 _ACCOUNT: Final = "a CAIP-10 account id"
 _TRANSACTION: Final = "a transaction reference"
 
-_SOLANA_REFERENCE_LENGTH: Final = 32
-_SOLANA_SIGNATURE_BYTES: Final = 64
-_MAX_CHAIN_DIGITS: Final = 32
+_SOLANA_REFERENCE_LENGTH: Final = 32  # characters of the genesis hash that CAIP-30 keeps
+_SOLANA_SIGNATURE_BYTES: Final = 64  # of Ed25519 (RFC 8032, section 5.1.6)
+_MAX_CHAIN_DIGITS: Final = 32  # a reference of CAIP-2 has at most 32 characters
 _MAX_BITS: Final = 1024
 """The bits of the largest number to accept. Python refuses to print a number of more than 4300 digits."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _DATA = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
-_REVERT_CODE: Final = 3
+_REVERT_CODE: Final = 3  # the code of JSON-RPC by which Geth and others report a revert
 
 
 def quantity(answer: Any) -> int:

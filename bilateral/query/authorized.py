@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bilateral.query.registries import AgentKey
 
 _TABLE: Final = schema.EVENT_TABLES[NewAuthorizedFeedback]
-_TAG_BYTES: Final = 32
+_TAG_BYTES: Final = 32  # the registry's tags are bytes32
 _MOST_TAGS: Final = 1_000
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bilateral.query.registries import AgentKey
 
 _WALLET: Final = "agentWallet"
-_ADDRESS_BYTES: Final = 20
+_ADDRESS_BYTES: Final = 20  # of an account of Ethereum
 _NOBODY: Final = "0x" + "0" * 40
 
 

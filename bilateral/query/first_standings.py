@@ -27,7 +27,7 @@ UNPAID: Final = 0.2
 MOST_READ: Final = 5_000
 """Raters and payments that are read: a page waits for them. So many make the bounds close, whoever else rates."""
 
-_MICROS: Final = 10**6
+_MICROS: Final = 10**6  # millionths of a dollar
 
 
 def first_standing(connection: Connection, chain_id: int, identity: str, agent_id: int, side: str) -> Standing | None:

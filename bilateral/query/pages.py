@@ -29,9 +29,9 @@ MAX_LIMIT: Final = 1_000
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _HEXADECIMAL: Final = re.compile("(?:[0-9a-f]{2})*")
 _MAX_CURSOR: Final = 1_200
-_MAX_BITS: Final = 63
-_MAX_SMALL_BITS: Final = 31
-_MAX_WIDE_BITS: Final = 256
+_MAX_BITS: Final = 63  # of a positive BIGINT
+_MAX_SMALL_BITS: Final = 31  # of a positive INTEGER
+_MAX_WIDE_BITS: Final = 256  # of an agent's id
 
 
 class Wide(int):

@@ -37,7 +37,7 @@ _HASH: Final = re.compile("0x([0-9a-fA-F]{64})")
 _AT_ONCE: Final = 400
 """Values of one statement's list, so that no statement grows with what a question finds."""
 
-_DECIMALS: Final = 6
+_DECIMALS: Final = 6  # of a dollar in millionths
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_DAYS: Final = 366
 """The largest number of days of one answer."""
 
-_DAY: Final = 86_400
+_DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
 _COUNTED: Final = {
     "agents": Registered,

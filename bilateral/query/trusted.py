@@ -15,7 +15,7 @@ from bilateral.index.tables.analysis import Part
 from bilateral.query.feedback import VIEW as FEEDBACK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from sqlalchemy import Connection, RowMapping
 
@@ -96,6 +96,24 @@ def suspect(connection: Connection, chain_id: int, identity: str, account: str) 
     query = select(suspicion).where(*_of(suspicion, chain_id, identity), suspicion.c.account == account)
     row = connection.execute(query).mappings().first()
     return Suspect(account, 0.0, False, None, None, {}) if row is None else _suspect(row)
+
+
+def flagged_among(connection: Connection, chain_id: int, identity: str, accounts: Iterable[str]) -> frozenset[str]:
+    """Return those of some accounts that the analysis flags.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry.
+        accounts: The accounts, in checksum form: a few hundred.
+    """
+    suspicion = schema.suspicion
+    query = select(suspicion.c.account).where(
+        *_of(suspicion, chain_id, identity),
+        suspicion.c.account.in_(sorted(set(accounts))),
+        suspicion.c.is_flagged.is_(True),
+    )
+    return frozenset(connection.execute(query).scalars())
 
 
 def cluster_accounts(connection: Connection, chain_id: int, identity: str, cluster: int) -> tuple[Suspect, ...]:

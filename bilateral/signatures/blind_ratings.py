@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 HASH_BYTES: Final = 32
 """The length of salts, seals and ids of interactions."""
 
-MAX_RATING: Final = 100
+MAX_RATING: Final = 100  # EIP-8004a rates from 0 to 100
 
 MAX_SERVER_LIFETIME: Final = 14 * 86_400
 """The longest lifetime of a server's envelope that the SDK signs, in seconds. A client may be away for two weeks."""
@@ -38,7 +38,7 @@ PATIENCE: Final = 14 * 86_400
 
 _FEEDBACK_TYPE: Final = "(int128,uint8,string,string,string,string,bytes32)"
 _PAIR_TYPE: Final = "(bytes32,uint256,address,uint256,address,bytes32,uint256,bytes32,uint256)"
-_WIDTH: Final = 256
+_WIDTH: Final = 256  # bits of a word of the EVM
 
 
 class RatingState(IntEnum):

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from eth_account.signers.base import BaseAccount
     from eth_typing import ChecksumAddress
 
-_AUTH_BYTES: Final = 5 * 32
-_SIGNATURE_BYTES: Final = 65
+_AUTH_BYTES: Final = 5 * 32  # five words of the contract ABI
+_SIGNATURE_BYTES: Final = 65  # r, s and v
 _V: Final = (27, 28)
 _DOMAIN_TYPE: Final = [
     {"name": "name", "type": "string"},

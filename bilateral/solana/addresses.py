@@ -22,14 +22,14 @@ MAINNET: Final = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"
 DEVNET: Final = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1"
 TESTNET: Final = "solana:4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z"
 
-_PRIME: Final = 2**255 - 19
+_PRIME: Final = 2**255 - 19  # the field of Curve25519: an address off the curve has no key
 _D: Final = -121665 * pow(121666, -1, _PRIME) % _PRIME
 """The parameter of the curve of ed25519."""
 
 _MARKER: Final = b"ProgramDerivedAddress"
-_MAX_SEED: Final = 32
-_MAX_SEEDS: Final = 16
-_BUMPS: Final = 256
+_MAX_SEED: Final = 32  # bytes of a seed (`MAX_SEED_LEN` of the runtime)
+_MAX_SEEDS: Final = 16  # `MAX_SEEDS` of the runtime
+_BUMPS: Final = 256  # values of the byte by which an address leaves the curve
 
 
 def address_bytes(address: str) -> bytes:

@@ -29,7 +29,7 @@ _VERSION: Final = 1
 _INTERACTION: Final = b"SATI:interaction:v1"
 _MAX_CONTENT_TYPE: Final = 15
 _HASH_BYTES: Final = 32
-_SIGNATURE_BYTES: Final = 64
+_SIGNATURE_BYTES: Final = 64  # of Ed25519 (RFC 8032, section 5.1.6)
 _SIGNATURES: Final = 2
 
 

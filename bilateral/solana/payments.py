@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from bilateral.node.steps import Operation
     from bilateral.solana.nodes import Commitment, SolanaNode
 
-_TRANSFER: Final = 3
-_TRANSFER_CHECKED: Final = 12
-_TRANSFER_WITH_FEE: Final = 26
+_TRANSFER: Final = 3  # `Transfer` of the token program
+_TRANSFER_CHECKED: Final = 12  # `TransferChecked` of the token program
+_TRANSFER_WITH_FEE: Final = 26  # `TransferFeeExtension` of Token-2022
 _TRANSFERS: Final = frozenset({_TRANSFER, _TRANSFER_CHECKED, _TRANSFER_WITH_FEE})
 _TRANSFER_BYTES: Final = 10
 _TRANSFER_ACCOUNTS: Final = 4

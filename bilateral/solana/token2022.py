@@ -12,16 +12,16 @@ from bilateral.solana.fields import Fields
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_MINT_BYTES: Final = 82
+_MINT_BYTES: Final = 82  # `Mint::LEN` of the token program
 _ACCOUNT_BYTES: Final = 165
 """The bytes of a token account without extensions. A mint with extensions is filled up to the same length."""
 
 _MULTISIG_BYTES: Final = 355
 """The length of a multisignature account, which has no extensions. No account with extensions has it."""
 
-_MINT_KIND: Final = 1
-_ACCOUNT_KIND: Final = 2
-_TYPE_BYTES: Final = 2
+_MINT_KIND: Final = 1  # `AccountType::Mint`
+_ACCOUNT_KIND: Final = 2  # `AccountType::Account`
+_TYPE_BYTES: Final = 2  # of an extension's number, before its length
 NOBODY: Final = bytes(32)
 
 

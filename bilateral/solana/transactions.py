@@ -12,8 +12,8 @@ from bilateral.solana.fields import Fields
 MAX_TRANSACTION: Final = 1232
 """The bytes of the largest transaction: an IPv6 packet of 1280 bytes without its headers."""
 
-_SIGNATURE_BYTES: Final = 64
-_VERSIONED: Final = 0x80
+_SIGNATURE_BYTES: Final = 64  # of Ed25519 (RFC 8032, section 5.1.6)
+_VERSIONED: Final = 0x80  # the bit that tells a version from a count of signatures
 
 
 @dataclass(frozen=True)

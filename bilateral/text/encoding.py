@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 from bilateral.errors import MalformedDocumentError
 from bilateral.text import quoted
 
-MAX_DEPTH: Final = 64
+MAX_DEPTH: Final = 64  # far below the recursion limit of Python, 1,000, see `is_shallow`
 
 _BRACKET_OR_STRING = re.compile(r'[\[{\]}]|"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # linear in the length of any text
 _STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}

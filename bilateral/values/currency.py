@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Context, Decimal
 from typing import Final
 
-ETHER: Final = 10**18
+ETHER: Final = 10**18  # wei
 
 _WEI: Final = Decimal(ETHER)
 _DIGITS: Final = Context(prec=6)

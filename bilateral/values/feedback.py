@@ -20,15 +20,15 @@ from bilateral.values.arguments import checked, is_whole
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MAX_DECIMALS: Final = 18
-MAX_VALUE: Final = 10**38
-_MAX_EXPONENT: Final = 38
+MAX_DECIMALS: Final = 18  # ERC-8004: `valueDecimals` is 0 to 18
+MAX_VALUE: Final = 10**38  # the registry takes values from -1e38 to 1e38
+_MAX_EXPONENT: Final = 38  # of the greatest value
 _MAX_DIGITS: Final = _MAX_EXPONENT + 1 + MAX_DECIMALS
 
 HumanValue: TypeAlias = Decimal | int | str | bool
 
 _PLAIN_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
-_POINTS_A_STAR: Final = 20
+_POINTS_A_STAR: Final = 20  # five stars are 100 points
 
 
 @dataclass(frozen=True)

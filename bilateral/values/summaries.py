@@ -14,7 +14,7 @@ from bilateral.values import MAX_DECIMALS, FeedbackValue
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_INT128: Final = 2**127
+_INT128: Final = 2**127  # ERC-8004 returns summaries as int128
 
 
 @dataclass(frozen=True)

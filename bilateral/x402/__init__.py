@@ -27,6 +27,7 @@ from bilateral.x402.client import (  # noqa: E402
     ReputationDraftClientExtension,
     protect_client,
 )
+from bilateral.x402.client_claims import VerifiedClient  # noqa: E402
 from bilateral.x402.declarations import (  # noqa: E402
     declare_8004_reputation,
     declare_reputation_draft,
@@ -93,7 +94,6 @@ from bilateral.x402.server import (  # noqa: E402
     Reputation8004ResourceServerExtension,
     ReputationDraftResourceServerExtension,
 )
-from bilateral.x402.standing import ClientStanding  # noqa: E402
 from bilateral.x402.types import (  # noqa: E402
     REPUTATION_8004,
     AgentRegistration,
@@ -126,7 +126,6 @@ __all__ = [
     "Check",
     "CheckName",
     "ClientAgent",
-    "ClientStanding",
     "DuplicateFeedbackError",
     "Ed25519Key",
     "EnvelopeCheck",
@@ -160,6 +159,7 @@ __all__ = [
     "UnreadFeedbackError",
     "UnsupportedBodyError",
     "Verification",
+    "VerifiedClient",
     "Verifier",
     "add_signer",
     "check_url",

@@ -41,7 +41,7 @@ MISMATCH: Final = "buyer_mismatch"
 _HELD: Final = 10_000
 """Buyers whose discount is remembered."""
 
-_LENGTH: Final = 42
+_LENGTH: Final = 42  # characters of an address: 0x, and two digits for each of 20 bytes
 _MOST: Final = 100
 
 _FAILURE_SECONDS: Final = 30.0

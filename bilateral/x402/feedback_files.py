@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 X402_TAG: Final = "x402"
 """The second tag of all feedback in the profile `reputation`."""
 
-_HASH_BYTES: Final = 32
+_HASH_BYTES: Final = 32  # of keccak-256
 
 
 class Tags(NamedTuple):

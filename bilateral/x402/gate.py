@@ -3,7 +3,7 @@
     reputable = Depends(reputable_client(verifier, server_agent=42, minimum=70))
 
     @app.get("/weather")
-    async def weather(standing: ClientStanding | None = reputable): ...
+    async def weather(standing: VerifiedClient | None = reputable): ...
 
 A declined request is answered with 403, and its payment is not settled.
 """
@@ -20,11 +20,11 @@ from fastapi import HTTPException
 from starlette.requests import Request
 
 from bilateral.errors import BilateralError, InvalidArgumentError
+from bilateral.x402.client_claims import VerifiedClient
 from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.payments import payer_of
 from bilateral.x402.rating import rate_after_settlement, rate_client
 from bilateral.x402.server import claim_of
-from bilateral.x402.standing import ClientStanding
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -51,7 +51,7 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
     index: Reader | None = None,
     policy: Policy | None = None,
     buyers: BuyerRecords | None = None,
-) -> Callable[[Request], Awaitable[ClientStanding | None]]:
+) -> Callable[[Request], Awaitable[VerifiedClient | None]]:
     """Return a dependency of FastAPI that serves only reputable clients.
 
     Args:
@@ -77,7 +77,7 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
         raise InvalidArgumentError("policy and buyers are for the check of an index: pass index=Reader(url)")
     ask = None if index is None else _IndexedCheck(index, verifier, server_agent, minimum, policy, buyers)
 
-    async def check(request: Request) -> ClientStanding | None:
+    async def check(request: Request) -> VerifiedClient | None:
         payload = getattr(request.state, "payment_payload", None)
         try:
             claim = claim_of(payload)

@@ -34,7 +34,7 @@ PERMIT2: Final = "permit2Authorization"
 SIGNED_PARTS: Final = (EIP_3009, PERMIT2)
 """The parts of a payment of the scheme `exact` that a payer signs, one for each kind of transfer."""
 
-_WORD: Final = 32
+_WORD: Final = 32  # bytes of a word of the contract ABI
 
 _TOPICS: Final = 3
 """The topics of both events."""

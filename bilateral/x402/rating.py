@@ -9,12 +9,12 @@ from bilateral.x402.exchange import CURRENT
 
 if TYPE_CHECKING:
     from bilateral.client import Client, Handle, Rating
-    from bilateral.x402.standing import ClientStanding
+    from bilateral.x402.client_claims import VerifiedClient
 
-MAX_RATING: Final = 100
+MAX_RATING: Final = 100  # EIP-8004a rates from 0 to 100
 
 
-def rate_client(client: Client, standing: ClientStanding, rating: int) -> Handle[Rating]:
+def rate_client(client: Client, standing: VerifiedClient, rating: int) -> Handle[Rating]:
     """Rate a client agent that was served (EIP-8004a, `rateClient`). A rating is final.
 
     The registry checks that the agent still has the owner of the payment's time.
@@ -27,7 +27,7 @@ def rate_client(client: Client, standing: ClientStanding, rating: int) -> Handle
     return client.rate_client(standing.agent, rating, owner=standing.owner)
 
 
-def rate_after_settlement(client: Client, standing: ClientStanding, rating: int) -> None:
+def rate_after_settlement(client: Client, standing: VerifiedClient, rating: int) -> None:
     """Rate a client agent once its payment is settled and the answer is sent. The endpoint calls it.
 
     Nothing is rated if the payment is not settled. A failure is logged, because the client has its answer by then.

@@ -29,7 +29,7 @@ A transaction of Solana can be sent again for so long, until its block hash is t
 SECONDS: Final = 3600.0
 """The time after which a reservation ends. By then, the chain knows that the authorization was used."""
 
-_WORD: Final = 32
+_WORD: Final = 32  # bytes of a word of the contract ABI
 
 
 class Reservations:

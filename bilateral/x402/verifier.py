@@ -14,12 +14,12 @@ from bilateral.errors import BilateralError
 from bilateral.node.running import AsyncStepRunner, StepRunner
 from bilateral.node.transport import AsyncProvider, AsyncTransport, Provider, Transport
 from bilateral.x402.checking import FileCache, Terms, listed_keys
+from bilateral.x402.client_claims import VerifiedClient, check_client
 from bilateral.x402.errors import PaymentRefusedError, refused
 from bilateral.x402.examination import joined
 from bilateral.x402.paid_requests import PaidRequest
 from bilateral.x402.payments import Settlement
 from bilateral.x402.profiles import PROFILE_8004, Profile
-from bilateral.x402.standing import ClientStanding, check_client
 from bilateral.x402.undelivered import UNSUPPORTED, settlement_lookup
 from bilateral.x402.verdicts import Verification
 from bilateral.x402.verifier_chains import Chains
@@ -176,7 +176,7 @@ class Verifier:
 
     def check_client(
         self, claim: ClientAgent, payer: str, server_agent: int, *, known_rating: int | None = None
-    ) -> ClientStanding:
+    ) -> VerifiedClient:
         """Check a client's claim to be an agent, and read the rating that a server gave it.
 
         Args:
@@ -279,7 +279,7 @@ class AsyncVerifier:
 
     async def check_client(
         self, claim: ClientAgent, payer: str, server_agent: int, *, known_rating: int | None = None
-    ) -> ClientStanding:
+    ) -> VerifiedClient:
         """Check a client's claim to be an agent. See `Verifier.check_client`."""
         network = str(claim.agent.registry.chain)
         try:

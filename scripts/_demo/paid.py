@@ -25,10 +25,10 @@ from bilateral.x402 import (
     REPUTATION_8004,
     AsyncVerifier,
     CheckName,
-    ClientStanding,
     Outcome,
     Reputation8004ResourceServerExtension,
     Secp256k1Key,
+    VerifiedClient,
     Verifier,
     declare_8004_reputation,
     give_paid_feedback,
@@ -75,7 +75,7 @@ class Market:
     token: ContractInstance
     facilitator: str
     agent: int = 0
-    served: list[ClientStanding | None] = field(default_factory=list)
+    served: list[VerifiedClient | None] = field(default_factory=list)
 
     @property
     def network(self) -> str:
@@ -105,7 +105,7 @@ class Market:
         reputable = Depends(reputable_client(gate, server_agent=self.agent, minimum=MINIMUM))
 
         @app.get("/weather")
-        async def weather(standing: ClientStanding | None = reputable) -> dict[str, str]:
+        async def weather(standing: VerifiedClient | None = reputable) -> dict[str, str]:
             self.served.append(standing)
             return {"city": "Oslo", "weather": "snow"}
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from types import SimpleNamespace
+
 import httpx
 import pytest
 
 from bilateral.explorer import views
 from bilateral.explorer.networks import agent_path
+from bilateral.explorer.raters import rater_groups
 from bilateral.query.search.filters import Side
 from bilateral.solana.addresses import MAINNET, SATI
 from tests.explorer.html import Page
@@ -38,6 +42,24 @@ def test_a_payment_is_proven_only_if_the_client_paid_this_agent(site):
     assert sorted(proofs(content)) == sorted([*zip(CLAIMS, states, strict=True), (BUYER, "none")])
     shares = {share["name"]: share["server"] for share in content["shares"]}
     assert (shares["Payment proven"], shares["Payment claimed"]) == (0.2, 0.4)
+
+
+def test_page_of_an_agent_shows_its_raters_by_weight_and_the_money_in_and_out(site):
+    content = site.get("/base/1.json").json()
+    groups = [(group["name"], group["raters"], group["mean"]) for group in content["raters"]]
+    # Its only payer is flagged, and so counts among those.
+    assert groups == [("without a proven payment", 2, 77.5), ("flagged by the analysis", 2, 90.0)]
+    assert sum(group["raters"] for group in content["raters"]) == content["as_server"]["summary"]["counterparts"]
+    assert (sum(content["money"]["server"]), sum(content["money"]["client"])) == (450, 150)
+    shown = page(site, "/base/1")
+    assert "Raters by weight" in shown.text
+    assert "Payments over 84 days: $4.50 received above, $1.50 paid below" in shown.attributes("aria-label")
+    row = {"client": "0xa", "tag": "starred", "value": Decimal(80), "is_revoked": False}
+    recent = [SimpleNamespace(**row), SimpleNamespace(**{**row, "client": "0xb", "value": Decimal(20)})]
+    summary = SimpleNamespace(tag="starred")
+    paid, unpaid = rater_groups(recent, ["proven", "claimed"], (), summary)
+    assert (paid.name, paid.mean, paid.share, unpaid.mean) == ("paid it", 80.0, 0.5, 20.0)
+    assert rater_groups(recent, ["proven", "claimed"], (), None) == ()
 
 
 def test_pages_show_each_state_of_a_payment_in_its_own_words(site):

@@ -24,7 +24,7 @@ from bilateral.index.store.database import open_database
 from bilateral.index.tables.schema import EVENT_TABLES
 from bilateral.index.tables.standings import standing
 from bilateral.query.readers import Reader
-from bilateral.x402 import AsyncVerifier, ClientStanding, PaymentRefusedError, declare_8004_reputation, protect_client
+from bilateral.x402 import AsyncVerifier, PaymentRefusedError, VerifiedClient, declare_8004_reputation, protect_client
 from bilateral.x402.exchange import CURRENT, Exchange
 from bilateral.x402.gate import rate_after_settlement, rate_client, reputable_client
 from bilateral.x402.types import ClientAgent
@@ -47,7 +47,7 @@ def server(sell, register, seller, publish, deployment, rpc, selling_client):
 
         def make(app):
             @app.get(path)
-            async def gated(standing: ClientStanding | None = gate):
+            async def gated(standing: VerifiedClient | None = gate):
                 served.append(standing)
                 return {"rating": standing.rating if standing else None}
 
@@ -60,12 +60,12 @@ def server(sell, register, seller, publish, deployment, rpc, selling_client):
         gate = Depends(reputable_client(verifier, server_agent=agent_id, minimum=70))
 
         @app.get("/rated")
-        def rated(standing: ClientStanding = gate):
+        def rated(standing: VerifiedClient = gate):
             rate_after_settlement(selling_client, standing, 93)
             return {"weather": "snow"}
 
         @app.get("/failed")
-        async def failed(standing: ClientStanding = gate):
+        async def failed(standing: VerifiedClient = gate):
             rate_after_settlement(selling_client, standing, 93)
             raise HTTPException(404, "no such city")
 
@@ -102,7 +102,7 @@ def assert_declined(response, code, buyer, token):
 def test_client_is_served_rated_and_then_declined(server, selling_client, buyer, client_agent, token):
     _, _, served = server
     assert pay(server, "/gated", buyer, claim_of(client_agent)).json() == {"rating": None}
-    assert served[-1] == ClientStanding(client_agent, buyer.address, buyer.address, None)
+    assert served[-1] == VerifiedClient(client_agent, buyer.address, buyer.address, None)
     rate_client(selling_client, served[-1], 69).wait()
     paid = token.functions.balanceOf(buyer.address).call()
     response = pay(server, "/gated", buyer, claim_of(client_agent))
@@ -142,14 +142,14 @@ def test_failure_to_rate_is_logged(caplog):
 
 
 def test_client_is_rated_within_a_paid_request_alone(selling_client, buyer, client_agent):
-    standing = ClientStanding(client_agent, buyer.address, buyer.address, None)
+    standing = VerifiedClient(client_agent, buyer.address, buyer.address, None)
     with pytest.raises(InvalidArgumentError, match="no paid request runs here"):
         rate_after_settlement(selling_client, standing, 93)
 
 
 @pytest.mark.parametrize(("rating", "problem"), [(-1, True), (0, False), (100, False), (101, True)])
 def test_rating_after_settlement_is_within_its_range(selling_client, buyer, client_agent, rating, problem):
-    standing = ClientStanding(client_agent, buyer.address, buyer.address, None)
+    standing = VerifiedClient(client_agent, buyer.address, buyer.address, None)
     exchange = Exchange()
     token = CURRENT.set(exchange)
     try:
@@ -281,7 +281,7 @@ def gated(sell, register, seller, publish, deployment, rpc, selling_client):
 
         def add(app):
             @app.get("/gated")
-            async def serve(standing: ClientStanding | None = gate):
+            async def serve(standing: VerifiedClient | None = gate):
                 make.served.append(standing)
                 return {"rating": standing.rating}
 

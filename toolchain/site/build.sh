@@ -23,6 +23,9 @@ fi
 .venv/bin/python -m scripts.site_pages "$PAGES"
 mkdir -p "$PAGES/assets"
 cp "$SITE/npm/node_modules/iframe-worker/shim/index.js" "$PAGES/assets/iframe-worker.js"
-cp "$SITE/npm/node_modules/mermaid/dist/mermaid.min.js" "$PAGES/assets/mermaid.js"
+cp toolchain/site/site.css "$PAGES/assets/site.css"
+cp toolchain/site/diagrams.mjs "$SITE/npm/diagrams.mjs" # beside its packages
+node "$SITE/npm/diagrams.mjs" "$PAGES"
 NO_MKDOCS_2_WARNING=1 "$SITE/bin/mkdocs" build --quiet --strict --config-file toolchain/site/mkdocs.yml
+.venv/bin/python -m scripts.site_archive .cache
 echo "docs: .cache/site-html/index.html"

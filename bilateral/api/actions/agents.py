@@ -92,6 +92,7 @@ class RegisterAgent(Action):
     x402: _TakesX402 = False
     active: _IsActive = True
     trust: Annotated[Trusts, Field(default_factory=list)]
+    keep: Annotated[bool, Field(description="True to keep the file in the service's store, not on the chain.")] = False
     uri: Annotated[Uri, Field(description="The URI of a registration file elsewhere, instead of the fields.")] = ""
 
     @property
@@ -113,7 +114,7 @@ class RegisterAgent(Action):
             InvalidArgumentError: A file and the URI of another one are given.
         """
         described = self.name or self.description or self.image or self.services
-        if self.uri and described:
+        if self.uri and (described or self.keep):
             raise InvalidArgumentError("uri is of a file elsewhere: leave it out, or name, description and the rest")
         return None if self.uri else RegistrationFile.new(**_fields_of(self))
 
@@ -124,7 +125,11 @@ class RegisterAgent(Action):
 
     def perform(self, client: Client) -> Handle[Any]:
         """See `Action`."""
-        return client.register_agent(self.uri, file=self.file)
+        file, store = self.file, client.state.store
+        handle = client.register_agent(self.uri, file=file)
+        if file is None or not self.keep:
+            return handle
+        return client.register_agent(store.put(file.to_bytes()).uri)  # only what would succeed is stored
 
 
 class _OfAgent(Action):

@@ -61,15 +61,19 @@ class SignatureRequest:
 
     Attributes:
         account: The account.
-        typed_data: The message, as `eth_signTypedData_v4` takes it.
+        typed_data: The message, as `eth_signTypedData_v4` takes it; None for a message of bytes.
+        message: The bytes, as `personal_sign` takes them; None for a typed message.
         path: The path of this service to which the signature goes.
-        body: The body to post there, with `signature` added.
+        body: The body to post there, with the signature added.
+        place: The place of the signature in the body: names of fields with points between.
     """
 
     account: str
-    typed_data: dict[str, Any]
+    typed_data: dict[str, Any] | None
+    message: str | None
     path: str
     body: dict[str, Any]
+    place: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +125,13 @@ class Action(BaseModel, ABC):
 
     Attributes:
         final: A sentence that says what cannot be undone.
+        needs_aggregator: True if the aggregator of this service sends the result.
     """
 
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
     final: ClassVar[str]
+    needs_aggregator: ClassVar[bool] = False
 
     account: Annotated[
         Address | None, Field(description="The account that acts. Without it the fields are only checked.")
@@ -168,11 +174,16 @@ class Action(BaseModel, ABC):
             SignatureNeededError: An account has to sign a message first; also as the cause of a `SignerFailedError`.
         """
 
-    def request_of(self, typed_data: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    @property
+    def signature_place(self) -> str:
+        """The place of the next signature in the body that `request_of` returns."""
+        return "signature"
+
+    def request_of(self, typed_data: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
         """Return the path and body to which a signature goes: by default this action again.
 
         Args:
-            typed_data: The message to sign.
+            typed_data: The message to sign; None for one of bytes.
         """
         del typed_data
         return PATH, self.model_dump(mode="json", exclude_none=True)

@@ -10,6 +10,7 @@ from bilateral.api.actions.agents import EditRegistration, RegisterAgent, SetAge
 from bilateral.api.actions.feedback import AppendResponse, GiveFeedback, RevokeFeedback
 from bilateral.api.actions.ratings import AuthorizeFeedback, RateClient, RateValidator, RespondToValidation
 from bilateral.api.actions.reviews import PublishReview
+from bilateral.api.actions.sponsored import SponsoredFeedback
 
 AnyAction = Annotated[
     RegisterAgent
@@ -23,7 +24,8 @@ AnyAction = Annotated[
     | RateValidator
     | RespondToValidation
     | AuthorizeFeedback
-    | PublishReview,
+    | PublishReview
+    | SponsoredFeedback,
     Field(discriminator="action"),
 ]
 """An action of any kind; its field `action` says which."""

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.api.actions.base import Action, BlockMark, Cost, Prepared, SignatureRequest
+from bilateral.api.file_store import OperatorStore
 from bilateral.api.problems import ProblemError
 from bilateral.client import Client
 from bilateral.client.elsewhere import SignatureNeededError, SignerElsewhere
@@ -15,7 +16,7 @@ from bilateral.client.operations.fees import most
 from bilateral.contracts import Deployment, Registry, attribute_of, packaged_deployment
 from bilateral.contracts.deployments import REGISTRY_ATTRIBUTES
 from bilateral.contracts.origin import Origin
-from bilateral.documents import Limits, Loader
+from bilateral.documents import DataUriStore, Limits, Loader
 from bilateral.errors import BilateralError, SignerFailedError, UnexpectedAnswerError
 from bilateral.errors.client import NODE_FAILURES
 from bilateral.explorer.networks import slug_of
@@ -53,6 +54,9 @@ def prepare(service: Service, action: Action) -> Prepared:
     except BilateralError as problem:
         raise _problem(problem) from problem
     service.require_indexed([chain_id])
+    if action.needs_aggregator and service.settings.aggregator is None:
+        detail = "this service pays for no feedback: send it yourself by the action give_feedback"
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "no_aggregator", detail)
     prepared = Prepared(
         action=action.action,  # type: ignore[attr-defined]  # every action has its name as a field
         chain_id=chain_id,
@@ -64,7 +68,7 @@ def prepare(service: Service, action: Action) -> Prepared:
     return prepared if action.account is None else _simulated(service, action, prepared)
 
 
-def deployment_of(registries: Registries, chain_id: int) -> Deployment:
+def indexed_deployment(registries: Registries, chain_id: int) -> Deployment:
     """Return the deployment on an indexed chain: the packaged one if it is that, or else one of the indexed registries.
 
     Args:
@@ -99,8 +103,9 @@ def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared
     if node is None:
         detail = f"this service has no node of chain {chain_id}, so it prepares nothing there: use the SDK or the shell"
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "no_node", detail)
-    deployment = deployment_of(service.registries(), chain_id)
+    deployment = indexed_deployment(service.registries(), chain_id)
     signature = getattr(action, "signature", None)
+    store = OperatorStore.of(service) if getattr(action, "keep", False) else DataUriStore()
     signer = SignerElsewhere(account, None if signature is None else bytes.fromhex(signature[2:]))
     try:
         with Client(
@@ -111,6 +116,7 @@ def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared
             dry_run=True,
             request_timeout=_NODE_SECONDS,
             loader=_LOADER,
+            store=store,
         ) as client:
             outcome = action.perform(client)
     except SignatureNeededError as needed:
@@ -129,7 +135,9 @@ def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared
 def _to_sign(action: Action, prepared: Prepared, needed: SignatureNeededError) -> Prepared:
     """Return an action that waits for a signature."""
     path, body = action.request_of(needed.typed_data)
-    return replace(prepared, signature=SignatureRequest(needed.account, needed.typed_data, path, body))
+    message = None if needed.message is None else f"0x{needed.message.hex()}"
+    request = SignatureRequest(needed.account, needed.typed_data, message, path, body, action.signature_place)
+    return replace(prepared, signature=request)
 
 
 def _with_transaction(service: Service, prepared: Prepared, handle: Handle[Any], deployment: Deployment) -> Prepared:

@@ -17,41 +17,45 @@ from bilateral.signatures import Domain
 if TYPE_CHECKING:
     from bilateral.client import Client, Handle
 
-_FINAL_RATING = "A rating is final: you can neither change nor revoke it, and rate this agent as this only once."
 
+class _Rating(Action):
+    """A rating of an agent by the account's primary agent."""
 
-class RateClient(Action):
-    """Rate a client, as the account's primary agent (EIP-8004a, `rateClient`)."""
+    final: ClassVar[str] = (
+        "A rating is final: you can neither change nor revoke it, and rate this agent as this only once."
+    )
+    role: ClassVar[str]
 
-    final: ClassVar[str] = _FINAL_RATING
-
-    action: Literal["rate_client"]
-    agent: Annotated[AgentText, Field(description="The client, an agent such as 8453:247.")]
+    action: str
+    agent: AgentText
     rating: Annotated[Points, Field(description="The rating, 0 to 100.")]
 
     @property
     def sentence(self) -> str:
         """See `Action`."""
-        return f"Rate agent {self.agent} as a client with {self.rating} of 100."
+        return f"Rate agent {self.agent} as a {self.role} with {self.rating} of 100."
+
+
+class RateClient(_Rating):
+    """Rate a client, as the account's primary agent (EIP-8004a, `rateClient`)."""
+
+    role: ClassVar[str] = "client"
+
+    action: Literal["rate_client"]
+    agent: Annotated[AgentText, Field(description="The client, an agent such as 8453:247.")]
 
     def perform(self, client: Client) -> Handle[Any]:
         """See `Action`."""
         return client.rate_client(self.agent, self.rating)
 
 
-class RateValidator(Action):
+class RateValidator(_Rating):
     """Rate a validator, as the account's primary agent (EIP-8004a, `rateValidator`)."""
 
-    final: ClassVar[str] = _FINAL_RATING
+    role: ClassVar[str] = "validator"
 
     action: Literal["rate_validator"]
     agent: Annotated[AgentText, Field(description="The validator, an agent such as 8453:247.")]
-    rating: Annotated[Points, Field(description="The rating, 0 to 100.")]
-
-    @property
-    def sentence(self) -> str:
-        """See `Action`."""
-        return f"Rate agent {self.agent} as a validator with {self.rating} of 100."
 
     def perform(self, client: Client) -> Handle[Any]:
         """See `Action`."""

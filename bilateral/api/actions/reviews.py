@@ -62,7 +62,7 @@ class PublishReview(Action):
         domain = Domain(deployment.chain_id, deployment.identity)  # type: ignore[arg-type]  # it is checksummed
         raise SignatureNeededError(account, message.signable(domain).typed_data)
 
-    def request_of(self, typed_data: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    def request_of(self, typed_data: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
         """See `Action`."""
         del typed_data
         return "/api/review", self._body

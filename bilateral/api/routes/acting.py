@@ -8,7 +8,7 @@ from bilateral.api.pages import page_answer
 from bilateral.api.problems import not_found
 from bilateral.api.service import service_of
 from bilateral.explorer import rendering
-from bilateral.explorer.acting import ActPage, act_page
+from bilateral.explorer.acting import ActPage, Offers, act_page
 
 router = APIRouter(include_in_schema=False)
 
@@ -20,7 +20,10 @@ def act(request: Request, action: str) -> Response:
     service = service_of(request)
 
     def read() -> ActPage:
-        page = service.read(act_page, service.registries(), action, request.query_params)
+        aggregator = getattr(request.app.state, "aggregator", None)
+        sponsors = frozenset() if aggregator is None else {chain.chain_id for chain in aggregator.settings.chains}
+        offers = Offers(frozenset(sponsors), service.settings.store is not None)
+        page = service.read(act_page, service.registries(), action, request.query_params, offers)
         if page is None:
             raise not_found("action", action)
         return page

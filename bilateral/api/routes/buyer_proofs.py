@@ -14,11 +14,10 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from bilateral.api.answers import JSON, one_of, tagged
 from bilateral.api.buyers import (
+    answer_to_buyer,
     buyer_registries,
     described_body,
-    json_body,
     locate_buyer,
-    problem_of_refusal,
     read_buyer,
 )
 from bilateral.api.problems import ProblemError
@@ -29,7 +28,7 @@ from bilateral.buyers.credentials import issue_credential
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.policies import policy_of
 from bilateral.buyers.proofs import require_signer
-from bilateral.buyers.records import ALL_CHAINS, iso, parse_buyer
+from bilateral.buyers.records import ALL_CHAINS, iso
 from bilateral.buyers.registry import PostedAnchor, read_attestor, read_last_anchor
 from bilateral.buyers.requests import CredentialBody, address_of, parse_body
 from bilateral.buyers.results import domain_of
@@ -172,12 +171,7 @@ async def issue(request: Request, address: _Buyer) -> Response:
     It holds for an hour, and not beyond the UTC day. `scope` names the place of its use, where all holders of the buyer
     have one `pseudonym` a day: eight holders at most.
     """
-    value = await json_body(request)
-    try:
-        credential = await service_of(request).buyer_work.run(_issue, request, parse_buyer(address)[1], value)
-    except BuyerRefusalError as refusal:
-        raise problem_of_refusal(refusal) from None
-    return Response(msgspec.json.encode(credential), media_type=JSON, headers={"Cache-Control": "no-store"})
+    return await answer_to_buyer(request, address, _issue)
 
 
 def _issue(request: Request, buyer: str, value: dict[str, Any]) -> Credential:

@@ -19,7 +19,7 @@ from bilateral.index.errors import LargeAnswerError, QueryTimeoutError, StarvedE
 router = APIRouter(tags=["graphql"])
 
 _MEDIA_TYPE: Final = "application/json"
-_LARGEST_CHAIN: Final = 2**63 - 1
+_LARGEST_CHAIN: Final = 2**63 - 1  # the greatest number of a BIGINT
 _TEXT: Final = {"type": "string"}
 _SHAPE: Final = {
     "type": "object",

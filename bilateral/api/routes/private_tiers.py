@@ -14,7 +14,7 @@ from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
 
 from bilateral.api.answers import JSON, one_of, tagged
-from bilateral.api.buyers import described_body, json_body, problem_of_refusal, read_buyer
+from bilateral.api.buyers import answer_to_buyer, described_body, read_buyer
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.buyers.errors import BuyerRefusalError
@@ -22,7 +22,6 @@ from bilateral.buyers.messages import TierMember
 from bilateral.buyers.policies import policy_of
 from bilateral.buyers.private.members import read_last_sizes, read_published, take_member
 from bilateral.buyers.private.terms import SCALAR_ORDER, TIERS, member_domain
-from bilateral.buyers.records import parse_buyer
 from bilateral.buyers.requests import parse_body
 from bilateral.buyers.score import tier_of
 from bilateral.contracts.buyer_terms import policy_hash
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["buyers"])
 
-_DAY_SECONDS: Final = 86_400
+_DAY_SECONDS: Final = 86_400  # seconds; Unix time has no leap seconds
 _SIGNATURE: Final = r"^0x[0-9a-fA-F]{130}$"
 
 _Buyer = Annotated[str, Path(max_length=200, description="0x…, or eip155:8453:0x….")]
@@ -88,12 +87,7 @@ async def join(request: Request, address: _Buyer) -> Response:
 
     The commitment is that of a Semaphore v4 identity. It becomes public with the list of its first day.
     """
-    value = await json_body(request)
-    try:
-        taken = await service_of(request).buyer_work.run(_join, request, parse_buyer(address)[1], value)
-    except BuyerRefusalError as refusal:
-        raise problem_of_refusal(refusal) from None
-    return Response(msgspec.json.encode(taken), media_type=JSON, headers={"Cache-Control": "no-store"})
+    return await answer_to_buyer(request, address, _join)
 
 
 def _join(request: Request, buyer: str, value: dict[str, Any]) -> MemberTaken:

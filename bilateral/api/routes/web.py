@@ -80,9 +80,8 @@ def private_tiers(request: Request) -> Response:
     )
 
 
-@router.get("/docs.json", response_class=Response)
-@router.get("/docs", response_class=Response)
-def docs(request: Request) -> Response:
+@router.get("/openapi", response_class=Response)
+def openapi(request: Request) -> Response:
     """Show the paths of the HTTP API."""
     return page_answer(request, dict[str, Any], request.app.openapi, rendering.render_docs)
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _KEPT_DAYS: Final = 30
 """The days for which lists are kept: roots count for two, and audits come later."""
 
-_WORD: Final = 32
+_WORD: Final = 32  # bytes of a word of the contract ABI
 
 
 def take_member(engine: Engine, message: TierMember, policy: str, signature: bytes, now: int) -> None:

@@ -38,7 +38,7 @@ IDENTITY_TEXT: Final = (
 LEAST_MEMBERS: Final = 20
 """The smallest group that is used unasked. A proof says that one of these buyers acts."""
 
-_SECRET_BYTES: Final = 32
+_SECRET_BYTES: Final = 32  # as many bits as an account's key has
 _SECONDS: Final = 60.0
 """The longest wait for a service's lists, which may be long."""
 

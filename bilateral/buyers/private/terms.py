@@ -38,8 +38,8 @@ TIERS: Final = (BuyerTier.VERIFIED, BuyerTier.TRUSTED, BuyerTier.PREMIUM)
 _PLACE: Final = "bilateral-tier"
 _NO_REQUEST: Final = bytes(32)
 _NOBODY: Final = "0x" + "00" * 20
-_POINTS: Final = 8
-_WORD: Final = 32
+_POINTS: Final = 8  # a Groth16 proof as Semaphore v4 packs it: two points of G1 and one of G2
+_WORD: Final = 32  # bytes of a word of the contract ABI
 
 
 def epoch_of(at: int | None = None) -> int:

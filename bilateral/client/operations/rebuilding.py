@@ -16,9 +16,9 @@ from bilateral.signatures import recover_signer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_LEGACY: Final = 0
-_ACCESS_LIST: Final = 1
-_DYNAMIC_FEE: Final = 2
+_LEGACY: Final = 0  # transactions before EIP-2718
+_ACCESS_LIST: Final = 1  # EIP-2930
+_DYNAMIC_FEE: Final = 2  # EIP-1559
 
 _V_WITHOUT_CHAIN: Final = frozenset({27, 28})
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _IS_VALID_SIGNATURE: Final = bytes.fromhex("1626ba7e")
 """The selector of ERC-1271's `isValidSignature(bytes32,bytes)`, and the first bytes of the answer that accepts."""
 
-_DIGEST_BYTES: Final = 32
+_DIGEST_BYTES: Final = 32  # of keccak-256, as EIP-712 signs it
 
 
 def sign_message(signer: TransactionSigner, signable: SignableMessage) -> Operation[bytes]:

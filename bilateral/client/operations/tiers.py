@@ -24,7 +24,7 @@ VERIFY_GAS: Final = 1_000_000
 """The gas of a check. It takes 300,000. With too little gas Semaphore's verifier answers false, and estimates of its
 gas are too low for that reason."""
 
-ROOTS: Final = 3
+ROOTS: Final = 3  # one for each tier that has a group
 
 
 def post_roots(

@@ -101,9 +101,12 @@ async function sign() {
   fail("");
   const { transaction, signature, block } = prepared;
   if (signature) {
-    const value = await ask("eth_signTypedData_v4", signature.account, JSON.stringify(signature.typed_data));
-    const answer = await post(signature.path, { ...signature.body, signature: value });
-    if (!answer.transaction) return finish(answer);
+    const { account: signer, typed_data: typed, message, path, body, place } = signature, names = place.split("."), last = names.pop();
+    const value = typed ? await ask("eth_signTypedData_v4", signer, JSON.stringify(typed)) : await ask("personal_sign", message, signer);
+    names.reduce((part, name) => part[name], body)[last] = value;
+    const answer = await post(path, body);
+    if ("txRef" in answer) return relayed(answer, path);
+    if (!answer.transaction && !answer.signature) return finish(answer);
     prepared = answer;
     return show();
   }
@@ -114,6 +117,21 @@ async function sign() {
   url.searchParams.set("tx", hash);
   history.replaceState(null, "", url);
   await follow(hash, mine.transaction);
+}
+
+async function relayed({ id, txRef }, path) { // the service sends the signed feedback, and pays the gas
+  reset();
+  $("progress").hidden = false;
+  for (; !txRef; await pause(POLL)) {
+    list("states", ["Signed. The service sends it soon."]);
+    const entry = await (await fetch(`${path}/${id}`)).json();
+    if (entry.state === "failed") stop(entry.problem);
+    txRef = entry.transaction;
+  }
+  const hash = txRef.split(":").pop();
+  url.searchParams.set("tx", hash);
+  history.replaceState(null, "", url);
+  await follow(hash);
 }
 
 function finish(answer) {

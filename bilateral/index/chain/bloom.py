@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from bilateral.index.chain.logs import BlockLogs
 
-BLOOM_BYTES: Final = 256
-_BITS: Final = 2047
+BLOOM_BYTES: Final = 256  # 2,048 bits (Yellow Paper, section 4.3.1)
+_BITS: Final = 2047  # the mask of a bit's number among 2,048
 _SPARSE_BITS: Final = _BITS // 8
 """Set bits up to which a filter says much: an eighth of them announces one foreign topic in 500."""
 

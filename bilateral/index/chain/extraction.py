@@ -42,7 +42,7 @@ EventRows: TypeAlias = "Mapping[Table, Sequence[Row]]"
 """Rows of tables of events by table, each table's in the order of the chain."""
 
 _DECLINED: Final = (ValueError, struct.error)
-_WORD: Final = 32
+_WORD: Final = 32  # bytes of a word of the contract ABI
 
 
 class Extraction:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Word = Annotated[str, msgspec.Meta(min_length=66, max_length=66)]
 """32 bytes as text: 0x and 64 digits."""
 
-_MAX_LOG_INDEX: Final = 2**31 - 1
+_MAX_LOG_INDEX: Final = 2**31 - 1  # the greatest number of an INTEGER of PostgreSQL
 _MAX_KNOWN: Final = 1024
 """The spellings of addresses to remember: a foreign endpoint must not fill the memory."""
 

@@ -11,7 +11,7 @@ from bilateral.errors import MalformedNodeAnswerError
 
 _QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}")
-_MAX_NUMBER: Final = 2**63 - 1
+_MAX_NUMBER: Final = 2**63 - 1  # the greatest number of a BIGINT
 
 
 def quantity(text: str) -> int:

@@ -6,9 +6,9 @@ from typing import Final
 
 from bilateral.index.tables.files import Kind
 
-_MINUTE: Final = 60
-_HOUR: Final = 3_600
-_DAY: Final = 86_400
+_MINUTE: Final = 60  # seconds
+_HOUR: Final = 3_600  # seconds
+_DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
 _AFTER_FAILURES: Final = (_MINUTE, 5 * _MINUTE, 30 * _MINUTE, 2 * _HOUR, 12 * _HOUR)
 _DAILY_FAILURES: Final = 30

@@ -32,7 +32,7 @@ TOPICS: Final = 3
 _ACCOUNTS: Final = 500
 """Accounts to ask for at once: what most public endpoints allow."""
 
-_WORD: Final = 32
+_WORD: Final = 32  # bytes of a word of the contract ABI
 
 Authorizations: TypeAlias = "Mapping[tuple[int, int], tuple[bytes, str, str, bytes]]"
 """Transaction, token, account and nonce of authorizations, by block and index of the log."""

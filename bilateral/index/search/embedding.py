@@ -15,8 +15,6 @@ import numpy as np
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from bilateral.index.search.meaning import DIMENSIONS
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -24,6 +22,9 @@ if TYPE_CHECKING:
 
 _TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
 _WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
+
+DIMENSIONS: Final = 256
+"""The parts of a vector, of one byte each."""
 
 SCALE: Final = 254
 """The number by which the parts of a vector of length 1 are multiplied. Parts beyond a half are cut: they are rare."""

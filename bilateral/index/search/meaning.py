@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 MODEL: Final = "wordllama l2_supercat 256, sections 1"
 """The model and the choice of texts. Vectors of another one are not compared, and are computed anew."""
 
-DIMENSIONS: Final = 256
-"""The parts of a vector, of one byte each."""
-
 MAX_SECTION: Final = 1_000
 """Characters of a section of a file that its vector means. A longer text has no clearer meaning, only more words."""
 

@@ -33,7 +33,7 @@ _SIGHTS: Final = _FIRST - 1
 _STEPS: Final = _FIRST - 2
 """The lock of the numbers of the change feed's steps."""
 
-_CHAINS: Final = 1 << 48
+_CHAINS: Final = 1 << 48  # a lock has 63 bits; those of greater chains may share one, and wait
 
 
 def own_cursor(connection: Connection, chain_id: int) -> None:

@@ -23,7 +23,7 @@ _AT_ONCE: Final = 1_000
 _PAUSE: Final = 600.0
 """Seconds between two looks. A limit of days needs no more."""
 
-_DAY: Final = 86_400
+_DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
 

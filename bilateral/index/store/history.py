@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bilateral.events import Event
     from bilateral.index.chain.extraction import EventRows
 
-_LAST_BLOCK: Final = 2**63 - 1
+_LAST_BLOCK: Final = 2**63 - 1  # the greatest number of a BIGINT
 _MOST_EVENTS: Final = 5_000
 """Events of one table to read at once, but for those of one block."""
 

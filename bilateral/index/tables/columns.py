@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Dialect
     from sqlalchemy.types import TypeEngine
 
-_SQLITE_MIN: Final = -(2**63)
-_SQLITE_MAX: Final = 2**63 - 1
-_HEXADECIMAL_DIGITS: Final = 64
+_SQLITE_MIN: Final = -(2**63)  # of the integers of SQLite
+_SQLITE_MAX: Final = 2**63 - 1  # of the integers of SQLite
+_HEXADECIMAL_DIGITS: Final = 64  # of 256 bits
 
 
 def sqlite_integer(value: int) -> int | str:

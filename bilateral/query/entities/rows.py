@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Condition = ColumnElement[bool]
 
-_LARGEST_CHAIN: Final = 2**63 - 1
+_LARGEST_CHAIN: Final = 2**63 - 1  # the greatest number of a BIGINT
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     Condition = ColumnElement[bool]
 
-_LARGEST: Final = 2**63 - 1
-_WIDEST: Final = 2**256
-_ADDRESS_DIGITS: Final = 40
-_MICROSECONDS: Final = 10**6
+_LARGEST: Final = 2**63 - 1  # the greatest number of a BIGINT
+_WIDEST: Final = 2**256  # one above the greatest uint256
+_ADDRESS_DIGITS: Final = 40  # two for each of the 20 bytes
+_MICROSECONDS: Final = 10**6  # in a second
 
 
 class Value:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Detail = str | int | bool | None
 """A value of a change. Integers that may exceed 53 bits are text."""
 
-_ADDRESS_BYTES: Final = 20
+_ADDRESS_BYTES: Final = 20  # of an account of Ethereum
 _NOBODY: Final = "0x" + "0" * 40
 
 

@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from sqlalchemy import Engine, Integer, literal, select, union_all
 
-from bilateral.index.search.embedding import SCALE
-from bilateral.index.search.meaning import DIMENSIONS, MODEL, embedder
+from bilateral.index.search.embedding import DIMENSIONS, SCALE
+from bilateral.index.search.meaning import MODEL, embedder
 from bilateral.index.tables.search import registration_vector, registration_words
 from bilateral.query.search.words import Term
 
@@ -50,7 +50,7 @@ _FULL, _SHORT = 0.75, 1.2
 """The parameters of BM25, as usual: a file with many words gets less for each, so one with all words leads none."""
 
 _LEAST_PART: Final = 1 / 3
-"""The part of the score of a file of the usual length for all rare words that one must exceed. Otherwise a file that has
+"""The part of the score of a file of the usual length for all rare words that one must exceed. Otherwise a file with
 every word, and so little for each, would lead whenever no other has one."""
 
 _CHUNK: Final = 1_024
@@ -107,7 +107,8 @@ class _State:
         for array, values in zip(arrays, (more, lengths, ids), strict=True):
             array[self.count : count] = values
         self.rows.update(zip(ids, range(self.count, count), strict=True))
-        return _State(count, *arrays, self.rows)
+        more_vectors, more_lengths, more_ids = arrays
+        return _State(count, more_vectors, more_lengths, more_ids, self.rows)
 
     def without(self, gone: set[int]) -> _State:
         """Return a copy without some vectors."""

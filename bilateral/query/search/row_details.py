@@ -35,7 +35,7 @@ _SERVICES: Final = 4
 _MOST: Final = 1_000
 """The services and capabilities of a page of agents that are read."""
 
-_MICROS: Final = 1_000_000
+_MICROS: Final = 1_000_000  # millionths of a dollar
 _PAYMENTS: Final = 100
 """The newest payments to an account that are looked at: it may be the wallet of other agents, too."""
 

@@ -43,8 +43,8 @@ MAX_SIGNATURE: Final = 4096
 
 _AGENT_SIGNATURE_BYTES: Final = (64, 65)
 _MAX_HUMAN: Final = 100
-_UINT64: Final = 1 << 64
-_UINT256: Final = 1 << 256
+_UINT64: Final = 1 << 64  # one above the greatest
+_UINT256: Final = 1 << 256  # one above the greatest
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bilateral.node.steps import Operation
     from bilateral.x402.aggregator.settings import SponsoredChain
 
-_WORD: Final = 32
+_WORD: Final = 32  # bytes of a word of the contract ABI
 _RETRY_SECONDS: Final = 5
 
 

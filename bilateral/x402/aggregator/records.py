@@ -13,7 +13,7 @@ from bilateral.index.tables.aggregator import State, refused_feedback, sponsor_d
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
-SECONDS_A_DAY = 86_400
+SECONDS_A_DAY = 86_400  # seconds; Unix time has no leap seconds
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import httpx
+from eth_account import Account
 from web3 import HTTPProvider, Web3
 
 from bilateral.api.settings import ApiSettings
@@ -18,12 +19,15 @@ from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, IndexSettings
 from bilateral.index.store.database import open_database
+from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from scripts._anvil import running_anvil
 from tests.api.world import ALICE, BOB, served
 from tests.sdk.client.helpers import send
 from tests.waiting import until, wait_until
 
 IMAGE = "https://agent.example/image.png"
+FILES = "https://explorer.example/files"
+"""The public URL of the files that the service keeps."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +61,14 @@ class Market:
         return int(self.node("eth_blockNumber"), 16)
 
     def pay(self, payer, payee, amount):
-        """Transfer test dollars, and wait until the index knows the payment."""
+        """Transfer test dollars, wait until the index knows the payment, and return the transaction."""
         LocalChain(self.url).mint(self.token, payer.address, amount)
         web3 = Web3(HTTPProvider(self.url))
         data = f"0xa9059cbb{payee[2:].rjust(64, '0')}{amount:064x}"
-        block = send(web3, payer, self.token, data)["blockNumber"]
+        receipt = send(web3, payer, self.token, data)
+        block = receipt["blockNumber"]
         wait_until(lambda: any(paid["block"] == block for paid in self.page(f"/accounts/{payer.address}")["paid"]))
+        return receipt["transactionHash"].to_0x_hex()
 
     def await_page(self, path):
         """Wait until the index has a page."""
@@ -98,11 +104,27 @@ def running_market(folder):
                 client.register_agent(file=RegistrationFile.new(name, "For tests", IMAGE)).wait()
         database = f"sqlite:///{folder / 'index.sqlite'}"
         stack.enter_context(following(url, deployment, token, database))
-        settings = ApiSettings(database=database, rate=None, query_seconds=60.0, nodes={"31337": url})
+        settings = ApiSettings(
+            database=database,
+            rate=None,
+            query_seconds=60.0,
+            nodes={"31337": url},
+            aggregator=sponsoring(url, deployment, token),
+            store=str(folder / "files"),
+            store_url=FILES,
+        )
         site = stack.enter_context(served(settings))
         market = Market(url, site, deployment, token)
         wait_until(lambda: market.page("/31337/2"))
         yield market
+
+
+def sponsoring(url, deployment, token):
+    """Return settings of an aggregator that pays for feedback on the chain."""
+    sponsor = Account.create()
+    Web3(HTTPProvider(url)).provider.make_request("anvil_setBalance", [sponsor.address, hex(10**20)])
+    chain = SponsoredChain(url, deployment, sponsor, {token: 1_000}, budget=10**18, confirmations=1, poll_seconds=0.05)
+    return AggregatorSettings((chain,), allow_private=True)
 
 
 @contextmanager

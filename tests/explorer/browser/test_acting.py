@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 
+import httpx
 from playwright.sync_api import expect
 
+from bilateral.documents.hashing import document_hash
 from bilateral.explorer.forms import FORMS
+from bilateral.x402 import interaction_hash
 from tests.api.world import ALICE, BOB, CAROL, DAVE, ERIN, FRANK, GRACE, TREASURY
+from tests.explorer.browser.market import FILES
 from tests.explorer.browser.wallet import Wallet
+from tests.x402.world import NETWORK, SIGNING_KEY, signer_entry
 
 CONNECT = "Connect a wallet"
 SIGN = "Sign in the wallet"
@@ -45,6 +51,27 @@ def test_a_visitor_registers_an_agent(acting, market):
         agent = client.load_agent(3)
     assert (agent.owner, agent.file.name, agent.file.active) == (GRACE.address, "Lighthouse", True)
     assert [service.name for service in agent.file.services] == ["MCP"]
+
+
+def test_a_visitor_registers_an_agent_whose_file_the_service_keeps(acting, market):
+    page = acting("/act/register_agent?chain=31337", Wallet(market.url, GRACE), refused=True)
+    page.get_by_label("Name").fill("Kept")
+    page.get_by_label("Description").fill("Its file is not on the chain.")
+    page.get_by_label("Picture").fill("https://agent.example/kept.png")
+    page.get_by_label("Keep its file at this service").check()
+    press(page, CONNECT)
+    expect(page.get_by_text("Register the agent Kept, which your account owns.")).to_be_visible()
+    confirm(page, market)
+    agent_id = int(page.url.rpartition("/")[2])
+    with market.client(GRACE) as client:
+        uri = client.load_agent(agent_id, load_file=False).uri
+    assert uri.startswith(f"{FILES}/")
+    kept = httpx.get(f"{market.site}/files/{uri.rpartition('/')[2]}")
+    assert kept.json()["name"] == "Kept"
+    assert uri == f"{FILES}/{document_hash(kept.content).hex()}.json"
+    assert (kept.headers["X-Content-Type-Options"], kept.headers["Content-Type"]) == ("nosniff", "application/json")
+    for name in ("0" * 64, "..%2Findex", uri.rpartition("/")[2][:-6]):
+        assert httpx.get(f"{market.site}/files/{name}.json").status_code == 404
 
 
 def test_an_owner_edits_one_field_and_keeps_the_others(acting, market):
@@ -108,6 +135,40 @@ def test_a_client_gives_feedback_with_its_payment_and_revokes_it(acting, market)
     expect(page.get_by_text("A revocation is final")).to_be_visible()
     confirm(page, market)
     expect(page.get_by_text("The client revoked it")).to_be_visible()
+
+
+def test_a_client_rates_a_paid_answer_by_signatures_alone(acting, market):
+    with market.client(ALICE) as client:
+        client.edit_registration(1, fields={"signers": [signer_entry()]}).wait()
+    task_ref = f"{NETWORK}:{market.pay(GRACE, ALICE.address, 1_500_000)}"
+    signed = interaction_hash(task_ref, b"?city=Oslo", b"snow")
+    statement = {
+        "networkId": NETWORK,
+        "agentRegistry": str(market.deployment.agent_registry),
+        "agentId": "1",
+        "taskRef": task_ref,
+        "interactionHash": f"0x{signed.hex()}",
+        "agentSignature": SIGNING_KEY.sign(signed).hex(),
+        "timestamp": 1_700_000_000,
+    }
+    wallet, before = Wallet(market.url, GRACE), market.node("eth_getBalance", GRACE.address, "latest")
+    page = acting("/act/give_feedback?agent=31337:1", wallet, refused=True)
+    page.get_by_role("link", name="Let this service pay the gas.").click()
+    page.get_by_label("Value").fill("80")
+    page.get_by_label("Signed statement").fill("{")
+    expect(page.get_by_text("it is not JSON: copy the whole statement")).to_be_visible()
+    page.get_by_label("Signed statement").fill(json.dumps(statement))
+    page.get_by_label("Words").fill("Snow, as it said.")
+    press(page, CONNECT)
+    expect(page.get_by_text("First sign who, for which payment, and the value.")).to_be_visible()
+    expect(page.get_by_text("it is a signature, not a transaction")).to_be_visible()
+    press(page, SIGN)
+    expect(page.get_by_text("Then sign the feedback itself.")).to_be_visible()
+    confirm(page, market)
+    expect(page.locator("h1")).to_have_text("80")
+    expect(page.get_by_text("Proven: the client paid this agent, as the chain shows")).to_be_visible()
+    assert wallet.sent == []
+    assert market.node("eth_getBalance", GRACE.address, "latest") == before
 
 
 def test_an_owner_responds_to_feedback(acting, market):

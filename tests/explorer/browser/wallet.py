@@ -6,6 +6,7 @@ import json
 
 import httpx
 from eth_account import Account
+from eth_account.messages import encode_defunct
 
 REJECTED = {"code": 4001, "message": "User rejected the request."}
 
@@ -94,6 +95,10 @@ class Wallet:
         fields = {"to": account.address, "value": 0, "nonce": int(pending["nonce"], 16)}
         raw = account.sign_transaction({**fields, **fees}).raw_transaction.to_0x_hex()
         self._node("eth_sendRawTransaction", [raw])
+
+    def _personal_sign(self, message, account):
+        signed = Account.sign_message(encode_defunct(hexstr=message), self.accounts[account].key)
+        return {"result": signed.signature.to_0x_hex()}
 
     def _eth_signTypedData_v4(self, account, text):  # noqa: N802
         signed = Account.sign_typed_data(self.accounts[account].key, full_message=json.loads(text))

@@ -10,7 +10,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 from pydantic_core import to_jsonable_python
 
-from bilateral.api.actions.preparing import deployment_of
+from bilateral.api.actions.preparing import indexed_deployment
 from bilateral.api.mcp.lookups import READS, tool_errors
 from bilateral.api.mcp.untrusted import NOTICE_OF_CHECKS, Judged, Untrusted, untrusted, visible
 from bilateral.api.node_work import NodeWork
@@ -86,7 +86,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, nodes: Mapping[str, str], 
 def _deployments(connection: Connection, nodes: Mapping[str, str]) -> dict[str, Deployment]:
     """Return the deployments on the indexed chains with a node, by the chain's id in digits."""
     registries = read_registries(connection)
-    return {chain: deployment_of(registries, int(chain)) for chain in nodes if int(chain) in registries.by_chain}
+    return {chain: indexed_deployment(registries, int(chain)) for chain in nodes if int(chain) in registries.by_chain}
 
 
 def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deployment], network: Network) -> ServiceCheck:

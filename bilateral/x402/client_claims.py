@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ClientStanding:
+class VerifiedClient:
     """A client agent whose claim was checked.
 
     Attributes:
@@ -40,7 +40,7 @@ class ClientStanding:
 
 def check_client(
     state: ClientState, claim: ClientAgent, payer: str, server_agent: int, known_rating: int | None = None
-) -> Operation[ClientStanding]:
+) -> Operation[VerifiedClient]:
     """Check that the payer speaks for the claimed agent, and read its rating (EIP-8004a, `getClientRating`).
 
     Args:
@@ -68,4 +68,4 @@ def check_client(
         raise PaymentRefusedError("not_the_client_agent", f"{payer} is neither wallet nor owner of {claim.agent}")
     for has_rating, rating in read:
         known_rating = rating if has_rating else None
-    return ClientStanding(claim.agent, owner, payer, known_rating)
+    return VerifiedClient(claim.agent, owner, payer, known_rating)

@@ -1,0 +1,228 @@
+"""`python -m bench.scale 1000000 10000000`: the cost of a rating for index and analysis, by the number of ratings.
+
+    python -m bench.scale 1000000
+    python -m bench.scale 1000000 10000000 100000000
+
+It stores synthetic feedback in a PostgreSQL of its own, by the worker's own store. At each named size it tells the
+processor time of worker and server for a row since the size before, and the bytes of a row. The analysis runs on tables
+of the same sizes, by arrays, in a process of its own. The exponent says how a cost grows: 0 is a cost that stays.
+A size for which the disk or the memory is too small is left out, and the output says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import psutil  # type: ignore[import-untyped]  # pgserver needs it
+from pgserver.postgres_server import get_server
+from rich.console import Console
+from rich.table import Table
+from sqlalchemy import create_engine, text
+
+from bench.index.measurement import POSTGRES_SETTINGS
+from bench.trust.speed import speed
+from bilateral.contracts import Registry
+from bilateral.events import NewFeedback
+from bilateral.identifiers import checksummed
+from bilateral.index.store.chain_store import ChainStore
+from bilateral.index.store.database import open_database
+from bilateral.index.store.rows import rows_of
+from bilateral.index.tables import schema
+from bilateral.index.tables.batches import Batch, Block
+from simulation.events import ADDRESSES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bilateral.index.store.rows import Row
+
+_CHAIN: Final = 1
+_BATCH: Final = 50_000
+"""The rows of a transaction: a worker far from the head stores as many."""
+
+_RATINGS_OF_AGENT: Final = 100
+"""Ratings for each agent, as in the plan for 100 million agents and 10 billion ratings."""
+
+_RATER_SHARE: Final = 5
+"""Ratings for each account that rates."""
+
+_BYTES_OF_ROW: Final = 1_500
+"""The disk of a row that a run asks for before it begins: the tables, and the log of PostgreSQL beside them."""
+
+_GB_OF_MILLION: Final = 0.5
+"""The memory of an analysis of a million ratings by arrays, with room."""
+
+_TAG: Final = bytes(31) + b"\1"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of a row at one size.
+
+    Attributes:
+        rows: The rows in the tables.
+        worker: Microseconds of the worker's processor time for a row, since the size before.
+        server: The same of the server.
+        size: Bytes of a row on disk, all tables and indexes together.
+    """
+
+    rows: int
+    worker: float
+    server: float
+    size: float
+
+
+def ratings(count: int, start: int, random: np.random.Generator, agents: int) -> list[Row]:
+    """Return rows of synthetic feedback. Agents are as popular as a Pareto law says.
+
+    Args:
+        count: The number of rows.
+        start: The number of rows before them.
+        random: The source of chance.
+        agents: The number of agents.
+    """
+    subjects = np.minimum((random.pareto(1.3, count) * agents * 0.02).astype(np.int64), agents - 1)
+    raters = random.integers(0, max(1, (start + count) // _RATER_SHARE), count)
+    values = random.integers(0, 101, count)
+    registry, block = ADDRESSES[Registry.BIDIRECTIONAL], start // _BATCH + 1
+    hashes = random.bytes(32 * count)
+    rows: list[Row] = []
+    for place, (subject, rater, value) in enumerate(
+        zip(subjects.tolist(), raters.tolist(), values.tolist(), strict=True)
+    ):
+        digest = hashes[32 * place : 32 * place + 32]
+        position = (_CHAIN, block, place, _hash(block), 1_770_000_000 + block, digest, registry)
+        client = checksummed(f"0x{rater:040x}")
+        texts = ("starred", "", "https://agent.example", "ipfs://bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7a")
+        rows.append((*position, subject + 1, client, start + place + 1, value, 0, _TAG, *texts, digest, None))
+    return rows
+
+
+def fill(url: str, sizes: list[int], server: psutil.Process) -> Iterator[Cost]:
+    """Store ratings, and yield the cost of a row at each size.
+
+    Args:
+        url: The database, empty.
+        sizes: The sizes, the smallest first.
+        server: The process of the server.
+    """
+    engine = open_database(url)
+    registry = ADDRESSES[Registry.BIDIRECTIONAL]
+    columns = schema.registry.c.keys()
+    with engine.begin() as connection:
+        row = (_CHAIN, registry, Registry.BIDIRECTIONAL.value, ADDRESSES[Registry.IDENTITY], 0)
+        rows_of(connection).insert_unless_known(schema.registry, dict(zip(columns, row, strict=True)))
+    store = ChainStore(engine, _CHAIN)
+    store.begin(Block(0, bytes(32), 0))
+    cursor, stored, random = Block(0, bytes(32), 0), 0, np.random.default_rng(1)
+    agents = max(10, sizes[-1] // _RATINGS_OF_AGENT)
+    for size in sizes:
+        before, worker, served = stored, 0.0, _processor(server)
+        while stored < size:
+            rows = ratings(min(_BATCH, size - stored), stored, random, agents)
+            number = stored // _BATCH + 1
+            end = Block(number, _hash(number), 1_770_000_000 + number)
+            began = time.process_time()
+            store.append(cursor, Batch(end, {schema.EVENT_TABLES[NewFeedback]: rows}, [end], number + 1_000))
+            worker += time.process_time() - began
+            cursor, stored = end, stored + len(rows)
+        spent = _processor(server) - served
+        with engine.connect() as connection:
+            taken: int = connection.execute(text("SELECT pg_database_size(current_database())")).scalar_one()
+        made = stored - before
+        yield Cost(stored, worker / made * 1e6, spent / made * 1e6, taken / stored)
+    engine.dispose()
+
+
+def exponent(first: float, last: float, times: float) -> float:
+    """Return the exponent of a cost's growth: 0 if the cost of a row stays, 1 if it grows as the rows do.
+
+    Args:
+        first: The cost of a row at the smaller size.
+        last: The cost of a row at the larger size.
+        times: The larger size in smaller ones.
+    """
+    return math.log(last / first) / math.log(times)
+
+
+def _hash(number: int) -> bytes:
+    return number.to_bytes(32, "big")
+
+
+def _processor(server: psutil.Process) -> float:
+    """Return the processor seconds of a server: those of its processes that ended, too."""
+    spent = 0.0
+    for process in (server, *server.children(recursive=True)):
+        try:
+            times = process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        spent += times.user + times.system + (times.children_user + times.children_system) * (process == server)
+    return spent
+
+
+def _table(costs: list[Cost], analyses: dict[str, dict[str, float]]) -> Table:
+    """Return the table of all costs, with the exponents."""
+    table = Table("ratings", "worker µs/row", "server µs/row", "disk B/row", "analysis µs/row", "analysis B/row")
+    shown: dict[int, list[float | None]] = {cost.rows: [cost.worker, cost.server, cost.size] for cost in costs}
+    for size, figures in analyses.items():
+        rows = int(size)
+        shown.setdefault(rows, [None] * 3).extend(
+            [figures["processor"] / rows * 1e6, figures["gigabytes"] * 2**30 / rows]
+        )
+    for rows, values in sorted(shown.items()):
+        cells = [*values, *[None] * (5 - len(values))]
+        table.add_row(f"{rows:,}", *("not measured" if cell is None else f"{cell:,.1f}" for cell in cells))
+    complete = [(rows, values) for rows, values in sorted(shown.items()) if len(values) == 5 and None not in values]  # noqa: PLR2004
+    if len(complete) > 1:
+        (small, first), (large, last) = complete[0], complete[-1]
+        pairs = zip(first, last, strict=True)
+        table.add_row("exponent", *(f"{exponent(a or 1, b or 1, large / small):+.2f}" for a, b in pairs))
+    return table
+
+
+def main() -> None:
+    """Measure, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sizes", type=int, nargs="+", help="The numbers of ratings.")
+    parser.add_argument("--no-analysis", action="store_true", help="Measure the index alone.")
+    options = parser.parse_args()
+    console = Console(width=110)
+    sizes = sorted(options.sizes)
+    with tempfile.TemporaryDirectory() as folder:
+        free = shutil.disk_usage(folder).free
+        fitting = [size for size in sizes if size * _BYTES_OF_ROW < free]
+        for size in sizes[len(fitting) :]:
+            console.print(f"the index of {size:,} ratings needs {size * _BYTES_OF_ROW / 1e9:,.0f} GB of disk: left out")
+        costs = []
+        server = get_server(Path(folder) / "data", cleanup_mode="stop")
+        try:
+            engine = create_engine(
+                server.get_uri().replace("postgresql://", "postgresql+psycopg://"), isolation_level="AUTOCOMMIT"
+            )
+            with engine.connect() as connection:
+                for setting in POSTGRES_SETTINGS:
+                    connection.execute(text(f"ALTER SYSTEM SET {setting}"))
+            engine.dispose()
+            server.cleanup()  # the size of its memory counts from its start
+            server = get_server(Path(folder) / "data", cleanup_mode="stop")
+            for cost in fill(server.get_uri(), fitting, server.get_postmaster_info().process):
+                costs.append(cost)
+                console.print(f"index: {cost}")
+        finally:
+            server.cleanup()
+    memory = psutil.virtual_memory().available
+    possible = [size for size in sizes if size / 1e6 * _GB_OF_MILLION * 1e9 < memory]
+    console.print(_table(costs, {} if options.no_analysis else speed(possible)))
+
+
+if __name__ == "__main__":
+    main()

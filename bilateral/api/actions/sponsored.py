@@ -1,0 +1,157 @@
+"""The action of a client whose feedback the aggregator of this service sends: two signatures, and no gas."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NoReturn
+
+from pydantic import BeforeValidator, Field, PrivateAttr
+
+from bilateral.api.actions.base import Action, AgentText, Line, Prose, Signature, Uri
+from bilateral.api.aggregator import FEEDBACK_PATH
+from bilateral.client.elsewhere import SignerElsewhere
+from bilateral.client.operations.registries import agent_of, chain_of
+from bilateral.errors import InvalidArgumentError
+from bilateral.identifiers import GlobalAgentId, checksummed
+from bilateral.signatures import Feedback
+from bilateral.values import value_for_tag
+from bilateral.x402.aggregator.messages import Submission
+from bilateral.x402.feedback_files import X402_TAG, Tags, client_signature_of, draft_file, feedback_file, specified_file
+from bilateral.x402.types import InteractionData
+
+if TYPE_CHECKING:
+    from bilateral.client import Client
+    from bilateral.documents import FeedbackFile
+
+_LONGEST = 20_000
+"""The characters of a statement: two thousand are usual."""
+
+_UNSIGNED = b"\0"
+
+
+def _object(value: Any) -> Any:
+    """Read a text of JSON."""
+    if not isinstance(value, str):
+        return value
+    if len(value) > _LONGEST:
+        raise ValueError(f"{len(value)} characters exceed the limit of {_LONGEST}")
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise ValueError("it is not JSON: copy the whole statement, with its braces") from None
+
+
+class SponsoredFeedback(Action):
+    """Rate an agent for a paid answer, and let the aggregator of this service pay the gas (`giveFeedbackBySig`)."""
+
+    final: ClassVar[str] = (
+        "The feedback stays on the chain for ever, with its tags and its file. You can revoke it by a transaction of "
+        "your own: then it counts no more, and everybody still sees it."
+    )
+    needs_aggregator: ClassVar[bool] = True
+
+    action: Literal["sponsored_feedback"]
+    agent: Annotated[AgentText, Field(description="The agent, such as 8453:247.")]
+    value: Annotated[
+        Decimal, Field(ge=0, le=100, max_digits=20, decimal_places=18, description="The value, 0 to 100 at most.")
+    ]
+    tag1: Annotated[Line, Field(description="The measured quantity, such as `starred`.")] = ""
+    endpoint: Annotated[Uri, Field(description="The endpoint that was used.")] = ""
+    text: Annotated[Prose, Field(description="Words for the feedback file.")] = ""
+    statement: Annotated[
+        dict[str, Any],
+        Field(description="The agent's signed statement about the paid answer (x402, 8004-reputation), also as text."),
+        BeforeValidator(_object),
+    ]
+    client_signature: Annotated[
+        Signature | None, Field(description="The account's signature of agent, payment and value (EIP-191).")
+    ] = None
+
+    _file: FeedbackFile | None = PrivateAttr(default=None)
+    _agent: GlobalAgentId | None = PrivateAttr(default=None)
+
+    @property
+    def interaction(self) -> InteractionData:
+        """The statement.
+
+        Raises:
+            InvalidMessageError: A field is missing or malformed.
+        """
+        return InteractionData.of(self.statement)
+
+    @property
+    def sentence(self) -> str:
+        """See `Action`."""
+        stored = value_for_tag(self.tag1, self.value, X402_TAG)
+        first = "First sign who, for which payment, and the value"
+        step = first if self.client_signature is None else "Then sign the feedback itself"
+        under = f" under the tag {self.tag1}" if self.tag1 else ""
+        return f"Rate agent {self.agent} with {stored}{under}. {step}."
+
+    @property
+    def signature_place(self) -> str:
+        """See `Action`."""
+        return "client_signature" if self.client_signature is None else "sponsored.signature"
+
+    def document(self) -> Any:
+        """See `Action`."""
+        interaction = self.interaction
+        network = f"eip155:{chain_of(self.agent)}"
+        if str(interaction.network) != network:
+            raise InvalidArgumentError(f"the statement is of a payment on {interaction.network}, not on {network}")
+        return None
+
+    def perform(self, client: Client) -> NoReturn:
+        """See `Action`."""
+        deployment, interaction, account = client.get_deployment(), self.interaction, str(self.account)
+        loaded = client.load_agent(agent_of(deployment, self.agent), load_file=False)
+        agent = GlobalAgentId(deployment.agent_registry, str(loaded.id.token_id))
+        if interaction.agent_id != agent.agent or interaction.agent_registry not in (None, agent.registry):
+            raise InvalidArgumentError(f"the statement is of agent {interaction.agent_id}, not of {agent}")
+        stored, tags = value_for_tag(self.tag1, self.value, X402_TAG), Tags(self.tag1, X402_TAG)
+        signed = None if self.client_signature is None else bytes.fromhex(self.client_signature[2:])
+        make = specified_file if interaction.data_hash is None else draft_file
+        self._agent = agent
+        self._file = feedback_file(
+            make(agent, interaction, stored, tags, SignerElsewhere(account, signed)),
+            self.text or None,
+            {
+                "fromAddress": account,
+                "toAddress": loaded.wallet or loaded.owner,
+                "chainId": str(deployment.chain_id),
+                "txHash": interaction.payment.transaction,
+            },
+        )
+        client.sign_feedback(agent, stored, *tags, self.endpoint, self._file)
+        raise AssertionError("the signer has no key")
+
+    def request_of(self, typed_data: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
+        """See `Action`."""
+        if typed_data is None or self._file is None or self._agent is None:
+            return super().request_of(typed_data)
+        message, interaction = typed_data["message"], self.interaction
+        submission = Submission(
+            agent=self._agent,
+            task_ref=interaction.task_ref,
+            interaction_hash=interaction.interaction_hash,
+            agent_signature=interaction.signature,
+            reviewer=type(self._agent.registry)(self._agent.registry.chain, str(self.account)),
+            reviewer_signature=client_signature_of(self._file),
+            feedback=Feedback(
+                agent_id=int(message["agentId"]),
+                client_address=checksummed(str(self.account)),  # type: ignore[arg-type]  # it is checksummed
+                feedback_index=int(message["feedbackIndex"]),
+                value=int(message["value"]),
+                value_decimals=int(message["valueDecimals"]),
+                tag1=message["tag1"],
+                tag2=message["tag2"],
+                endpoint=message["endpoint"],
+                feedback_uri=message["feedbackURI"],
+                feedback_hash=bytes.fromhex(message["feedbackHash"].removeprefix("0x")),
+                deadline=int(message["deadline"]),
+            ),
+            signature=_UNSIGNED,
+            data_hash=interaction.data_hash,
+        )
+        return FEEDBACK_PATH, submission.to_object()

@@ -1,0 +1,38 @@
+"""The route of the registration files that the operator keeps for visitors."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from fastapi import APIRouter, Request, Response
+
+from bilateral.api.answers import JSON
+from bilateral.api.file_store import PATH
+from bilateral.api.problems import not_found
+from bilateral.api.service import service_of
+
+router = APIRouter(include_in_schema=False)
+
+_NAME: Final = re.compile(r"[0-9a-f]{64}")
+_HEADERS: Final = {
+    "Cache-Control": "public, max-age=31536000, immutable",
+    "Content-Security-Policy": "default-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+}
+"""The headers of a file: its name is its hash, and its texts are the words of a stranger."""
+
+
+@router.get(f"{PATH}/{{name}}.json", response_class=Response)
+def read_registration_file(request: Request, name: str) -> Response:
+    """Return a registration file that this service keeps, by its keccak-256 hash."""
+    folder = service_of(request).settings.store
+    path = None if folder is None or not _NAME.fullmatch(name) else Path(folder) / f"{name}.json"
+    try:
+        content = None if path is None else path.read_bytes()
+    except OSError:
+        content = None
+    if content is None:
+        raise not_found("file", name)
+    return Response(content, headers=_HEADERS, media_type=JSON)

@@ -1,0 +1,71 @@
+"""Routes of the documentation site."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from bilateral.api.answers import JSON, tagged
+from bilateral.api.compression import compressed
+from bilateral.api.pages import SECURITY
+from bilateral.api.problems import not_found
+from bilateral.api.site import Site
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from fastapi import FastAPI
+
+router = APIRouter(prefix="/docs", include_in_schema=False)
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Open the archives of an application.
+
+    Args:
+        app: The application.
+    """
+    app.state.site = Site(app.state.service.settings.docs)
+    yield
+
+
+@router.get("", response_class=Response)
+@router.get("/", response_class=Response)
+def first_page(request: Request) -> Response:
+    """Lead to the newest version; without documentation, to the page of the HTTP API."""
+    versions = request.app.state.site.versions
+    place = f"/docs/{versions[0]}/" if versions else "/openapi"
+    return Response(None, HTTPStatus.TEMPORARY_REDIRECT, {**SECURITY, "Location": place, "Cache-Control": "no-cache"})
+
+
+@router.get("/versions.json", response_class=Response)
+def versions(request: Request) -> Response:
+    """List the versions, the newest first, in the form that the site's selector reads."""
+    listed = [{"version": version, "title": version, "aliases": []} for version in request.app.state.site.versions]
+    return tagged(request, msgspec.json.encode(listed), JSON)
+
+
+@router.get("/{version}", response_class=Response)
+def version(request: Request, version: str) -> Response:
+    """Lead to the first page of a version."""
+    if version not in request.app.state.site.versions:
+        raise not_found("documentation", version)
+    return Response(None, HTTPStatus.TEMPORARY_REDIRECT, {**SECURITY, "Location": f"/docs/{version}/"})
+
+
+@router.get("/{version}/{path:path}", response_class=Response)
+def file(request: Request, version: str, path: str) -> Response:
+    """Return a file of a version, under the same policy as all pages: nothing inline, and nothing of others."""
+    content = request.app.state.site.read(version, path)
+    if content is None:
+        raise not_found("documentation", f"{version}/{path}"[:200])
+    response = compressed(request, tagged(request, *content))
+    for name, value in SECURITY.items():
+        if name != "Vary":
+            response.headers[name] = value
+    return response

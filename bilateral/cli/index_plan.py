@@ -1,0 +1,41 @@
+"""`bilateral index plan`: disk, memory, machines, hours and money for an index of any size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from bilateral.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_COLUMNS: Final = ("part", "question", "arithmetic", "answer")
+_COLUMNS_OF_CONSTANT: Final = ("name", "value", "unit", "source")
+
+
+def plan(
+    invocation: Invocation,
+    agents: Annotated[int, typer.Option("--agents", metavar="COUNT", help="The agents of all chains.")] = 100_000_000,
+    ratings: Annotated[int, typer.Option("--ratings", metavar="COUNT", help="Their ratings.")] = 10_000_000_000,
+    chains: Annotated[int, typer.Option("--chains", metavar="COUNT", help="The chains.")] = 20,
+    answers: Annotated[
+        int, typer.Option("--answers", metavar="COUNT", help="The answers a second at the busiest time.")
+    ] = 1_000,
+) -> None:
+    """Print what an index of a size takes, with the arithmetic and the source of each figure in it."""
+    from bilateral.index.plan import CONSTANTS, Size  # noqa: PLC0415  # with the extra's packages
+    from bilateral.index.plan import plan as make_plan  # noqa: PLC0415
+
+    lines = make_plan(Size(agents, ratings, chains, answers))
+    output = invocation.output
+    if output.as_json:
+        output.result({"lines": lines, "constants": CONSTANTS})
+        return
+    output.results(lines, {name: _reads(name) for name in _COLUMNS})
+    output.results(CONSTANTS, {name: _reads(name) for name in _COLUMNS_OF_CONSTANT})
+
+
+def _reads(name: str) -> Callable[[Any], Any]:
+    return lambda value: getattr(value, name)
