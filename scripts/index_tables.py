@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Boolean, Float, Integer, LargeBinary, String,
 
 from bilateral.index.derive.activity import agent_activity
 from bilateral.index.store.database import open_database
-from bilateral.index.tables import changes, payments, schema
+from bilateral.index.tables import changes, payments, schema, webhooks
 from bilateral.index.tables.columns import WideInteger
 from scripts._build import ROOT
 
@@ -70,6 +70,8 @@ def page() -> str:
             *_rows("columns", ((table.name, _columns(table.c)) for table in payments.metadata.sorted_tables)),
             "\n## Change feed\n",
             *_rows("columns", ((table.name, _columns(table.c)) for table in changes.TABLES)),
+            "\n## Webhooks\n",
+            *_rows("columns", ((table.name, _columns(table.c)) for table in webhooks.TABLES)),
             "",
         )
     )

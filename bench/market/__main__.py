@@ -15,7 +15,7 @@ from bench.market import page, study
 from bench.market.free import SIZES
 from bench.market.policies import Truth
 
-PARTS: Final = ("attacked", "framed", "peaceful", "sizes", "ablated")
+PARTS: Final = ("attacked", "framed", "peaceful", "sizes", "ablated", "checked")
 
 
 def main() -> None:
@@ -43,6 +43,8 @@ def main() -> None:
         study.sizes(figures, SIZES, console.print)
     if "ablated" in parts:
         study.ablated(figures, study.SEEDS[-1] + 1, console.print)
+    if "checked" in parts:
+        study.checked(figures, study.SEEDS[-1] + 98, console.print)
     page.write(figures)
     console.print(Markdown(page.text(figures)))
     console.print(f"written: {page.PAGE.name}")

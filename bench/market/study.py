@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from bench.market import checked as check
 from bench.market import framing, free
 from bench.market.measures import as_record, outcome, play
 from bench.market.ours import PARTS, Standings, state
@@ -103,6 +104,19 @@ def peaceful(figures: dict[str, Any], seeds: Sequence[int], tell: Callable[[str]
         figures["peaceful"][policy.name] = outcomes
         tell(f"without attackers, {policy.name}")
         record(figures)
+
+
+def checked(figures: dict[str, Any], seed: int, tell: Callable[[str], None]) -> None:
+    """Ask the real check, under each named policy, about purchases of an indexed market.
+
+    Args:
+        figures: The figures, which are added to.
+        seed: The seed.
+        tell: Shows the progress.
+    """
+    figures["checked"] = check.measured(seed)
+    tell("the named policies of check_server")
+    record(figures)
 
 
 def sizes(figures: dict[str, Any], chosen: Sequence[int], tell: Callable[[str], None]) -> None:

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bilateral.api.problems import ProblemError
 from bilateral.query.feed.reading import last_step, read_feed
@@ -15,7 +15,6 @@ from bilateral.query.feed.reading import last_step, read_feed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bilateral.api.service import Service
     from bilateral.query.feed.reading import FeedFilter, FeedPage
 
 LOOK_SECONDS: Final = 0.5
@@ -31,6 +30,16 @@ _READS: Final = 20
 """The reads of one answer that nothing passes. The caller goes on from its cursor."""
 
 
+class Reading(Protocol):
+    """The reads of a service that the feed needs."""
+
+    async def read_aside(self, query: Any, *arguments: Any) -> Any:
+        """Run a query in a thread."""
+
+    async def read_briefly(self, query: Any, *arguments: Any) -> Any:
+        """Run a query that reads few rows."""
+
+
 class Feed:
     """The change feed, as the routes read it.
 
@@ -38,7 +47,7 @@ class Feed:
         service: The service.
     """
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Reading) -> None:
         """See the class."""
         self._service = service
         self._waiting: Counter[str] = Counter()
@@ -90,7 +99,7 @@ class Feed:
             limit: The largest number of changes.
         """
         for _ in range(_READS):
-            page = await self._service.read_aside(read_feed, since, wanted, limit)
+            page: FeedPage = await self._service.read_aside(read_feed, since, wanted, limit)
             if page.items or page.is_end:
                 break
             since = page.cursor

@@ -17,6 +17,7 @@ GROUPS: Final = {
     "deployment": "Show the registries in use and who can change their code; list the address book.",
     "check": "Ask before money moves: should I pay this server, should I serve this client?",
     "watch": "Print the changes of agents and accounts as the index learns them.",
+    "webhooks": "Send changes to the URLs of subscribers, signed; add, list and remove subscriptions.",
     "trust": "Find coordinated and false ratings, and score agents without them.",
     "buyer": "Read and write the records of buyers, which payments prove.",
     "x402": "Check a server that takes payments; rotate the keys that sign an agent's paid answers.",

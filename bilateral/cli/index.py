@@ -152,7 +152,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
         settings = replace(settings, max_wait=max_wait)
     log_steps()
     with open_index(database or settings.database, creates=True) as engine:
-        with _monitored(engine, metrics_host, metrics_port):
+        with monitored_index(engine, metrics_host, metrics_port):
             is_done = follow_chains(engine, settings, stop=stop, until_head=until_head)
         _show_status(invocation, engine)
     if not is_done:
@@ -347,7 +347,7 @@ def open_index(url: str | None, *, creates: bool = False) -> Iterator[Engine]:
 
 
 @contextmanager
-def _monitored(engine: Engine, host: str, port: int | None) -> Iterator[None]:
+def monitored_index(engine: Engine, host: str, port: int | None) -> Iterator[None]:
     """Answer monitors meanwhile, if a port is named."""
     if port is None:
         yield

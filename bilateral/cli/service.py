@@ -18,7 +18,10 @@ from bilateral.text.log_lines import log_safely
 if TYPE_CHECKING:
     from bilateral.index.settings import IndexSettings
 
-_PACKAGES: Final = ("alembic", "fastapi", "graphql", "httptools", "joserfc", "limits", "mcp", "prometheus_client")
+_PACKAGES: Final = (
+    *("alembic", "fastapi", "graphql", "http_message_signatures", "httptools", "joserfc", "limits", "mcp"),
+    "prometheus_client",
+)
 _PACKAGES_OF_INDEX: Final = ("libipld", "msgspec", "platformdirs", "psycopg", "sqlalchemy", "uvicorn")
 _PACKAGES_OF_X402: Final = ("brotli", "eth_hash", "nacl", "rfc8785", "x402")
 
@@ -93,7 +96,7 @@ def serve(  # noqa: PLR0913, PLR0917  # one a setting
     ] = None,
 ) -> None:
     """Serve agents, ratings and searches over HTTP, and follow the chains meanwhile."""
-    _require_extra()
+    require_api()
     from bilateral.api.serve import serve as serve_api  # noqa: PLC0415  # slow to import
     from bilateral.api.settings import read_api_settings  # noqa: PLC0415
     from bilateral.index.store.database import named_database_errors  # noqa: PLC0415
@@ -125,7 +128,7 @@ def mcp(
     database: Database = None,
 ) -> None:
     """Serve tools for models on the standard input and output (Model Context Protocol)."""
-    _require_extra()
+    require_api()
     import anyio  # noqa: PLC0415  # slow to import
 
     from bilateral.api.mcp.server import make_server  # noqa: PLC0415
@@ -158,7 +161,7 @@ def _check_aggregator(path: str) -> None:
     read_aggregator_settings(Path(path))
 
 
-def _require_extra() -> None:
+def require_api() -> None:
     """Check that the packages of the extra `api` are installed.
 
     Raises:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from bilateral.cli.index import Database, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
-from bilateral.errors import InvalidArgumentError
-from bilateral.text import printable, quoted
+from bilateral.text import printable
 
 if TYPE_CHECKING:
     from bilateral.query.feed.changes import FeedChange
-    from bilateral.query.feed.reading import FeedFilter
 
 app = make_group("watch")
 
@@ -90,12 +88,14 @@ def _watch(
 ) -> None:
     """Print changes as they come."""
     require_extra()
-    from bilateral.query.feed.reading import last_cursor, read_feed  # noqa: PLC0415  # slow to import
+    from bilateral.query.feed.filters import parse_filter  # noqa: PLC0415  # slow to import
+    from bilateral.query.feed.reading import last_cursor, read_feed  # noqa: PLC0415
     from bilateral.query.readers import Reader  # noqa: PLC0415
 
     reader = Reader(database, seconds=_SECONDS, connections=1)
     try:
-        wanted_changes = reader.read(_filter, wanted)
+        named = {name: values for name, values in wanted.items() if values is not None}
+        wanted_changes = reader.read(parse_filter, **named)
         cursor = reader.read(last_cursor) if since is None else since
         while True:
             page = reader.read(read_feed, cursor, wanted_changes)
@@ -108,26 +108,6 @@ def _watch(
                 time.sleep(_PAUSE)
     finally:
         reader.close()
-
-
-def _filter(connection: Any, wanted: dict[str, list[str] | None]) -> FeedFilter:
-    """Return the filter that the arguments describe."""
-    from bilateral.identifiers import checksummed  # noqa: PLC0415  # slow to import
-    from bilateral.index.tables.changes import ChangeKind  # noqa: PLC0415
-    from bilateral.query.feed.reading import FeedFilter  # noqa: PLC0415
-    from bilateral.query.registries import agent_key, read_registries  # noqa: PLC0415
-
-    kinds = wanted["kinds"] or []
-    for kind in kinds:
-        if kind not in list(ChangeKind):
-            raise InvalidArgumentError(f"kind {quoted(kind)} is unknown: choose {', '.join(ChangeKind)}")
-    registries = read_registries(connection)
-    return FeedFilter(
-        tuple(agent_key(registries, text) for text in wanted.get("agents") or ()),
-        tuple(checksummed(text) for text in wanted.get("accounts") or ()),
-        tuple(wanted["tags"] or ()),
-        tuple(map(ChangeKind, kinds)),
-    )
 
 
 def _line(change: FeedChange, *, as_json: bool) -> str:

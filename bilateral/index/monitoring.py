@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.status import chain_statuses
-from bilateral.index.store.database import unavailable
+from bilateral.index.store.database import snapshot, unavailable
+from bilateral.index.store.webhooks import webhook_figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -141,6 +142,23 @@ class _Figures(Collector):
             for chain in chains:
                 family.add_metric([str(chain.chain_id)], float(value(chain)))
             yield family
+        yield from self._webhooks()
+
+    def _webhooks(self) -> Iterable[Any]:
+        """Read the figures of webhooks."""
+        try:
+            with snapshot(self._engine) as connection:
+                figures = webhook_figures(connection)
+        except DBAPIError:
+            return
+        family = GaugeMetricFamily("bilateral_webhooks", "The webhooks.", labels=["state"])
+        for state in ("active", "failing", "stopped"):
+            family.add_metric([state], getattr(figures, state))
+        yield family
+        seconds = figures.failing_seconds
+        yield GaugeMetricFamily("bilateral_webhook_failing_seconds", "Seconds of the longest failure.", seconds)
+        yield CounterMetricFamily("bilateral_webhook_deliveries", "Deliveries that were taken.", figures.delivered)
+        yield CounterMetricFamily("bilateral_webhook_failures", "Attempts that failed.", figures.failed)
 
 
 class _Server(ThreadingMixIn, WSGIServer):

@@ -5,6 +5,7 @@ The plugin is named in `tests/conftest.py`. A process makes the world and each o
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -32,6 +33,17 @@ def api_sqlite(api_world, tmp_path_factory):
     url = f"sqlite:///{tmp_path_factory.mktemp('world') / 'index.sqlite'}"
     index_world(api_world, url)
     return url
+
+
+@pytest.fixture
+def copied_database(api_sqlite, tmp_path):
+    """The URL of a copy of the world's index, which a test may change."""
+    path = tmp_path / "copy.sqlite"
+    with sqlite3.connect(api_sqlite.removeprefix("sqlite:///")) as connection:
+        connection.execute("VACUUM INTO ?", (str(path),))
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+    return f"sqlite:///{path}"
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import threading
 import time
 
@@ -106,15 +105,6 @@ def test_a_stream_goes_on_after_the_last_id_that_its_client_has(api, everything,
     assert [event["id"] for event in told] == [json.loads(event["data"])["id"] for event in told]
     assert [json.loads(event["data"]) for event in told] == everything[3:8]
     assert stream[-1] == {"id": everything[7]["id"]}
-
-
-@pytest.fixture
-def copied_database(api_sqlite, tmp_path):
-    """The URL of a copy of the world's index, which a test may change."""
-    path = tmp_path / "copy.sqlite"
-    with sqlite3.connect(api_sqlite.removeprefix("sqlite:///")) as connection:
-        connection.execute("VACUUM INTO ?", (str(path),))
-    return f"sqlite:///{path}"
 
 
 @pytest.mark.parametrize("query", ["since=0", "since=0&format=jsonl", "since=0&wait=1", "since=0&format=sse"])

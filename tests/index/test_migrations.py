@@ -14,9 +14,9 @@ import bilateral.index.migrate
 from bilateral.index.derive import activity
 from bilateral.index.migrate import upgrade_within
 from bilateral.index.store.database import connect_engine
-from bilateral.index.tables import aggregator, analysis, changes, files, payments, schema, search, standings
+from bilateral.index.tables import aggregator, analysis, changes, files, payments, schema, search, standings, webhooks
 
-MODULES = (schema, files, analysis, aggregator, search, payments, activity, standings, changes)
+MODULES = (schema, files, analysis, aggregator, search, payments, activity, standings, changes, webhooks)
 
 
 def test_the_migrations_form_one_line_that_the_package_knows():

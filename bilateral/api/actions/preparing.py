@@ -49,14 +49,14 @@ def prepare(service: Service, action: Action) -> Prepared:
         BilateralError: A field is invalid.
         ProblemError: The action would fail, the service has no node of the chain, or the node does not answer.
     """
+    if action.needs_aggregator and service.settings.aggregator is None:
+        detail = "this service pays for no feedback: send it yourself by the action give_feedback"
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "no_aggregator", detail)
     try:
         chain_id, document, sentence = action.chain_id, action.document(), action.sentence
     except BilateralError as problem:
         raise _problem(problem) from problem
     service.require_indexed([chain_id])
-    if action.needs_aggregator and service.settings.aggregator is None:
-        detail = "this service pays for no feedback: send it yourself by the action give_feedback"
-        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "no_aggregator", detail)
     prepared = Prepared(
         action=action.action,  # type: ignore[attr-defined]  # every action has its name as a field
         chain_id=chain_id,

@@ -16,18 +16,18 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import GlobalAgentId, checksummed
 from bilateral.signatures import Feedback
 from bilateral.values import value_for_tag
-from bilateral.x402.aggregator.messages import Submission
-from bilateral.x402.feedback_files import X402_TAG, Tags, client_signature_of, draft_file, feedback_file, specified_file
-from bilateral.x402.types import InteractionData
 
 if TYPE_CHECKING:
     from bilateral.client import Client
     from bilateral.documents import FeedbackFile
+    from bilateral.x402.types import InteractionData
 
 _LONGEST = 20_000
 """The characters of a statement: two thousand are usual."""
 
 _UNSIGNED = b"\0"
+_TAG2 = "x402"
+"""The second tag of all feedback in the profile `reputation`."""
 
 
 def _object(value: Any) -> Any:
@@ -78,12 +78,14 @@ class SponsoredFeedback(Action):
         Raises:
             InvalidMessageError: A field is missing or malformed.
         """
+        from bilateral.x402.types import InteractionData  # noqa: PLC0415  # the extra of aggregators
+
         return InteractionData.of(self.statement)
 
     @property
     def sentence(self) -> str:
         """See `Action`."""
-        stored = value_for_tag(self.tag1, self.value, X402_TAG)
+        stored = value_for_tag(self.tag1, self.value, _TAG2)
         first = "First sign who, for which payment, and the value"
         step = first if self.client_signature is None else "Then sign the feedback itself"
         under = f" under the tag {self.tag1}" if self.tag1 else ""
@@ -104,12 +106,14 @@ class SponsoredFeedback(Action):
 
     def perform(self, client: Client) -> NoReturn:
         """See `Action`."""
+        from bilateral.x402.feedback_files import Tags, draft_file, feedback_file, specified_file  # noqa: PLC0415
+
         deployment, interaction, account = client.get_deployment(), self.interaction, str(self.account)
         loaded = client.load_agent(agent_of(deployment, self.agent), load_file=False)
         agent = GlobalAgentId(deployment.agent_registry, str(loaded.id.token_id))
         if interaction.agent_id != agent.agent or interaction.agent_registry not in (None, agent.registry):
             raise InvalidArgumentError(f"the statement is of agent {interaction.agent_id}, not of {agent}")
-        stored, tags = value_for_tag(self.tag1, self.value, X402_TAG), Tags(self.tag1, X402_TAG)
+        stored, tags = value_for_tag(self.tag1, self.value, _TAG2), Tags(self.tag1, _TAG2)
         signed = None if self.client_signature is None else bytes.fromhex(self.client_signature[2:])
         make = specified_file if interaction.data_hash is None else draft_file
         self._agent = agent
@@ -130,6 +134,9 @@ class SponsoredFeedback(Action):
         """See `Action`."""
         if typed_data is None or self._file is None or self._agent is None:
             return super().request_of(typed_data)
+        from bilateral.x402.aggregator.messages import Submission  # noqa: PLC0415
+        from bilateral.x402.feedback_files import client_signature_of  # noqa: PLC0415
+
         message, interaction = typed_data["message"], self.interaction
         submission = Submission(
             agent=self._agent,

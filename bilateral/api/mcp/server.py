@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from anyio import to_thread
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
+from bilateral.api.feed import Feed
 from bilateral.api.mcp import tools
+from bilateral.api.mcp.listening import Listening, Reads
 from bilateral.api.mcp.lookups import key_of, read_agent_of
 from bilateral.api.mcp.strict import StrictServer
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
@@ -23,10 +25,12 @@ from bilateral.checks import Policy
 from bilateral.checks.presets import PRESETS
 from bilateral.documents import Network
 from bilateral.errors import BilateralError
-from bilateral.identifiers import FeedbackId
+from bilateral.identifiers import FeedbackId, checksummed
 from bilateral.index.errors import NotIndexedError
+from bilateral.query.accounts import Account, account
 from bilateral.query.agent_answers import Agent
 from bilateral.query.feedback import Feedback, feedback
+from bilateral.query.registries import read_registries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,6 +53,7 @@ def make_server(
     buyer_policy: str = BRP.name,
     nodes: Mapping[str, str] | None = None,
     network: Network | None = None,
+    feed: Feed | None = None,
 ) -> MCPServer[Any]:
     """Make the server. Each module of `bilateral.api.mcp.tools` adds tools by its function `add_tools`.
 
@@ -57,6 +62,7 @@ def make_server(
         buyer_policy: The scoring policy of buyers that counts if a model names none.
         nodes: The URL of a node of each chain, by the chain's id in digits. Services on these chains can be checked.
         network: The settings of connections to services and files. Private addresses are refused by default.
+        feed: The change feed of a service; one of its own if left out.
     """
     options: dict[str, dict[str, Any]] = {
         "buyers": {"default_policy": buyer_policy},
@@ -68,6 +74,7 @@ def make_server(
     for module in iter_modules(tools.__path__):
         import_module(f"{tools.__name__}.{module.name}").add_tools(server, reader, **options.get(module.name, {}))
     _add_resources(server, reader)
+    server.serve_listening(Listening(reader, feed or Feed(Reads(reader))))
     return server
 
 
@@ -77,12 +84,25 @@ def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
     @server.resource(
         "bilateral://agents/{agent_id}",
         title="Agent",
-        description="An agent by its short id, such as bilateral://agents/8453:247.",
+        description="An agent by its short id, such as bilateral://agents/8453:247. Can be subscribed to.",
         mime_type="application/json",
     )
     async def read_agent(agent_id: str) -> str:
         with _resource_errors():
             return _json(untrusted(Agent, await to_thread.run_sync(read_agent_of, reader, agent_id)))
+
+    @server.resource(
+        "bilateral://accounts/{address}",
+        title="Account",
+        description="The agents of an account, such as bilateral://accounts/0x742d…. Can be subscribed to.",
+        mime_type="application/json",
+    )
+    async def read_account(address: str) -> str:
+        def read(connection: Connection) -> Account:
+            return account(connection, checksummed(address), tuple(read_registries(connection).by_chain))
+
+        with _resource_errors():
+            return _json(untrusted(Account, await to_thread.run_sync(reader.read, read)))
 
     @server.resource(
         "bilateral://policy",

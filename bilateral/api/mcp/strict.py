@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError, UnexpectedToolError
+from mcp.types import SubscriptionsListenRequestParams
 from pydantic import ValidationError
 
 from bilateral.api.mcp.compact import compact
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
 
 class StrictServer(MCPServer[Any]):
     """A server whose tools refuse arguments that they do not have, and name invalid ones in one line."""
+
+    def serve_listening(self, listening: Any) -> None:
+        """Serve subscriptions to resources.
+
+        Args:
+            listening: Called with the context and the parameters of each subscription.
+        """
+        self._lowlevel_server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, listening)
 
     async def list_tools(self) -> list[Tool]:
         """Return the tools with short schemas, which say that there are no other arguments."""

@@ -29,7 +29,8 @@ class _Endpoint:
         await manager.handle_request(scope, receive, send)
 
 
-# GET would open a stream without end, on which a server without sessions never says anything.
+# GET would open a stream without end, on which a server without sessions never says anything. The answer to the POST of
+# a subscription is a stream.
 router.add_route("/mcp", _Endpoint(), methods=["POST"], include_in_schema=False)  # type: ignore[arg-type]
 
 
@@ -42,7 +43,8 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """
     service = app.state.service
     settings = service.settings
-    server = make_server(service.reader, buyer_policy=settings.buyers.policy, nodes=settings.nodes)
+    options = {"buyer_policy": settings.buyers.policy, "nodes": settings.nodes, "feed": app.state.feed}
+    server = make_server(service.reader, **options)
     # All data are public, and nobody is logged in: pages of other origins could read them anyway.
     open_to_all = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     server.streamable_http_app(stateless_http=True, json_response=True, transport_security=open_to_all)

@@ -1,0 +1,1 @@
+"""Webhooks: changes of the feed, sent to the URLs of subscribers."""

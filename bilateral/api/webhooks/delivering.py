@@ -1,0 +1,220 @@
+"""Sends changes of the feed to subscribers: in order for each, again until each was taken."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from sqlalchemy.exc import DBAPIError
+
+from bilateral.api.answers import adapter
+from bilateral.api.webhooks.subscribing import stored_filter
+from bilateral.documents.http import HttpSession, Limits, Network
+from bilateral.errors import BilateralError, RefusedDocumentError
+from bilateral.index.store.database import snapshot
+from bilateral.index.store.webhooks import due_webhooks, give_lease_back, note_webhook, take_lease
+from bilateral.query.feed.changes import FeedChange
+from bilateral.query.feed.reading import FeedPrunedError, last_step, read_feed
+
+if TYPE_CHECKING:
+    import threading
+
+    from sqlalchemy import Engine
+
+    from bilateral.api.webhooks.signing import Signer
+
+_LOGGER: Final = logging.getLogger("bilateral.webhooks")
+
+_LOOK_SECONDS: Final = 0.5
+"""Seconds between two looks for new changes."""
+
+_RENEW_SECONDS: Final = 5.0
+"""Seconds after which the lease is renewed: a sixth of it, as the database may be busy for a while."""
+
+_THREADS: Final = 16
+"""Deliveries at once. A receiver that hangs holds one for ten seconds, and then waits longer and longer."""
+
+_OF_OWNER: Final = 2
+"""Deliveries of one owner at once: all receivers of an owner may hang, and the others do not wait."""
+
+_LIMITS: Final = Limits(bytes=64 * 1024, seconds=10.0, redirects=0)
+"""The limits of one attempt, and of the answer, which nobody reads."""
+
+_AT_ONCE: Final = 100
+"""Changes of one delivery: at most some 600 kB."""
+
+_READS: Final = 20
+"""Reads in which nothing passes the filter, before others have their turn."""
+
+_FIRST_WAIT: Final = 5
+_LONGEST_WAIT: Final = 3_600
+"""The wait after a failure, in seconds: twice as long after each one, up to an hour."""
+
+_STOP_SECONDS: Final = 3 * 86_400
+"""Seconds of failures after which a subscription stops: a receiver may be broken from Friday evening to Monday."""
+
+_NOTE_SECONDS: Final = 60.0
+"""Seconds after which the cursor of a subscription that nothing passes is stored. After a restart it reads again."""
+
+_MOST_PROBLEM: Final = 300
+
+
+@dataclass
+class _Position:
+    """The place up to which a subscription has read, if nothing passed since the cursor that is stored."""
+
+    since: str
+    cursor: str
+    noted_at: float
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Changes to send."""
+
+    items: tuple[FeedChange, ...]
+    cursor: str
+
+
+class Deliverer:
+    """Delivers changes until it is told to stop. One process at a time does, by a lease in the database.
+
+    Args:
+        engine: The database of the index.
+        signer: Signs the requests.
+        stop: Set to end. Attempts that are under way end first, within ten seconds.
+        network: The settings of connections. Without any, private addresses are refused.
+    """
+
+    def __init__(self, engine: Engine, signer: Signer, stop: threading.Event, network: Network | None = None) -> None:
+        """See the class."""
+        self._engine = engine
+        self._signer = signer
+        self._stop = stop
+        self._network = network or Network()
+        self._holder = secrets.token_hex(16)
+        self._busy: dict[str, str] = {}
+        self._positions: dict[str, _Position] = {}
+        self._renew_at = 0.0
+
+    def run(self) -> None:
+        """Deliver until the event."""
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="webhook") as threads:
+            while not self._stop.is_set():
+                try:
+                    self._look(threads)
+                except DBAPIError as problem:
+                    _LOGGER.warning("webhooks=waiting problem=%r", str(problem.orig))
+                self._stop.wait(_LOOK_SECONDS)
+        try:
+            with self._engine.begin() as connection:
+                give_lease_back(connection, self._holder)
+        except DBAPIError:
+            return  # it ends by itself
+
+    def _look(self, threads: ThreadPoolExecutor) -> None:
+        """Begin what is due, if this process holds the lease."""
+        now = int(time.time())
+        if time.monotonic() >= self._renew_at:
+            with self._engine.begin() as connection:
+                has_lease = take_lease(connection, self._holder, now)
+            if not has_lease:
+                return
+            self._renew_at = time.monotonic() + _RENEW_SECONDS
+        with snapshot(self._engine) as connection:
+            rows, last = due_webhooks(connection, now), last_step(connection)
+        of_owner = Counter(self._busy.copy().values())
+        for row in rows:
+            position = self._positions.get(row.id)
+            has_read = position is not None and position.since == row.since and position.cursor == str(last)
+            if row.id in self._busy or of_owner[row.owner] >= _OF_OWNER or len(self._busy) >= _THREADS or has_read:
+                continue
+            self._busy[row.id] = row.owner
+            of_owner[row.owner] += 1
+            threads.submit(self._serve, row)
+
+    def _serve(self, row: Any) -> None:
+        """Send what a subscription has to learn, in a thread."""
+        try:
+            batch = self._next(row)
+            if batch is not None:
+                self._send(row, batch)
+        except FeedPrunedError as gone:
+            self._note(row, since=gone.oldest, pending=None)
+        except BilateralError as problem:  # an agent's registry was removed from the index, or a key does not fit
+            self._fail(row, problem)
+        except DBAPIError as problem:
+            _LOGGER.warning("webhook=%s problem=%r", row.id, str(problem.orig))
+        except Exception:
+            _LOGGER.exception("webhook=%s", row.id)
+            raise
+        finally:
+            del self._busy[row.id]
+
+    def _next(self, row: Any) -> _Batch | None:
+        """Return the next changes of a subscription; None if there are none yet."""
+        position = self._positions.get(row.id)
+        if position is None or position.since != row.since:
+            position = self._positions[row.id] = _Position(row.since, row.since, time.monotonic())
+        for _ in range(_READS):
+            with snapshot(self._engine) as connection:
+                page = read_feed(connection, position.cursor, stored_filter(connection, row.wanted), _AT_ONCE)
+            if page.items:
+                return _cut(page.items, row.pending) or _Batch(page.items, page.items[-1].id)
+            position.cursor = page.cursor
+            if page.is_end:
+                break
+        if position.cursor != row.since and time.monotonic() - position.noted_at > _NOTE_SECONDS:
+            self._note(row, since=position.cursor)
+        return None
+
+    def _send(self, row: Any, batch: _Batch) -> None:
+        """Try a delivery, and store its outcome. Its last change is stored first: each retry has the same changes."""
+        if row.pending != batch.cursor and not self._note(row, pending=batch.cursor):
+            return  # it was removed, or another process is faster
+        delivery = f"{row.id}/{row.since}"
+        content = {"delivery": delivery, "webhook": row.id, "since": row.since, "cursor": batch.cursor}
+        changes = msgspec.Raw(adapter(tuple[FeedChange, ...]).dump_json(batch.items))
+        body = msgspec.json.encode({**content, "changes": changes})
+        headers = self._signer.headers(row.url, body, delivery)
+        with HttpSession(_LIMITS, self._network) as session:
+            session.post(row.url, content=body, headers=headers)
+        taken = {"since": batch.cursor, "pending": None, "failures": 0, "failing_since": None, "problem": None}
+        self._note(row, **taken, next_at=int(time.time()), delivered=row.delivered + 1)
+
+    def _fail(self, row: Any, problem: BilateralError) -> None:
+        """Store a failure, and when to try again."""
+        now = int(time.time())
+        since = now if row.failing_since is None else row.failing_since
+        is_gone = isinstance(problem, RefusedDocumentError) and problem.status == HTTPStatus.GONE
+        asked = getattr(problem, "wait_seconds", None) or 0
+        wait = min(_LONGEST_WAIT, max(_FIRST_WAIT << min(row.failures, 10), asked))
+        self._note(
+            row,
+            failures=row.failures + 1,
+            failed=row.failed + 1,
+            failing_since=since,
+            next_at=now + wait,
+            problem=str(problem)[:_MOST_PROBLEM],
+            stopped_at=now if is_gone or now - since > _STOP_SECONDS else None,
+        )
+
+    def _note(self, row: Any, **values: Any) -> bool:
+        """Change a subscription, unless it has changed."""
+        with self._engine.begin() as connection:
+            return note_webhook(connection, row, **values)
+
+
+def _cut(items: tuple[FeedChange, ...], pending: str | None) -> _Batch | None:
+    """Return the changes up to one; None if they do not have it."""
+    for number, change in enumerate(items, 1):
+        if change.id == pending:
+            return _Batch(items[:number], change.id)
+    return None

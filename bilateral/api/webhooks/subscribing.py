@@ -1,0 +1,91 @@
+"""Subscriptions: who is told, and which changes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from bilateral.documents.http import host_of
+from bilateral.errors import InvalidArgumentError
+from bilateral.index.store.webhooks import add_webhook
+from bilateral.query.feed.filters import parse_filter
+from bilateral.query.feed.reading import last_cursor, read_feed
+from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from bilateral.query.feed.reading import FeedFilter
+
+_MOST_URL: Final = 2_000
+_MOST_OWNER: Final = 64
+_MOST_VALUES: Final = 20
+"""Values of one filter, as in `/v1/changes`."""
+
+
+def subscribe(  # noqa: PLR0913  # two have defaults
+    connection: Connection,
+    url: str,
+    wanted: FeedFilter,
+    *,
+    owner: str,
+    since: str | None = None,
+    allow_private: bool = False,
+) -> str:
+    """Store a subscription.
+
+    Args:
+        connection: The connection, in a transaction.
+        url: The receiver, an https URL without a user and password.
+        wanted: The changes to send.
+        owner: The name of whoever it is for, 1 to 64 characters.
+        since: The cursor at which it begins; now if left out.
+        allow_private: True for a network of the operator's own: http is allowed, too.
+
+    Returns:
+        Its id.
+
+    Raises:
+        InvalidArgumentError: The URL, the owner or a filter is beyond its limits, or the owner has too many.
+        UnsupportedUriError: The URL is malformed.
+        FeedCursorError: The cursor is not one of this feed.
+    """
+    host_of(url)
+    if len(url) > _MOST_URL or "@" in url.partition("?")[0] or "#" in url:
+        raise InvalidArgumentError(f"url: write at most {_MOST_URL:,} characters, without a user, password or fragment")
+    if not allow_private and not url.lower().startswith("https://"):
+        raise InvalidArgumentError(f"url: {quoted(url)} is not https. --allow-private permits http in your own network")
+    if not 1 <= len(owner) <= _MOST_OWNER or not owner.isprintable():
+        raise InvalidArgumentError(f"owner: write 1 to {_MOST_OWNER} printable characters")
+    for name, values in (
+        ("agent", wanted.agents),
+        ("account", wanted.accounts),
+        ("tag", wanted.tags),
+        ("kind", wanted.kinds),
+    ):
+        if len(values) > _MOST_VALUES:
+            raise InvalidArgumentError(f"{name}: {len(values)} values are given, and {_MOST_VALUES} are allowed")
+    if since is not None:
+        read_feed(connection, since, wanted, 1)
+    return add_webhook(connection, owner, url, _stored(wanted), last_cursor(connection) if since is None else since)
+
+
+def _stored(wanted: FeedFilter) -> str:
+    """Return a filter as JSON. Ids of agents name their registry, so that they never mean another one."""
+    values = {
+        "agents": [key.global_id for key in wanted.agents],
+        "accounts": wanted.accounts,
+        "tags": wanted.tags,
+        "kinds": wanted.kinds,
+    }
+    return json.dumps({name: value for name, value in values.items() if value})
+
+
+def stored_filter(connection: Connection, text: str) -> FeedFilter:
+    """Return the filter of a subscription.
+
+    Args:
+        connection: The database.
+        text: The filter as JSON.
+    """
+    return parse_filter(connection, **json.loads(text))

@@ -1,0 +1,186 @@
+"""`bilateral webhooks …`: subscriptions to changes, and their delivery."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from bilateral.cli.index import Database, monitored_index, open_index
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.options import command, make_group
+from bilateral.cli.service import require_api
+from bilateral.cli.watch import Kinds, Tags
+from bilateral.errors import InvalidArgumentError
+from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+app = make_group("webhooks")
+
+_COLUMNS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "Webhook": lambda entry: entry["id"],
+    "Owner": lambda entry: entry["owner"],
+    "URL": lambda entry: entry["url"],
+    "Wanted": lambda entry: json.dumps(entry["wanted"]),
+    "State": lambda entry: entry["state"],
+    "Delivered": lambda entry: entry["delivered"],
+    "Problem": lambda entry: entry["problem"],
+}
+
+KeyFile = Annotated[
+    Path,
+    typer.Option(
+        "--key-file",
+        envvar="BILATERAL_WEBHOOK_KEY_FILE",
+        metavar="FILE",
+        help="The Ed25519 key that signs, in PEM. `bilateral webhooks new-key` makes one.",
+    ),
+]
+Owner = Annotated[str, typer.Option("--owner", metavar="NAME", help="The name of whoever the webhook is for.")]
+Private = Annotated[
+    bool, typer.Option("--allow-private", help="Permit http and private addresses. In your own network only.")
+]
+
+
+@command(
+    app,
+    "add",
+    "bilateral webhooks add https://hooks.example/trust --agent 8453:247",
+    "bilateral webhooks add https://hooks.example/trust --kind verdict --kind flag --owner shop --since 0",
+    is_local=True,
+)
+def add_webhook(  # noqa: PLR0913, PLR0917  # one an option
+    invocation: Invocation,
+    url: Annotated[str, typer.Argument(metavar="URL", help="The https URL that receives changes.", show_default=False)],
+    agents: Annotated[
+        list[str] | None, typer.Option("--agent", metavar="AGENT", help="Changes of this agent. Can be repeated.")
+    ] = None,
+    accounts: Annotated[
+        list[str] | None,
+        typer.Option("--account", metavar="ADDRESS", help="Changes that name this account. Can be repeated."),
+    ] = None,
+    tags: Tags = None,
+    kinds: Kinds = None,
+    owner: Owner = "operator",
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="CURSOR", help="The cursor to begin at. From now on if left out.")
+    ] = None,
+    allow_private: Private = False,
+    database: Database = None,
+) -> None:
+    """Send the changes that pass every option to a URL, from now on."""
+    require_api()
+    from bilateral.api.webhooks.subscribing import subscribe  # noqa: PLC0415  # slow to import
+    from bilateral.query.feed.filters import parse_filter  # noqa: PLC0415
+
+    with open_index(database) as engine, engine.begin() as connection:
+        wanted = parse_filter(connection, agents or (), accounts or (), tags or (), kinds or ())
+        options: dict[str, Any] = {"owner": owner, "since": since, "allow_private": allow_private}
+        webhook_id = subscribe(connection, url, wanted, **options)
+    invocation.output.result({"id": webhook_id, "url": url}, title="Webhook")
+
+
+@command(app, "list", "bilateral webhooks list", "bilateral webhooks list --owner shop --json", is_local=True)
+def list_webhooks(
+    invocation: Invocation,
+    owner: Annotated[str | None, typer.Option("--owner", metavar="NAME", help="Those of this owner only.")] = None,
+    database: Database = None,
+) -> None:
+    """List webhooks, with their state and the last problem."""
+    require_api()
+    from bilateral.index.store.database import snapshot  # noqa: PLC0415  # slow to import
+    from bilateral.index.store.webhooks import stored_webhooks  # noqa: PLC0415
+
+    with open_index(database) as engine, snapshot(engine) as connection:
+        rows = stored_webhooks(connection, owner)
+    invocation.output.results([_shown(row) for row in rows], _COLUMNS)
+
+
+def _shown(row: Any) -> dict[str, Any]:
+    """Return a webhook as it is shown."""
+    state = "stopped" if row.stopped_at is not None else "failing" if row.failures else "active"
+    counts = {"delivered": row.delivered, "failed": row.failed, "next_at": row.next_at, "problem": row.problem or ""}
+    shown = {"id": row.id, "owner": row.owner, "url": row.url, "wanted": json.loads(row.wanted), "since": row.since}
+    return {**shown, "state": state, **counts}
+
+
+@command(app, "remove", "bilateral webhooks remove wh_1f0c…", is_local=True)
+def remove_webhook(
+    invocation: Invocation,
+    webhook_id: Annotated[str, typer.Argument(metavar="WEBHOOK", help="The id of a webhook.", show_default=False)],
+    database: Database = None,
+) -> None:
+    """Remove a webhook."""
+    require_api()
+    from bilateral.index.store.webhooks import remove_webhook as remove  # noqa: PLC0415  # slow to import
+
+    with open_index(database) as engine, engine.begin() as connection:
+        if not remove(connection, webhook_id):
+            raise InvalidArgumentError(f"there is no webhook {quoted(webhook_id)}: see bilateral webhooks list")
+    invocation.output.result({"id": webhook_id}, title="Removed")
+
+
+@command(app, "new-key", "bilateral webhooks new-key --key-file webhooks.pem", is_local=True)
+def new_key(invocation: Invocation, key_file: KeyFile) -> None:
+    """Make the key that signs deliveries, and show its public half for receivers."""
+    require_api()
+    from bilateral.api.webhooks.signing import write_key  # noqa: PLC0415  # slow to import
+
+    _show_key(invocation, write_key(key_file))
+
+
+@command(app, "key", "bilateral webhooks key --key-file webhooks.pem --json", is_local=True)
+def show_key(invocation: Invocation, key_file: KeyFile) -> None:
+    """Show the public half of the key, by which receivers check signatures."""
+    require_api()
+    from bilateral.api.webhooks.signing import read_key  # noqa: PLC0415  # slow to import
+
+    _show_key(invocation, read_key(key_file))
+
+
+def _show_key(invocation: Invocation, key: Any) -> None:
+    """Show the public half of a key."""
+    shown = {"keyid": key.thumbprint(), "public_key": key.as_pem(private=False).decode()}
+    invocation.output.result(shown, title="Key")
+
+
+@command(
+    app,
+    "deliver",
+    "bilateral webhooks deliver --key-file webhooks.pem",
+    "bilateral webhooks deliver --key-file webhooks.pem --database postgresql://index@db/bilateral",
+    is_local=True,
+)
+def deliver(  # noqa: PLR0913, PLR0917  # one an option
+    invocation: Invocation,  # noqa: ARG001  # every command has it
+    key_file: KeyFile,
+    allow_private: Private = False,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option("--metrics-port", min=0, max=65535, help="Answer monitors at this port, as the follower does."),
+    ] = None,
+    metrics_host: Annotated[
+        str, typer.Option("--metrics-host", metavar="ADDRESS", help="The address to answer monitors at.")
+    ] = "127.0.0.1",
+    database: Database = None,
+) -> None:
+    """Send changes to all webhooks, until you stop it. A second process waits until the first one is gone."""
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    require_api()
+    from bilateral.api.webhooks.delivering import Deliverer  # noqa: PLC0415  # slow to import
+    from bilateral.api.webhooks.signing import Signer, read_key  # noqa: PLC0415
+    from bilateral.documents.http import Network  # noqa: PLC0415
+    from bilateral.text.log_lines import log_safely  # noqa: PLC0415
+
+    log_safely()
+    signer = Signer(read_key(key_file))
+    with open_index(database) as engine, monitored_index(engine, metrics_host, metrics_port):
+        Deliverer(engine, signer, stop, Network(allow_private=allow_private)).run()

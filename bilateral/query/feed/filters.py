@@ -1,0 +1,51 @@
+"""Filters of the change feed, from texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.identifiers import checksummed
+from bilateral.index.tables.changes import ChangeKind
+from bilateral.query.feed.reading import FeedFilter
+from bilateral.query.registries import agent_key, read_registries
+from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import Connection
+
+
+def parse_filter(
+    connection: Connection,
+    agents: Iterable[str] = (),
+    accounts: Iterable[str] = (),
+    tags: Iterable[str] = (),
+    kinds: Iterable[str] = (),
+) -> FeedFilter:
+    """Return the filter of changes that texts describe.
+
+    Args:
+        connection: The database.
+        agents: Ids of agents with their chains.
+        accounts: Addresses.
+        tags: Tags, exactly.
+        kinds: Kinds of changes.
+
+    Raises:
+        InvalidArgumentError: A kind is unknown.
+        MalformedIdentifierError: An id or an address is malformed.
+        NotIndexedError: The index has no such chain or registry.
+    """
+    kinds = tuple(kinds)
+    for kind in kinds:
+        if kind not in list(ChangeKind):
+            raise InvalidArgumentError(f"kind {quoted(kind)} is unknown: choose {', '.join(ChangeKind)}")
+    registries = read_registries(connection)
+    return FeedFilter(
+        tuple(agent_key(registries, text) for text in agents),
+        tuple(checksummed(text) for text in accounts),
+        tuple(tags),
+        tuple(map(ChangeKind, kinds)),
+    )
