@@ -30,7 +30,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play setup compile prover clean test test-all lint format test-interop ways prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
+.PHONY: help demo play setup compile prover clean test test-all lint format test-interop ways prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
 
 ##@ Try it
 
@@ -151,6 +151,9 @@ bench-search: setup ## Measure searches, checks and GraphQL on an index of 100,0
 
 bench-search-large: setup ## Measure searches on 1,000,000 agents in DATABASE, of PostgreSQL, which is filled if it is empty.
 	@$(BIN)/python -m bench.search --database $(DATABASE) --copies 10 --limit 150
+
+bench-semantic: setup ## Measure searches by meaning, by 200 questions with known answers, on DATABASE, which is filled if it is empty.
+	@$(BIN)/python -m bench.semantic --database $(DATABASE)
 
 bench-explorer: setup ## Measure the web pages on DATABASE, which bench-search fills, and on an agent with a million ratings.
 	@$(BIN)/python -m bench.explorer --database $(DATABASE)

@@ -115,6 +115,36 @@ def searches(reader: Reader, seed: int) -> Iterator[AgentSearch]:
         yield AgentSearch(text=text, gates=(Gate(tag=chance.choice(_TAGS), **wanted),))
 
 
+def open_world(database: str, agents: int, ratings: int, seed: int, copies: int = 1) -> int:
+    """Fill a database with a world if it is empty.
+
+    Args:
+        database: The URL of the database.
+        agents: The number of agents that it must have.
+        ratings: The number of ratings.
+        seed: The seed.
+        copies: The number of worlds.
+
+    Returns:
+        The number of agents.
+    """
+    engine = open_database(database)
+    with engine.connect() as connection:
+        is_empty = connection.execute(select(func.count()).select_from(schema.chain)).scalar_one() == 0
+    if is_empty:
+        build(engine, World(agents, ratings, seed), _report)
+        if copies > 1:
+            repeat(engine, copies, _report)
+    with engine.connect() as connection:
+        stored: int = connection.execute(select(func.count()).select_from(schema.agent)).scalar_one()
+    engine.dispose()
+    if stored < agents * copies:
+        raise SystemExit(
+            f"the database has {stored:,} agents, fewer than {agents * copies:,}: see --agents and --copies"
+        )
+    return stored
+
+
 def _report(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
@@ -132,20 +162,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.copies > 1 and arguments.database.startswith("sqlite"):
         parser.error("--copies needs PostgreSQL: its server makes the copies")
-    engine = open_database(arguments.database)
-    with engine.connect() as connection:
-        is_empty = connection.execute(select(func.count()).select_from(schema.chain)).scalar_one() == 0
-    if is_empty:
-        world = World(arguments.agents, arguments.ratings, arguments.seed)
-        build(engine, world, _report)
-        if arguments.copies > 1:
-            repeat(engine, arguments.copies, _report)
-    with engine.connect() as connection:
-        agents = connection.execute(select(func.count()).select_from(schema.agent)).scalar_one()
-    engine.dispose()
-    wanted = arguments.agents * arguments.copies
-    if agents < wanted:
-        raise SystemExit(f"the database has {agents:,} agents, fewer than {wanted:,}: see --agents and --copies")
+    agents = open_world(arguments.database, arguments.agents, arguments.ratings, arguments.seed, arguments.copies)
     reader = Reader(arguments.database, seconds=60.0)
     questions, tags = searches(reader, arguments.seed), random.Random(arguments.seed)  # noqa: S311  # not secret
     asked: dict[str, tuple[Callable[[], object], float]] = {

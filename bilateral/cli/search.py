@@ -108,7 +108,7 @@ _FILTERS: Final[dict[str, Any]] = {
         "--order",
         "The order; docs/search.md has the default.",
         _PAGE,
-        "standing|relevance|lower_bound|mean|activity|updated|registered|last_active",
+        "standing|relevance|meaning|lower_bound|mean|activity|updated|registered|last_active",
     ),
 }
 """The options of the fields of `AgentQuestion`, by their names."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from bilateral.errors import InvalidArgumentError
 from bilateral.explorer.direct import ADDRESS_LENGTH, Direct, directly
 from bilateral.explorer.networks import chain_of, ratings_path, slug_of
+from bilateral.index.search.meaning import has_model
 from bilateral.query.blind import Blind
 from bilateral.query.chains import ChainProgress, chains
 from bilateral.query.search.agents import FoundAgent, search_with_facets
@@ -65,6 +66,7 @@ class SearchPage:
         rated_side: The side of the first filled gate, as which the shown ratings rate the agents.
         next: The path of the next page; None if this is the last one.
         problem: The sentence that says why the form is wrong; None if it is not.
+        is_closest: True if no agent has all words, and these come closest to their meaning.
         doubts: The agents of the page that are held back or contested, by short id.
         direct: Pages that the words name: an agent, an account, a validation or a tag.
         chains: The indexed chains.
@@ -77,6 +79,7 @@ class SearchPage:
     rated_side: str
     next: str | None
     problem: str | None
+    is_closest: bool
     doubts: dict[str, Doubt]
     direct: tuple[Direct, ...]
     chains: tuple[ChainProgress, ...]
@@ -128,14 +131,19 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
         registries.require_indexed(search.chains)
         sample = 0 if "cursor" in fields else LOOKED_AT
         page, facets = search_with_facets(connection, search, limit=_ROWS, cursor=fields.get("cursor"), sample=sample)
+        is_closest = not (page.items or direct or search.order) and bool(search.words) and has_model()
+        if is_closest:
+            search = replace(search, order=Order.MEANING)
+            page, facets = search_with_facets(connection, search, limit=_ROWS, sample=sample)
     except InvalidArgumentError as error:
-        return SearchPage(fields, (), {}, None, Side.SERVER, None, str(error), {}, direct, indexed)
+        return SearchPage(fields, (), {}, None, Side.SERVER, None, str(error), False, {}, direct, indexed)
     side = search.gates[0].side if search.gates else Side.SERVER
-    following = None if page.next is None else path_of({**fields, "cursor": page.next})
+    order = {"order": Order.MEANING.value} if is_closest else {}
+    following = None if page.next is None else path_of({**fields, **order, "cursor": page.next})
     ids = {agent.id for agent in page.items} | {page_.name for page_ in direct if page_.kind == "agent"}
     doubts = doubts_of(connection, registries, ids)
     details = row_details(connection, registries, page.items, search.text, side.value)
-    return SearchPage(fields, page.items, details, facets, side, following, None, doubts, direct, indexed)
+    return SearchPage(fields, page.items, details, facets, side, following, None, is_closest, doubts, direct, indexed)
 
 
 def narrowed(fields: Mapping[str, str], facet: Facet, value: str) -> str | None:

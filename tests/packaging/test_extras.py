@@ -24,6 +24,7 @@ IMPORTED = {
     "index": ["bilateral.index"],
     "ipfs": ["bilateral.documents"],
     "private": ["bilateral.buyers.private"],
+    "semantic": ["bilateral.index.search", "bilateral.query.search"],
     "solana": ["bilateral.solana"],
     "spark": ["bilateral.trust"],
     "trust": ["bilateral.trust"],
@@ -33,9 +34,14 @@ IMPORTED = {
 """The packages that an extra is for."""
 
 ELSEWHERE = {
-    "api": ["bilateral.api.aggregator", "bilateral.index.analysis", "bilateral.buyers.private.offline"],
+    "api": [
+        "bilateral.api.aggregator",
+        "bilateral.buyers.private.offline",
+        "bilateral.index.analysis",
+        "bilateral.index.search.embedding",
+    ],
     "cli": ["bilateral.cli.analysis", "bilateral.cli.index_verification"],
-    "index": ["bilateral.index.analysis"],
+    "index": ["bilateral.index.analysis", "bilateral.index.search.embedding"],
     "private": ["bilateral.buyers.private.members", "bilateral.buyers.private.stored_nullifiers"],
     "x402": [
         "bilateral.x402.aggregator",

@@ -12,10 +12,11 @@ from bilateral.identifiers import AccountId, GlobalAgentId
 from bilateral.identifiers.caip import base58_bytes
 from bilateral.index.files.fields import MAX_NAME, MAX_TEXT, MAX_URI, Fields, stored_text
 from bilateral.index.files.hosts import host_rows
+from bilateral.index.search.meaning import has_model, vector_row
 from bilateral.index.search.words import words_of
 from bilateral.index.tables import files as schema
 from bilateral.index.tables.files import Kind
-from bilateral.index.tables.search import registration_words
+from bilateral.index.tables.search import registration_vector, registration_words
 from bilateral.text.encoding import decode_object
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ READ_TABLES: Final = (
     schema.registration_domain,
     schema.feedback_file,
     registration_words,
+    registration_vector,
 )
 """The tables that hold what files say. Their rows vanish with the content."""
 
@@ -134,7 +136,12 @@ def _registration(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
     rows[schema.registration_card] = [
         {**key, **_card(services, rows[schema.registration_capability])},
     ]
-    rows[registration_words] = [{**key, **search_words(rows)}]
+    words = search_words(rows)
+    rows[registration_words] = [{**key, **words}]
+    if has_model():
+        (file,) = rows[schema.registration_file]
+        named = [capability["value"] for capability in rows[schema.registration_capability]]
+        rows[registration_vector] = [vector_row(content_hash, file["name"], file["description"], named, words["words"])]
     return rows
 
 

@@ -17,6 +17,7 @@ from bilateral.index.files.loading import Failed, Loaded, Outcome, load_file
 from bilateral.index.files.queue import FileQueue, Lease
 from bilateral.index.files.references import ReferenceScan, collect
 from bilateral.index.patience import Patience
+from bilateral.index.search.vectors import fill_vectors
 from bilateral.index.store.database import is_lost, is_transient, unavailable
 from bilateral.text import printable
 
@@ -140,6 +141,8 @@ class FileWorkers:
     def _scan(self) -> None:
         """Find the files of all chains, and now and then collect those that no event names any more."""
         collected = float("-inf")
+        if filled := fill_vectors(self._engine, self._stop):
+            _LOGGER.info("outcome=understood files=%d", filled)
         while not self._stop.is_set():
             self._looks += 1
             scans = tuple(self._scans.values())  # a chain may be added meanwhile

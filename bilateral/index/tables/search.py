@@ -69,6 +69,23 @@ Index("registration_words_by_name", registration_words.c.name_words, postgresql_
     dialect="postgresql"
 )
 
+registration_vector: Final = Table(
+    "registration_vector",
+    metadata,
+    Column("vector_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column(
+        "content_hash",
+        LargeBinary(32),
+        ForeignKey(files.file_content.c.content_hash, ondelete="CASCADE"),
+        nullable=False,
+        unique=True,
+    ),
+    Column("model", String(60), nullable=False),
+    Column("words", Integer, nullable=False),
+    Column("vector", LargeBinary, nullable=False),
+    sqlite_autoincrement=True,  # readers ask for the numbers above those that they know
+)
+
 known_word: Final = Table(
     "known_word",
     metadata,

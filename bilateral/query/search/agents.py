@@ -20,6 +20,7 @@ from bilateral.index.tables.schema import agent, chain, registry
 from bilateral.index.tables.search import agent_file
 from bilateral.query.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
 from bilateral.query.prepared import Prepared, one_of, plan_by_values, size_for, spread
+from bilateral.query.search.closest import find_closest
 from bilateral.query.search.facets import LOOKED_AT, Facets, count_facets
 from bilateral.query.search.filters import AgentSearch, Gate, Order
 from bilateral.query.search.gates import is_of_summaries, passes, ratings, source, summaries
@@ -123,7 +124,8 @@ def search_agents(
             rank changed meanwhile may come twice, or not.
 
     Raises:
-        InvalidArgumentError: The limit is out of range.
+        InvalidArgumentError: The limit is out of range; or the order is that of meaning, and the extra `semantic` is
+            not installed.
         InvalidCursorError: The cursor is of another search.
     """
     page, _ = search_with_facets(connection, search, limit=limit, cursor=cursor, sample=0)
@@ -158,13 +160,14 @@ def search_with_facets(
     dialect_of(connection).add_functions(connection)
     plan_by_values(connection)
     matcher = matcher_of(connection)
-    terms = matcher.terms(search.words)
+    terms = () if search.ranking is Order.MEANING else matcher.terms(search.words)
     chains = search.chains or tuple(row[0] for row in _CHAINS.all(connection, {}))
     if terms is None or not chains:
         return Page((), None), none
     if search.ranking is Order.STANDING and not with_standings(connection, chains, search.rated_side):
         search = search.without_standings()
-    rows = find(Parts(connection, search, terms, chains, matcher), place, max(limit, sample) + 1)
+    find_in_order = find_closest if search.ranking is Order.MEANING else find
+    rows = find_in_order(Parts(connection, search, terms, chains, matcher), place, max(limit, sample) + 1)
     shown = rows[:limit]
     details = _details(connection, search, shown)
     agents = tuple(_found(row, *detail) for row, detail in zip(shown, details, strict=True))

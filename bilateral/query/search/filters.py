@@ -57,6 +57,11 @@ class Order(StrEnum):
     RELEVANCE = "relevance"
     """Those with the words of the query in their names first; then those with the greatest lower bound."""
 
+    MEANING = "meaning"
+    """Those whose files come closest to the text by its meaning, and have its rare words. No word need be in a file. Of
+    the agents of one file those with the greatest standing come first. Agents that are held back come after all others.
+    At most 400 files are found. Needs the extra `semantic`."""
+
     LOWER_BOUND = "lower_bound"
     """Those with the greatest lower bound of the first gate first."""
 
@@ -78,6 +83,10 @@ class Order(StrEnum):
 
 OF_GATE: Final = (Order.LOWER_BOUND, Order.MEAN, Order.ACTIVITY)
 """The orders that need a gate."""
+
+
+_OF_TEXT: Final = (Order.RELEVANCE, Order.MEANING)
+"""The orders that need a text."""
 
 
 class Payment(StrEnum):
@@ -231,8 +240,8 @@ class AgentSearch:
             raise InvalidArgumentError(
                 f"the order {self.order} needs a gate: name a tag or another condition on ratings"
             )
-        if self.order is Order.RELEVANCE and not self.words:
-            raise InvalidArgumentError("the order relevance needs a text")
+        if self.order in _OF_TEXT and not self.words:
+            raise InvalidArgumentError(f"the order {self.order} needs a text")
         times = ("registered_from", "registered_to", "updated_from", "updated_to")
         for value in (*(getattr(self, name) for name in times), *self.chains):
             if value is not None and not 0 <= value < 2**63:
@@ -250,8 +259,8 @@ class AgentSearch:
 
     @property
     def words(self) -> list[str]:
-        """The words of the text; an empty list without a text."""
-        return query_words(self.text)
+        """The words of the text; an empty list without a text. For the order of meaning, the first of a long text."""
+        return query_words(self.text, are_optional=self.order is Order.MEANING)
 
     @property
     def ranking(self) -> Order:
@@ -271,11 +280,12 @@ class AgentSearch:
         return replace(self, order=Order.RELEVANCE if self.words else by_rating)
 
 
-def query_words(text: str | None) -> list[str]:
+def query_words(text: str | None, *, are_optional: bool = False) -> list[str]:
     """Return the words of a query's text.
 
     Args:
         text: The text; None or blanks for no words.
+        are_optional: True to leave out words beyond the limit, False to refuse them.
 
     Raises:
         InvalidArgumentError: The text is too long, has too many words, or none.
@@ -287,9 +297,9 @@ def query_words(text: str | None) -> list[str]:
     words = words_of([text])
     if not words:
         raise InvalidArgumentError(f"the text {quoted(text)} has no letter or digit to search for")
-    if len(words) > MAX_QUERY_WORDS:
+    if len(words) > MAX_QUERY_WORDS and not are_optional:
         raise InvalidArgumentError(f"the text has {len(words)} words: at most {MAX_QUERY_WORDS} are searched for")
-    return words
+    return words[:MAX_QUERY_WORDS]
 
 
 def address(name: str, text: str) -> str:

@@ -11,7 +11,7 @@ from bilateral.index.derive.activity import agent_activity
 from bilateral.index.tables import files
 from bilateral.index.tables.files import State
 from bilateral.index.tables.schema import agent, agent_metadata
-from bilateral.index.tables.search import agent_file, registration_words
+from bilateral.index.tables.search import agent_file, registration_vector, registration_words
 from bilateral.index.tables.standings import standing
 from bilateral.index.tables.unindexed import unindexed
 from bilateral.query.search.domains import is_named_by_domain
@@ -21,7 +21,7 @@ from bilateral.query.search.gates import best, best_of_agent, is_of_few, is_rate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select
+    from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, Subquery
 
     from bilateral.query.search.filters import AgentSearch
     from bilateral.query.search.words import Matcher, Term
@@ -36,14 +36,20 @@ TIMES: Final = {
 }
 """The times by which an order ranks."""
 
-_WITHOUT_GATE: Final = (Order.STANDING, *TIMES)
+_WITHOUT_GATE: Final = (Order.STANDING, Order.MEANING, *TIMES)
 """The orders in which agents that pass the first gate have a rank without it."""
+
+_BY_STANDING: Final = (Order.STANDING, Order.MEANING)
+"""The orders in which agents that are held back come last."""
 
 RANKED: Final = 0.5
 """The addition of a standing to the first rank: those with one precede others with as many words in their names."""
 
 HELD_BACK: Final = -100.0
 """The addition of being held back to the first rank. It puts agents last: a name has at most 16 words of a search."""
+
+OUT_OF_REACH: Final = -1_000_000.0
+"""The addition of being held back to the rank by meaning, which is at most 33,000 millionths."""
 
 KEY: Final = ("chain_id", "identity_registry", "agent_id")
 """The columns of the key of an agent."""
@@ -62,6 +68,7 @@ class Parts:
         terms: The words.
         chains: The chains.
         matcher: Makes the conditions on words.
+        closest: The files that come closest to the meaning of the text, and their ranks; None in another order.
     """
 
     connection: Connection
@@ -69,6 +76,7 @@ class Parts:
     terms: Sequence[Term]
     chains: Sequence[int]
     matcher: Matcher
+    closest: Subquery | None = None
 
     @property
     def relevance(self) -> ColumnElement[Any]:
@@ -112,7 +120,7 @@ class Statement:
         self.passes_first: list[ColumnElement[bool]] = []
         self._add_file()
         self._gate_rank = self._add_gates(parts.chains, are_few=are_few, walks=walks)
-        if self._search.ranking is Order.STANDING and not stands:
+        if self._search.ranking in _BY_STANDING and not stands:
             self._from = self._from.outerjoin(standing, and_(*self.has_standing()))
 
     def has_words(self) -> list[ColumnElement[bool]]:
@@ -190,6 +198,12 @@ class Statement:
         by_gate = zero if self._gate_rank is None else cast(self._gate_rank, REAL)
         if order is Order.RELEVANCE:
             return cast(relevance, REAL), by_gate
+        if order is Order.MEANING and self._parts.closest is not None:
+            rank = standing.c.rank
+            is_held_back = and_(rank.is_(None), standing.c.agent_id.is_not(None))
+            lowered = case((is_held_back, OUT_OF_REACH), else_=0.0)
+            closeness = cast(self._parts.closest.c.rank, REAL) + cast(lowered, REAL)
+            return closeness, case((rank.is_not(None), rank), else_=by_gate)
         if order is Order.STANDING:
             rank, has_none = standing.c.rank, standing.c.agent_id.is_(None)
             added = case((rank.is_not(None), RANKED), (has_none, 0.0), else_=HELD_BACK)
@@ -223,13 +237,19 @@ class Statement:
         """Add the conditions on the agent's registration file, without its words."""
         search, content = self._search, files.file.c.content_hash
         reads = search.active is not None or search.x402 is not None
-        if not (self._terms or search.capabilities or search.services or reads):
+        closest = self._parts.closest
+        if not (self._terms or search.capabilities or search.services or reads or closest is not None):
             return
         current = and_(*(agent_file.c[name] == agent.c[name] for name in KEY))
         is_loaded = and_(files.file.c.file_id == agent_file.c.file_id, unindexed(files.file.c.state) == State.LOADED)
         self._from = self._from.join(agent_file, current).join(files.file, is_loaded)
         if self._terms:
             self._from = self._from.join(registration_words, registration_words.c.content_hash == content)
+        if closest is not None:
+            vector = registration_vector.c
+            self._from = self._from.join(registration_vector, vector.content_hash == content).join(
+                closest, closest.c.vector_id == vector.vector_id
+            )
         if reads:
             read = files.registration_file
             self._from = self._from.join(read, read.c.content_hash == content)

@@ -19,7 +19,7 @@ from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import CLIENT, OWNER, feedback_given, registered, registration, uri_updated
 from tests.index.files.test_refreshing import HOUR, Versioned
 
-TABLES = (schema.registration_words, schema.agent_file, schema.payment_claim)
+TABLES = (schema.registration_words, schema.registration_vector, schema.agent_file, schema.payment_claim)
 
 
 def data_uri(**fields):
@@ -53,7 +53,7 @@ def rows(story):
                     map(
                         repr,
                         connection.execute(
-                            select(*(column for column in table.c if column.name != "document_id"))
+                            select(*(column for column in table.c if column.name not in ("document_id", "vector_id")))
                         ).all(),
                     )
                 )

@@ -1,0 +1,195 @@
+"""`python -m bench.semantic`: how well and how fast questions in other words find agents of a made-up world.
+
+    python -m bench.semantic --database sqlite:///world.sqlite
+
+An empty database is filled first, as by `python -m bench.search`. The questions and their answers are those of
+`bench.world.questions`. An agent that names both things that a question asks for counts three times as much as one that
+names one of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import defaultdict
+from itertools import cycle
+from math import log2
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import select
+
+from bench.search import Times, open_world
+from bench.world.questions import KINDS, PARAPHRASES, known_of, questions
+from bilateral.errors import InvalidArgumentError
+from bilateral.index.search.meaning import MAX_SECTION, vector_row
+from bilateral.index.search.vectors import fill_vectors
+from bilateral.index.store.database import open_database
+from bilateral.index.tables import files
+from bilateral.index.tables.search import agent_file, registration_vector
+from bilateral.query.readers import Reader
+from bilateral.query.search.agents import search_agents
+from bilateral.query.search.filters import AgentSearch, Gate, Order
+from bilateral.query.search.meanings import meanings_of
+from bilateral.query.search.words import matcher_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from bench.world.questions import Question
+
+_JUDGED: Final = 10
+
+
+def gain(question: Question, known: frozenset[str]) -> int:
+    """Return how much an agent in a list is worth: 3 if it names both things asked for, 1 for one of them, else 0."""
+    return int(2 ** question.relevance(known)) - 1
+
+
+def ndcg(question: Question, listed: Sequence[frozenset[str]], every: Sequence[frozenset[str]]) -> float:
+    """Return the nDCG@10 of a list: its discounted gain, as a part of the greatest that is possible.
+
+    Args:
+        question: The question.
+        listed: The things that the agents of the list name.
+        every: The things that each agent names.
+    """
+    best = sorted((gain(question, known) for known in every), reverse=True)[:_JUDGED]
+    gains = [gain(question, known) for known in listed[:_JUDGED]]
+    total, ideal = (sum(value / log2(place + 2) for place, value in enumerate(values)) for values in (gains, best))
+    return total / ideal
+
+
+class Judge:
+    """The known answers of an index.
+
+    Args:
+        connection: The database.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        """Read what each file names."""
+        read, capability, vector = files.registration_file.c, files.registration_capability.c, registration_vector.c
+        named: dict[bytes, list[str]] = defaultdict(list)
+        for content_hash, value in connection.execute(select(capability.content_hash, capability.value)):
+            named[bytes(content_hash)].append(value)
+        rows = connection.execute(select(read.content_hash, read.name).order_by(read.content_hash))
+        known = {bytes(key): known_of(name, named[bytes(key)]) for key, name in rows}
+        contents = select(agent_file.c.agent_id, files.file.c.content_hash).join(
+            files.file, files.file.c.file_id == agent_file.c.file_id
+        )
+        self.of_agents = {int(agent): known[bytes(key)] for agent, key in connection.execute(contents)}
+        vectors = connection.execute(select(vector.vector_id, vector.content_hash))
+        self.of_vectors = {number: known[bytes(key)] for number, key in vectors}
+        self.every = [self.of_agents[agent] for agent in sorted(self.of_agents)]
+
+    def lists(self, connection: Connection, question: Question) -> dict[str, list[frozenset[str]]]:
+        """Return what the first agents name that each way to search finds."""
+        search = AgentSearch(text=question.text, order=Order.MEANING)
+        ways = meanings_of(connection), matcher_of(connection)
+        by_meaning, by_words, ids = ways[0].lists(connection, ways[1], question.text, search.words)
+        rows = {"rare words alone": by_words, "vectors alone": by_meaning}
+        return {
+            "all words, the usual search": self._found(connection, AgentSearch, text=question.text),
+            **{way: [self.of_vectors[int(ids[row])] for row in listed] for way, listed in rows.items()},
+            "fused, `order=meaning`": self._found(connection, AgentSearch, text=question.text, order=Order.MEANING),
+        }
+
+    def _found(
+        self, connection: Connection, search: Callable[..., AgentSearch], **conditions: Any
+    ) -> list[frozenset[str]]:
+        """Return what the agents of the first page name."""
+        try:
+            page = search_agents(connection, search(**conditions), limit=_JUDGED)
+        except InvalidArgumentError:  # more words than a search takes
+            return []
+        return [self.of_agents[agent.agent_id] for agent in page.items]
+
+
+def judged(connection: Connection, judge: Judge, asked: Sequence[Question]) -> Mapping[str, list[float]]:
+    """Return the nDCG@10 of each way to search, for each question."""
+    scores: dict[str, list[float]] = defaultdict(list)
+    for question in asked:
+        for way, listed in judge.lists(connection, question).items():
+            scores[way].append(ndcg(question, listed, judge.every))
+    return scores
+
+
+def stuffed(connection: Connection, asked: Sequence[Question]) -> dict[str, int]:
+    """Return for how many questions a file that lists all themes would be among the ten that come closest."""
+    import numpy as np  # noqa: PLC0415  # beside the figures alone
+
+    from bilateral.index.search.meaning import embedder  # noqa: PLC0415
+
+    every = " ".join((*PARAPHRASES, *(task for tasks in PARAPHRASES.values() for task in tasks)))
+    shapes = {
+        "in its description": ("Helper", every, ()),
+        "in its capabilities": ("Helper", "", tuple(PARAPHRASES)),
+        "in its name, too": (every[:MAX_SECTION], every, tuple(PARAPHRASES)),
+    }
+    matcher, meanings, counts = matcher_of(connection), meanings_of(connection), dict.fromkeys(shapes, 0)
+    for question in asked:
+        wanted = embedder().question(question.text)
+        by_meaning, _, ids = meanings.lists(connection, matcher, question.text, [])
+        tenth = int(ids[by_meaning[_JUDGED - 1]])
+        column = registration_vector.c
+        (stored,) = connection.execute(select(column.vector).where(column.vector_id == tenth)).scalars()
+        for shape, sections in shapes.items():
+            vector = vector_row(b"", *sections, [])["vector"]
+            ours, least = (float(np.frombuffer(data, np.int8).astype(np.float32) @ wanted) for data in (vector, stored))
+            counts[shape] += ours >= least
+    return counts
+
+
+def main() -> None:
+    """Measure, and print the tables."""
+    parser = argparse.ArgumentParser(description="Measure searches by meaning on an index of a made-up world.")
+    parser.add_argument("--database", required=True, metavar="URL")
+    parser.add_argument("--agents", type=int, default=100_000)
+    parser.add_argument("--ratings", type=int, default=1_000_000)
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--limit", type=float, default=100.0, help="Milliseconds of a search, p95.")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    open_world(arguments.database, arguments.agents, arguments.ratings, arguments.seed)
+    engine = open_database(arguments.database)
+    began = time.perf_counter()
+    if filled := fill_vectors(engine):
+        print(f"{filled:,} vectors in {time.perf_counter() - began:.1f} s\n")
+    engine.dispose()
+    reader = Reader(arguments.database, seconds=60.0)
+    with reader.connect() as connection:
+        judge = Judge(connection)
+        asked = questions(judge.every, arguments.questions, arguments.seed)
+        began = time.perf_counter()
+        search_agents(connection, AgentSearch(text=asked[0].text, order=Order.MEANING))
+        loaded = time.perf_counter() - began
+        scores = judged(connection, judge, asked)
+        counts = stuffed(connection, asked)
+    print(f"{reader.dialect}, {len(judge.every):,} agents with a file, {len(asked)} questions\n")
+    print("| nDCG@10 | all | " + " | ".join(KINDS) + " |")
+    print("| --- | " + " | ".join(["---:"] * (len(KINDS) + 1)) + " |")
+    for way, values in scores.items():
+        of_kinds = [values, *(values[kind :: len(KINDS)] for kind in range(len(KINDS)))]
+        print(f"| {way} | " + " | ".join(f"{sum(listed) / len(listed):.3f}" for listed in of_kinds) + " |")
+    print("\nA file that lists all themes would be among the ten that come closest to")
+    print(", ".join(f"{number} questions with them {shape}" for shape, number in counts.items()) + ".\n")
+    print(f"first search, which loads the vectors: {loaded:.1f} s\n")
+    print("| question | p50 ms | p95 ms | worst ms | p95 of processor ms | limit ms | within |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
+    gate = Gate(tag="starred", minimum=50, count=3)  # type: ignore[arg-type]  # a whole number
+    for name, gates in (("by meaning", ()), ("by meaning, gated", (gate,))):
+        texts = cycle(question.text for question in asked)
+
+        def ask(texts: Any = texts, gates: Any = gates) -> object:
+            search = AgentSearch(text=next(texts), gates=gates, order=Order.MEANING)
+            return reader.read(search_agents, search)
+
+        Times.of(ask, 10)  # warm
+        print(Times.of(ask, 2 * len(asked)).row(name, arguments.limit), flush=True)
+    reader.close()
+
+
+if __name__ == "__main__":
+    main()
