@@ -221,7 +221,7 @@ def _profit(figures: dict[str, Any]) -> str:
         paragraph(
             f"Under the oracle, which lets no cheat take anything, attackers still make {oracle} per dollar in the",
             "second market: exit scams and cheats on large amounts first serve well, and honest trade earns 65 cents",
-            "for each dollar of its costs. So no policy can reach the bar of the second market.",
+            "for each dollar of its costs. A policy that refuses every newcomer was not tried.",
         ),
         paragraph(
             "The rest is small and cheap. In the second market of seed 301, starting anew took $189 by 364 sales, 359",
