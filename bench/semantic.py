@@ -107,11 +107,11 @@ class Judge:
         return [self.of_agents[agent.agent_id] for agent in page.items]
 
 
-def judged(connection: Connection, judge: Judge, asked: Sequence[Question]) -> Mapping[str, list[float]]:
+def judged(reader: Reader, judge: Judge, asked: Sequence[Question]) -> Mapping[str, list[float]]:
     """Return the nDCG@10 of each way to search, for each question."""
     scores: dict[str, list[float]] = defaultdict(list)
     for question in asked:
-        for way, listed in judge.lists(connection, question).items():
+        for way, listed in reader.read(judge.lists, question).items():
             scores[way].append(ndcg(question, listed, judge.every))
     return scores
 
@@ -159,14 +159,13 @@ def main() -> None:
         print(f"{filled:,} vectors in {time.perf_counter() - began:.1f} s\n")
     engine.dispose()
     reader = Reader(arguments.database, seconds=60.0)
-    with reader.connect() as connection:
-        judge = Judge(connection)
-        asked = questions(judge.every, arguments.questions, arguments.seed)
-        began = time.perf_counter()
-        search_agents(connection, AgentSearch(text=asked[0].text, order=Order.MEANING))
-        loaded = time.perf_counter() - began
-        scores = judged(connection, judge, asked)
-        counts = stuffed(connection, asked)
+    judge = reader.read(Judge)
+    asked = questions(judge.every, arguments.questions, arguments.seed)
+    began = time.perf_counter()
+    reader.read(search_agents, AgentSearch(text=asked[0].text, order=Order.MEANING))
+    loaded = time.perf_counter() - began
+    scores = judged(reader, judge, asked)
+    counts = reader.read(stuffed, asked)
     print(f"{reader.dialect}, {len(judge.every):,} agents with a file, {len(asked)} questions\n")
     print("| nDCG@10 | all | " + " | ".join(KINDS) + " |")
     print("| --- | " + " | ".join(["---:"] * (len(KINDS) + 1)) + " |")
