@@ -128,13 +128,15 @@ class Deliverer:
             if not has_lease:
                 return
             self._renew_at = time.monotonic() + _RENEW_SECONDS
+        # Taken before the rows: one that ends meanwhile may be read as it was before, and would be sent again.
+        busy = self._busy.copy()
         with snapshot(self._engine) as connection:
             rows, last = due_webhooks(connection, now), last_step(connection)
-        of_owner = Counter(self._busy.copy().values())
+        of_owner = Counter(busy.values())
         for row in rows:
             position = self._positions.get(row.id)
             has_read = position is not None and position.since == row.since and position.cursor == str(last)
-            if row.id in self._busy or of_owner[row.owner] >= _OF_OWNER or len(self._busy) >= _THREADS or has_read:
+            if row.id in busy or of_owner[row.owner] >= _OF_OWNER or len(self._busy) >= _THREADS or has_read:
                 continue
             self._busy[row.id] = row.owner
             of_owner[row.owner] += 1

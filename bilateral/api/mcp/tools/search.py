@@ -76,7 +76,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     async def search_agents(  # noqa: PLR0913, PLR0917  # one a filter
         text: Annotated[str | None, Field(max_length=1_000, description="Words.")] = None,
         gates: Annotated[
-            list[GateArgument], Field(max_length=MAX_GATES, description="Conditions on ratings; the first one ranks.")
+            list[GateArgument], Field(max_length=MAX_GATES, description="Conditions on ratings; the first ranks.")
         ] = [],  # noqa: B006  # nobody changes it
         chains: Annotated[list[Annotated[int, Field(ge=1, lt=2**63)]], Field(max_length=MAX_LISTED)] = [],  # noqa: B006
         owner: Annotated[str | None, Field(max_length=42)] = None,

@@ -59,7 +59,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, nodes: Mapping[str, str], 
     async def get_services(
         at: Annotated[str, Field(max_length=2_000, description="https URL, host or payTo.")],
     ) -> Untrusted:
-        """Look up agents by a service that they name, or by their payee."""
+        """Find agents by a service that they name, or by their payee."""
 
         def read_account(connection: Connection) -> Account:
             return account(connection, checksummed(at), tuple(read_registries(connection).by_chain))
