@@ -61,6 +61,14 @@ def _scale(name: str) -> str:
     return f"{tag.measures}: {limits}{highest}{'' if tag.unit.startswith('of') else f', in {tag.unit}'}"
 
 
+_TAG: Final = Field(
+    "tag1",
+    "Tag",
+    "The measured quantity. It decides the scale of the value.",
+    value="starred",
+    options=tuple((tag, _scale(tag)) for tag in STANDARD_TAGS),
+)
+
 _AGENT: Final = Field("agent", "Agent", kind="key", is_required=True)
 _FEEDBACK: Final = Field("feedback", "Feedback", kind="key", is_required=True)
 _CHAIN: Final = Field("chain", "Chain", kind="key", is_required=True)
@@ -129,13 +137,7 @@ FORMS: Final = {
             "Say how this agent served you. Everybody can read it.",
             (
                 _AGENT,
-                Field(
-                    "tag1",
-                    "Tag",
-                    "The measured quantity. It decides the scale of the value.",
-                    value="starred",
-                    options=tuple((tag, _scale(tag)) for tag in STANDARD_TAGS),
-                ),
+                _TAG,
                 Field("value", "Value", kind="number", is_required=True),
                 Field("tag2", "Second tag", "A qualifier, such as the period."),
                 Field("endpoint", "Endpoint", "The address that you used."),
@@ -150,13 +152,7 @@ FORMS: Final = {
             "You sign twice; this service sends the feedback and pays. It takes proof that you bought from the agent.",
             (
                 _AGENT,
-                Field(
-                    "tag1",
-                    "Tag",
-                    "The measured quantity. It decides the scale of the value.",
-                    value="starred",
-                    options=tuple((tag, _scale(tag)) for tag in STANDARD_TAGS),
-                ),
+                _TAG,
                 Field("value", "Value", "From 0 to 100.", kind="number", is_required=True),
                 Field(
                     "statement",
