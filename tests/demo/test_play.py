@@ -48,6 +48,24 @@ with ExitStack() as stack:
 """
 """An economy in which everybody has spent all before each round of events."""
 
+SLOW_CHAIN = """
+import logging
+from ape.logging import logger
+from rich.console import Console
+from scripts._demo.living import Economy
+from scripts._demo.stage import Stage
+
+logger.set_level(logging.CRITICAL)
+with Stage.opened(Console(quiet=True)) as stage:
+    economy = Economy(stage, None, None, "")
+    stage.ask("evm_setIntervalMining", 1)
+    first, second = (f"0x{number:040x}" for number in (0xA1, 0xA2))
+    economy._fund(first, second, 10**18)
+    print(int(stage.ask("eth_getBalance", second, "latest"), 16))
+    economy._send(second, first, b"", 9 * 10**17)
+"""
+"""A chain that mines a block a second only, and money that its receiver spends at once."""
+
 PATIENCE = 180
 """The seconds to wait for a change of the page."""
 
@@ -99,6 +117,11 @@ def test_the_economy_goes_on_after_everybody_has_spent_all():
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stdout == "40 [2000, 2000, 2000, 2000] 3\n"
+
+
+def test_money_is_mined_before_its_receiver_spends_it():
+    run = subprocess.run([sys.executable, "-c", SLOW_CHAIN], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+    assert (run.returncode, run.stdout) == (0, f"{10**18}\n"), run.stderr
 
 
 @pytest.mark.parametrize(("events", "seconds"), [(600, 0.5), (601, 2.5)])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import and_, cast, exists, literal, or_
+from sqlalchemy import and_, cast, exists, literal, or_, select
 from sqlalchemy.types import String
 
 from bilateral.index.tables import files
@@ -13,7 +13,38 @@ from bilateral.index.tables.schema import agent
 from bilateral.index.tables.search import agent_file
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement
+    from collections.abc import Sequence
+
+    from sqlalchemy import ColumnElement, Connection
+
+MOST_CLAIMS: Final = 1_000
+"""The claims of files from hosts up to which a search for verified domains begins with them. More such files mean that
+domains are in use, so a walk down all agents soon finds a page of them."""
+
+_CONTENTS: Final = select(files.file.c.content_hash).where(files.IS_FROM_HOST).subquery()
+_CLAIMS: Final = (
+    select(files.registration_claim.c.agent_registry, files.registration_claim.c.agent_id)
+    .join(_CONTENTS, _CONTENTS.c.content_hash == files.registration_claim.c.content_hash)
+    .limit(MOST_CLAIMS + 1)
+)
+
+
+def claimed_agents(connection: Connection) -> Sequence[tuple[int, str, int]] | None:
+    """Return the agents that files from hosts name: all whose domain is verified, and others. None if they are many.
+
+    Args:
+        connection: The database.
+    """
+    rows = connection.execute(_CLAIMS).all()
+    if len(rows) > MOST_CLAIMS:
+        return None
+    # Claims are the words of strangers: other names of registries fit no agent.
+    claims = [(registry.split(":"), agent_id) for registry, agent_id in rows if agent_id is not None]
+    return [
+        (int(parts[1]), parts[2], int(agent_id))
+        for parts, agent_id in claims
+        if len(parts) == len(("eip155", "chain", "identity")) and parts[1].isdecimal() and int(parts[1]) < 2**63
+    ]
 
 
 def is_named_by_domain() -> ColumnElement[bool]:

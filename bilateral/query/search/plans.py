@@ -22,6 +22,7 @@ from bilateral.index.tables.schema import agent, summary
 from bilateral.index.tables.search import agent_file, registration_words
 from bilateral.index.tables.unindexed import unindexed
 from bilateral.query.prepared import Prepared
+from bilateral.query.search.domains import claimed_agents
 from bilateral.query.search.filters import Order
 from bilateral.query.search.gates import is_of_few, passing
 from bilateral.query.search.statements import KEY, TIMES, Statement
@@ -83,6 +84,9 @@ def find(parts: Parts, place: tuple[Any, ...] | None, count: int) -> Sequence[Ro
     search, terms, matcher, plans = parts.search, parts.terms, parts.matcher, _Plans(parts)
     if search.owner is not None or search.wallet is not None:
         return plans.by_agent(place, count)
+    claimed = claimed_agents(parts.connection) if search.verified_domain else None
+    if claimed is not None:
+        return plans.by_agent(place, count, among(agent, claimed)) if claimed else []
     files = plans.most + 1 if not terms or matcher.are_common(terms, plans.most) else plans.count(terms)
     if files <= plans.sure:
         return plans.by_files(place, count, matcher.begins(terms))
@@ -182,10 +186,13 @@ class _Plans:
             self._parts.connection, self._parts.matcher.documents(terms, self._named(named)), self.most + 1
         )
 
-    def by_agent(self, place: tuple[Any, ...] | None, count: int) -> Sequence[Row[Any]]:
-        """Begin with the agents of an owner or wallet."""
+    def by_agent(
+        self, place: tuple[Any, ...] | None, count: int, among: Sequence[ColumnElement[bool]] = ()
+    ) -> Sequence[Row[Any]]:
+        """Begin with the agents of an owner or wallet, or with those of some conditions."""
         statement = Statement(self._parts, are_few=True)
-        return statement.rows(place, count, [agent.c.chain_id.in_(self._parts.chains), *statement.has_words()])
+        chains = agent.c.chain_id.in_(self._parts.chains)
+        return statement.rows(place, count, [chains, *among, *statement.has_words()])
 
     def by_files(
         self, place: tuple[Any, ...] | None, count: int, *conditions: ColumnElement[bool]

@@ -113,6 +113,19 @@ def test_page_of_an_agent_opens_with_the_verdict_its_reasons_and_what_they_rest_
     assert "raters are independent" not in ring, "a prior is no score"
 
 
+@pytest.mark.parametrize("agent", [RING, 1, 8])
+def test_page_of_an_agent_shows_a_figure_only_if_independent_evidence_carries_it(api, agent):
+    """A prior is not shown as a score."""
+    scores = api.get(f"/31337/{agent}.json").json()["scores"]
+    shown = Page(api.get(f"/31337/{agent}").text).text
+    rated = [score for score in scores if score["raters"]]
+    assert [score["status"] for score in rated] == {RING: ["flagged"], 1: ["ok"], 8: []}[agent]
+    assert shown.count("Without false ratings") == len(rated)
+    assert ("there is too little independent evidence for a figure" in shown) is (agent == RING)
+    assert ("independent ones" in shown) is (agent == 1)
+    assert ("Nobody whose word counts has rated it." in shown) is (agent == 8)
+
+
 def test_graphql_tells_standings_and_filters_by_them(api):
     ranked = 'where: {standing_: {status_not: "held_back"}}, orderBy: standing__lower, orderDirection: desc'
     every = "orderBy: lower, orderDirection: desc"

@@ -11,6 +11,7 @@ from bilateral.index.files.hosts import file_id_of, secure_host, well_known_uri
 from bilateral.index.tables import files
 from bilateral.index.tables.files import Kind, State
 from bilateral.index.tables.search import agent_file
+from bilateral.query.search import domains
 from bilateral.query.search.agents import search_agents, search_with_facets
 from bilateral.query.search.filters import AgentSearch, Order
 from bilateral.values import STANDARD_TAGS
@@ -62,7 +63,9 @@ def named_by(connection, host, *agents):
     connection.execute(changes.values(state=State.LOADED, content_hash=content))
 
 
-def test_domain_that_names_an_agent_is_a_condition_and_a_facet(changed, oracle):
+@pytest.mark.parametrize("most", [domains.MOST_CLAIMS, 0], ids=["few claims", "many claims"])
+def test_domain_that_names_an_agent_is_a_condition_and_a_facet(changed, oracle, monkeypatch, most):
+    monkeypatch.setattr(domains, "MOST_CLAIMS", most)
     by_host = {}
     for agent in oracle.agents.values():
         for service in agent.file["services"] if agent.file else ():
@@ -77,6 +80,23 @@ def test_domain_that_names_an_agent_is_a_condition_and_a_facet(changed, oracle):
     assert ("verified_domain", (("yes", 1),)) in [(facet.name, facet.values) for facet in facets.facets]
     without = keys(search_agents(changed, AgentSearch(verified_domain=False), limit=1_000))
     assert set(without) == oracle.agents.keys() - {named}
+
+
+@pytest.mark.parametrize("world_engine", ["sqlite"], indirect=True)
+def test_search_for_verified_domains_begins_with_the_files_of_domains(changed):
+    """No agent is looked at if no domain has a file, however many agents name domains."""
+    statement = domains._CLAIMS.compile(dialect=changed.dialect, compile_kwargs={"literal_binds": True})
+    first, *_ = [step for *_, step in changed.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}")]
+    assert "USING INDEX file_from_host" in first
+
+
+def test_strange_claims_of_domains_name_no_agent(changed):
+    named_by(changed, "mcp1.example", (1, "0x", None))
+    texts = "", "eip155:1", f"eip155:{2**64}:0x", "eip155:-1:0x", "eip155:1:0x"
+    rows = [{"position": place, "agent_registry": text, "agent_id": 1} for place, text in enumerate(texts, 1)]
+    (content,) = changed.execute(select(files.file.c.content_hash).where(files.IS_FROM_HOST)).scalars()
+    changed.execute(insert(files.registration_claim), [{**row, "content_hash": content} for row in rows])
+    assert domains.claimed_agents(changed) == [(1, "0x", 1)]
 
 
 def test_file_from_the_domain_of_a_service_needs_no_other_file(changed, oracle):
