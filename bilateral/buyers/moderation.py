@@ -12,6 +12,7 @@ from sqlalchemy import delete, select, update
 
 from bilateral.buyers.records import iso
 from bilateral.errors import InvalidArgumentError
+from bilateral.identifiers import global_agent_id
 from bilateral.index.tables.payments import agent_review, buyer_dispute, buyer_feedback, buyer_reply
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def _message(kind: str, row: Mapping[str, Any]) -> MessageAbout:
     return MessageAbout(
         row["id"],
         kind,
-        f"eip155:{row['chain_id']}:{row['identity_registry']}#{int(row['agent_id'])}",
+        global_agent_id(row["chain_id"], row["identity_registry"], row["agent_id"]),
         "0x" + bytes(row["transaction_hash"]).hex(),
         row["score"] if is_feedback else None,
         None if is_feedback else row["state"],

@@ -19,7 +19,7 @@ from bilateral.buyers.metrics import add_ties, read_dealings
 from bilateral.buyers.policies import Reason, ScoringPolicy, Weighed, weigh
 from bilateral.buyers.score import DOLLAR, break_down, tier_of
 from bilateral.errors import MalformedIdentifierError
-from bilateral.identifiers import AccountId, checksummed
+from bilateral.identifiers import AccountId, checksummed, global_agent_id
 from bilateral.index.tables.payments import agent_review, payment, payment_cursor
 from bilateral.query.prepared import Prepared
 
@@ -309,7 +309,7 @@ def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> tu
     return tuple(
         RecentTransaction(
             "0x" + bytes(row.transaction_hash).hex(),
-            f"eip155:{chain_id}:{row.identity_registry}#{int(row.agent_id)}",
+            global_agent_id(chain_id, row.identity_registry, row.agent_id),
             dollars(row.micros),
             iso(row.block_time),
             row.score is not None,

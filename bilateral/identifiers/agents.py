@@ -104,6 +104,17 @@ class AgentId:
         return str(self.token_id) if self.chain_id is None else f"{self.chain_id}:{self.token_id}"
 
 
+def global_agent_id(chain_id: int, identity_registry: str, agent_id: int) -> str:
+    """Return the id of an agent among all registries, such as `eip155:8453:0x8004…#247`, from columns of the index.
+
+    Args:
+        chain_id: Its chain.
+        identity_registry: The address of its registry, which is not checked again.
+        agent_id: Its token. Whole numbers of databases are of other types at times.
+    """
+    return f"eip155:{chain_id}:{identity_registry}#{int(agent_id)}"
+
+
 @dataclass(frozen=True)
 class GlobalAgentId:
     """An agent, unique among all registries: `eip155:8453:0x8004…#247`.

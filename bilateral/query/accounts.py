@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import select, union
 
+from bilateral.identifiers import global_agent_id
 from bilateral.index.tables import schema
 
 if TYPE_CHECKING:
@@ -90,6 +91,6 @@ def account(connection: Connection, address: str, chain_ids: tuple[int, ...]) ->
 
 def _agent(address: str, chain_id: int, registry: str, agent_id: int, *roles: Any) -> AccountAgent:
     """Return a row as an account's agent."""
-    names = (f"{chain_id}:{agent_id}", f"eip155:{chain_id}:{registry}#{agent_id}")
+    names = (f"{chain_id}:{agent_id}", global_agent_id(chain_id, registry, agent_id))
     owner, wallet, primary = (role == address for role in roles)
     return AccountAgent(*names, owner, wallet, primary)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import and_, column, select, table
 
 from bilateral.errors import InvalidArgumentError
+from bilateral.identifiers import global_agent_id
 from bilateral.index.files.hosts import file_id_of, secure_host, well_known_uri
 from bilateral.index.tables import files, schema
 from bilateral.index.tables.files import Kind
@@ -102,7 +103,7 @@ def services_at(connection: Connection, url: str) -> NamedHost:
     shown = [
         NamedService(
             f"{row.chain_id}:{row.agent_id}",
-            f"eip155:{row.chain_id}:{row.identity_registry}#{row.agent_id}",
+            global_agent_id(row.chain_id, row.identity_registry, row.agent_id),
             row.owner,
             row.wallet,
             row.name,

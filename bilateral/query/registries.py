@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from bilateral.contracts import Deployment, Registry
 from bilateral.errors import MalformedIdentifierError
-from bilateral.identifiers import AccountId, AgentId, GlobalAgentId
+from bilateral.identifiers import AccountId, AgentId, GlobalAgentId, global_agent_id
 from bilateral.index.errors import ChainNotIndexedError, NotIndexedError
 from bilateral.index.tables import schema
 
@@ -71,7 +71,7 @@ class AgentKey:
     @property
     def global_id(self) -> str:
         """The id among all registries, such as `eip155:8453:0x8004…#247`."""
-        return f"eip155:{self.chain_id}:{self.identity_registry}#{self.agent_id}"
+        return global_agent_id(self.chain_id, self.identity_registry, self.agent_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import import_module
 from importlib.metadata import version
@@ -18,7 +17,7 @@ from bilateral.api.mcp import tools
 from bilateral.api.mcp.listening import Listening, Reads
 from bilateral.api.mcp.lookups import key_of, read_agent_of
 from bilateral.api.mcp.strict import StrictServer
-from bilateral.api.mcp.untrusted import Untrusted, untrusted
+from bilateral.api.mcp.untrusted import untrusted
 from bilateral.api.problems import problem_of
 from bilateral.buyers.policies import BRP
 from bilateral.checks import Policy
@@ -33,7 +32,7 @@ from bilateral.query.feedback import Feedback, feedback
 from bilateral.query.registries import read_registries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp.server import MCPServer
     from sqlalchemy import Connection
@@ -88,8 +87,7 @@ def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
         mime_type="application/json",
     )
     async def read_agent(agent_id: str) -> str:
-        with _resource_errors():
-            return _json(untrusted(Agent, await to_thread.run_sync(read_agent_of, reader, agent_id)))
+        return await _told(Agent, read_agent_of, reader, agent_id)
 
     @server.resource(
         "bilateral://accounts/{address}",
@@ -101,8 +99,7 @@ def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
         def read(connection: Connection) -> Account:
             return account(connection, checksummed(address), tuple(read_registries(connection).by_chain))
 
-        with _resource_errors():
-            return _json(untrusted(Account, await to_thread.run_sync(reader.read, read)))
+        return await _told(Account, reader.read, read)
 
     @server.resource(
         "bilateral://policy",
@@ -128,20 +125,25 @@ def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
                 raise NotIndexedError("feedback", parsed)
             return entry
 
-        with _resource_errors():
-            return _json(untrusted(tuple[Feedback, ...], await to_thread.run_sync(reader.read, read)))
+        return await _told(tuple[Feedback, ...], reader.read, read)
 
 
-@contextmanager
-def _resource_errors() -> Iterator[None]:
-    """Turn errors of the package into those of resources."""
+async def _told(kind: Any, read: Callable[..., Any], *arguments: Any) -> str:
+    """Read in a thread, and return the answer as JSON, in which the words of strangers are marked.
+
+    Args:
+        kind: The type of the answer.
+        read: Reads.
+        *arguments: Its arguments.
+
+    Raises:
+        ResourceNotFoundError: The index has no such resource.
+        ResourceError: The resource cannot be read.
+    """
     try:
-        yield
+        answer = await to_thread.run_sync(read, *arguments)
     except BilateralError as error:
         problem = problem_of(error)
-        kind = ResourceNotFoundError if isinstance(error, NotIndexedError) else ResourceError
-        raise kind(f"{problem.code}: {problem.detail}") from None
-
-
-def _json(answer: Untrusted) -> str:
-    return json.dumps(asdict(answer), ensure_ascii=False)
+        failure = ResourceNotFoundError if isinstance(error, NotIndexedError) else ResourceError
+        raise failure(f"{problem.code}: {problem.detail}") from None
+    return json.dumps(asdict(untrusted(kind, answer)), ensure_ascii=False)

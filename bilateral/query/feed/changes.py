@@ -21,7 +21,7 @@ from bilateral.events import (
     ValidationResponse,
     ValidatorRated,
 )
-from bilateral.identifiers import checksummed
+from bilateral.identifiers import checksummed, global_agent_id
 from bilateral.index.store.changes import MOST_TEXT
 from bilateral.index.tables.changes import EVENT_KINDS, ChangeKind
 from bilateral.query.values import exact, hexadecimal, short_text
@@ -139,7 +139,7 @@ def shown_agent(registries: Registries, chain_id: int, identity_registry: str, a
     """
     if chain_id in registries.chains and registries.identity_of(chain_id) == identity_registry:
         return f"{chain_id}:{agent_id}"
-    return f"eip155:{chain_id}:{identity_registry}#{agent_id}"
+    return global_agent_id(chain_id, identity_registry, agent_id)
 
 
 _Shape = tuple[tuple[int, ...], tuple[str | None, ...], tuple[str, ...], dict[str, Detail]]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, func, select
 
+from bilateral.identifiers import global_agent_id
 from bilateral.index.tables import files
 from bilateral.index.tables.dialects import dialect_of
 from bilateral.index.tables.files import State
@@ -278,7 +279,7 @@ def _found(row: Row[Any], shown: Row[Any], rating: Rating | None, *standing: Any
     chain_id, identity, agent_id = row.chain_id, row.identity_registry, int(row.agent_id)
     return FoundAgent(
         f"{chain_id}:{agent_id}",
-        f"eip155:{chain_id}:{identity}#{agent_id}",
+        global_agent_id(chain_id, identity, agent_id),
         *(chain_id, identity, agent_id, shown.owner, shown.wallet, shown.name, shown.description),
         *(shown.active, shown.x402_support, shown.registered_at, shown.updated_at, row.relevance, rating),
         *standing,

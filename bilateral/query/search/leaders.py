@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import Float, and_, exists, func, literal, or_, select, tuple_
 
 from bilateral.errors import InvalidArgumentError
+from bilateral.identifiers import global_agent_id
 from bilateral.index.store.text import key_text
 from bilateral.index.tables import files
 from bilateral.index.tables.files import State
@@ -242,7 +243,7 @@ def _leader(row: Row[Any], owner: str, name: str | None) -> Leader:
     """Return a row of a leaderboard."""
     values: Sequence[Any] = tuple(row)
     chain_id, identity, number = values[0], values[1], int(values[2])
-    ids = (f"{chain_id}:{number}", f"eip155:{chain_id}:{identity}#{number}")
+    ids = (f"{chain_id}:{number}", global_agent_id(chain_id, identity, number))
     status, lower, reasons = values[8:11]
     address, count, raters, mean, bound = values[3:8]
     figures = address, count, raters, mean, bound, status, lower, first_code(reasons)
