@@ -1,14 +1,16 @@
 """Writes screenshots of the web pages into docs/explorer/. `make pictures` runs it.
 
 It shows every page at three sizes: on a made-up world, on an index with every kind of evidence, with names of 300
-characters and of none, and on one with an agent that a million clients rated. `ape run play --pictures` shows the
-living demo.
+characters and of none, on one with an agent that a million clients rated, and the forms on a chain, with a wallet. The
+pages of the second group are shown in the dark as well, and an agent's page on paper. `ape run play --pictures` shows
+the living demo.
 """
 
 from __future__ import annotations
 
 import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import httpx
@@ -20,13 +22,26 @@ from bilateral.api.settings import ApiSettings
 from bilateral.index.store.database import open_database
 from scripts._browser import running_browser
 from scripts._pictures import FOLDER, save
-from tests.api.world import served
+from tests.api.world import CAROL, served
+from tests.explorer.browser.market import running_market
+from tests.explorer.browser.wallet import Wallet, install
 from tests.explorer.stored import CLIENT, evidence_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page, ViewportSize
+
+_NEWER: Final = {
+    "meaning": "/search?q=somebody+who+foretells+rain+and+storms&order=meaning",
+    "embed": "/embed/31337/1",
+    "badge": "/embed/31337/1.svg",
+    "api": "/openapi",
+}
+"""Pages that are shown in the dark as well."""
+
+_PAPER: Final[ViewportSize] = {"width": 794, "height": 1123}
+"""A sheet of A4, at 96 dots an inch."""
 
 SIZES: Final = {"phone": (390, 844), "laptop": (1280, 1000), "wide": (1920, 1200)}
 _EVIDENCE: Final = {
@@ -43,6 +58,9 @@ _EVIDENCE: Final = {
 }
 
 
+_FORMS: Final = {"register": "/act/register_agent?chain=31337", "rate": "/act/give_feedback?agent=31337:1"}
+"""The forms of two actions. Others look like these."""
+
 _POPULAR: Final = {"million": "/31337/1", "million-ratings": "/31337/1/ratings", "whole-network": "/31337/network"}
 """The pages of an agent that a million clients rated, and of a network of 5,000 agents."""
 
@@ -53,14 +71,31 @@ def main() -> None:
     with running_browser() as browser:
         with _site(lambda database: build(open_database(database), World(agents=400, ratings=12_000))) as url:
             _write(browser, url, _paths(url))
-            page = browser.new_page(base_url=url, viewport={"width": 1280, "height": 1000}, color_scheme="dark")
-            page.goto("/31337/1", wait_until="networkidle")
-            save(page.screenshot(), FOLDER / "agent-dark.webp")
-            page.close()
+            with _page(browser, url) as page:
+                _write_looks(page, _NEWER)
+                page.goto("/31337/1", wait_until="networkidle")
+                _write_dark(page, "agent")
+                page.emulate_media(color_scheme="light", media="print")
+                page.set_viewport_size(_PAPER)
+                save(page.screenshot(), FOLDER / "agent-print.webp")
         with _site(evidence_index) as url:
             _write(browser, url, _EVIDENCE)
         with _site(popular_world) as url:
             _write(browser, url, _POPULAR)
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            running_market(Path(folder)) as market,
+            _page(browser, market.site) as page,
+        ):
+            install(page.context, Wallet(market.url, CAROL))  # type: ignore[no-untyped-call]  # of the tests
+            _write_looks(page, _FORMS, _fill_in)
+
+
+@contextmanager
+def _page(browser: Browser, url: str) -> Iterator[Page]:
+    """Open a page of a service."""
+    with browser.new_context(base_url=url, reduced_motion="reduce", color_scheme="light") as context:
+        yield context.new_page()
 
 
 @contextmanager
@@ -93,15 +128,48 @@ def _paths(url: str) -> dict[str, str]:
 
 def _write(browser: Browser, url: str, paths: Mapping[str, str]) -> None:
     """Write the pictures of a service: each page is loaded once, and shown at each size."""
-    page = browser.new_page(base_url=url, reduced_motion="reduce", color_scheme="light")
+    with _page(browser, url) as page:
+        for name, path in paths.items():
+            page.goto(path, wait_until="networkidle")
+            if "network" in name:
+                page.wait_for_selector("#graph[data-drawn]")
+            _write_sizes(page, name)
+
+
+def _write_sizes(page: Page, name: str) -> None:
+    """Write the pictures of a page at each size."""
+    for size, (width, height) in SIZES.items():
+        page.set_viewport_size({"width": width, "height": height})
+        save(page.screenshot(), FOLDER / f"{name}-{size}.webp")
+
+
+def _write_looks(page: Page, paths: Mapping[str, str], prepare: Callable[[Page], None] = lambda _: None) -> None:
+    """Write the pictures of pages at each size, and in the dark."""
     for name, path in paths.items():
         page.goto(path, wait_until="networkidle")
-        if "network" in name:
-            page.wait_for_selector("#graph[data-drawn]")
-        for size, (width, height) in SIZES.items():
-            page.set_viewport_size({"width": width, "height": height})
-            save(page.screenshot(), FOLDER / f"{name}-{size}.webp")
-    page.close()
+        prepare(page)
+        _write_sizes(page, name)
+        _write_dark(page, name)
+
+
+def _write_dark(page: Page, name: str) -> None:
+    """Write the picture of a page in the dark, on a laptop."""
+    width, height = SIZES["laptop"]
+    page.set_viewport_size({"width": width, "height": height})
+    page.emulate_media(color_scheme="dark")
+    save(page.screenshot(), FOLDER / f"{name}-dark.webp")
+    page.emulate_media(color_scheme="light")
+
+
+def _fill_in(page: Page) -> None:
+    """Fill a form in up to what the wallet is asked to sign."""
+    fields = {"Name": "Lighthouse", "Description": "It warns ships.", "Picture": "https://agent.example/light.png"}
+    if not page.get_by_label("Name").count():
+        fields = {"Value": "93", "Words": "It told me of the storm in time."}
+    for label, text in fields.items():
+        page.get_by_label(label).fill(text)
+    page.get_by_role("button", name="Connect a wallet").click()
+    page.get_by_role("button", name="Sign in the wallet").wait_for()
 
 
 if __name__ == "__main__":
