@@ -152,8 +152,8 @@ bench-search: setup ## Measure searches, checks and GraphQL on an index of 100,0
 bench-search-large: setup ## Measure searches on 1,000,000 agents in DATABASE, of PostgreSQL, which is filled if it is empty.
 	@$(BIN)/python -m bench.search --database $(DATABASE) --copies 10 --limit 150
 
-bench-semantic: setup ## Measure searches by meaning, by 200 questions with known answers, on DATABASE, which is filled if it is empty.
-	@$(BIN)/python -m bench.semantic --database $(DATABASE)
+bench-semantic: setup ## Measure searches by meaning, by 200 questions with known answers, on DATABASE, which is filled if it is empty; write docs/search.md.
+	@$(BIN)/python -m bench.semantic --database $(DATABASE) --page docs/search.md
 
 bench-explorer: setup ## Measure the web pages on DATABASE, which bench-search fills, and on an agent with a million ratings.
 	@$(BIN)/python -m bench.explorer --database $(DATABASE)

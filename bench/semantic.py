@@ -14,6 +14,7 @@ import time
 from collections import defaultdict
 from itertools import cycle
 from math import log2
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import select
@@ -142,8 +143,26 @@ def stuffed(connection: Connection, asked: Sequence[Question]) -> dict[str, int]
     return counts
 
 
+def write_part(page: Path, part: str, lines: Sequence[str]) -> None:
+    """Write lines into a page, between a comment with the name of the part and the next comment.
+
+    Args:
+        page: The page.
+        part: The name of the part.
+        lines: The lines.
+
+    Raises:
+        ValueError: The page has no such part.
+    """
+    before, begin, rest = page.read_text(encoding="utf-8").partition(f"<!-- make bench-semantic: {part} -->\n")
+    _, end, after = rest.partition("\n<!-- end -->")
+    if not end:
+        raise ValueError(f"{page} has no part {part}")
+    page.write_text(before + begin + "\n" + "\n".join(lines) + "\n" + end + after, encoding="utf-8")
+
+
 def main() -> None:
-    """Measure, and print the tables."""
+    """Measure, print the tables, and write them into a page."""
     parser = argparse.ArgumentParser(description="Measure searches by meaning on an index of a made-up world.")
     parser.add_argument("--database", required=True, metavar="URL")
     parser.add_argument("--agents", type=int, default=100_000)
@@ -151,6 +170,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--limit", type=float, default=100.0, help="Milliseconds of a search, p95.")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--page", type=Path, help="The page to write the tables into; none if left out.")
     arguments = parser.parse_args()
     open_world(arguments.database, arguments.agents, arguments.ratings, arguments.seed)
     engine = open_database(arguments.database)
@@ -166,17 +186,20 @@ def main() -> None:
     loaded = time.perf_counter() - began
     scores = judged(reader, judge, asked)
     counts = reader.read(stuffed, asked)
-    print(f"{reader.dialect}, {len(judge.every):,} agents with a file, {len(asked)} questions\n")
-    print("| nDCG@10 | all | " + " | ".join(KINDS) + " |")
-    print("| --- | " + " | ".join(["---:"] * (len(KINDS) + 1)) + " |")
+    figures = [
+        f"| nDCG@10, {len(judge.every):,} files | all | {' | '.join(KINDS)} |",
+        f"| --- | {' | '.join(['---:'] * (len(KINDS) + 1))} |",
+    ]
     for way, values in scores.items():
         of_kinds = [values, *(values[kind :: len(KINDS)] for kind in range(len(KINDS)))]
-        print(f"| {way} | " + " | ".join(f"{sum(listed) / len(listed):.3f}" for listed in of_kinds) + " |")
-    print("\nA file that lists all themes would be among the ten that come closest to")
-    print(", ".join(f"{number} questions with them {shape}" for shape, number in counts.items()) + ".\n")
-    print(f"first search, which loads the vectors: {loaded:.1f} s\n")
-    print("| question | p50 ms | p95 ms | worst ms | p95 of processor ms | limit ms | within |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
+        figures.append(f"| {way} | " + " | ".join(f"{sum(listed) / len(listed):.3f}" for listed in of_kinds) + " |")
+    first, *others = (f"{number} questions with them {shape}" for shape, number in counts.items())
+    figures += ["", f"A file that lists all themes would be among the ten that come closest to {first},"]
+    figures.append(f"{', '.join(others)}.")
+    times = [
+        f"| question, on {reader.dialect} | p50 ms | p95 ms | worst ms | p95 of processor ms | limit ms | within |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
+    ]
     gate = Gate(tag="starred", minimum=50, count=3)  # type: ignore[arg-type]  # a whole number
     for name, gates in (("by meaning", ()), ("by meaning, gated", (gate,))):
         texts = cycle(question.text for question in asked)
@@ -186,7 +209,11 @@ def main() -> None:
             return reader.read(search_agents, search)
 
         Times.of(ask, 10)  # warm
-        print(Times.of(ask, 2 * len(asked)).row(name, arguments.limit), flush=True)
+        times.append(Times.of(ask, 2 * len(asked)).row(name, arguments.limit))
+    print("\n".join((*figures, "", f"first search, which loads the vectors: {loaded:.1f} s", "", *times)))
+    if arguments.page is not None:
+        for part, lines in (("figures", figures), (f"times of {reader.dialect}", times)):
+            write_part(arguments.page, part, lines)
     reader.close()
 
 

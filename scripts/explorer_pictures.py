@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 _NEWER: Final = {
     "meaning": "/search?q=somebody+who+foretells+rain+and+storms&order=meaning",
     "embed": "/embed/31337/1",
-    "badge": "/embed/31337/1.svg",
     "api": "/openapi",
 }
 """Pages that are shown in the dark as well."""
@@ -140,6 +139,7 @@ def _write_sizes(page: Page, name: str) -> None:
     """Write the pictures of a page at each size."""
     for size, (width, height) in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
+        page.evaluate("scrollTo(0, 0)")
         save(page.screenshot(), FOLDER / f"{name}-{size}.webp")
 
 

@@ -142,7 +142,9 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
     following = None if page.next is None else path_of({**fields, **order, "cursor": page.next})
     ids = {agent.id for agent in page.items} | {page_.name for page_ in direct if page_.kind == "agent"}
     doubts = doubts_of(connection, registries, ids)
-    details = row_details(connection, registries, page.items, search.text, side.value)
+    # By meaning no word made a row match: a snippet would name an "and".
+    text = "" if search.ranking is Order.MEANING else search.text
+    details = row_details(connection, registries, page.items, text, side.value)
     return SearchPage(fields, page.items, details, facets, side, following, None, is_closest, doubts, direct, indexed)
 
 

@@ -85,10 +85,13 @@ def first_standing(connection: Connection, chain_id: int, identity: str, agent_i
 def _shares(connection: Connection, chain_id: int, identity: str, agent_id: int, side: str) -> dict[str, float]:
     """Return the mean share of the accounts that rated an agent, over the tags that have a scale: of the first ones."""
     columns, of_registry = counterpart.c, registry.c
+    # With a join, SQLite reads the counterparts of all agents of the chain, and looks the registry of each up.
+    addresses = select(of_registry.address).where(
+        of_registry.chain_id == chain_id, of_registry.identity_registry == identity
+    )
     query = (
         select(columns.account, columns.tag, columns.share_sum, columns["count"])
-        .where(of_registry.chain_id == chain_id, of_registry.identity_registry == identity)
-        .where(columns.chain_id == chain_id, columns.registry == of_registry.address)
+        .where(columns.chain_id == chain_id, columns.registry.in_(addresses))
         .where(columns.agent_id == agent_id, columns.side == side)
         .limit(MOST_READ)
     )

@@ -304,6 +304,13 @@ def test_rows_of_a_search_say_how_agents_are_rated_why_they_match_and_how_they_s
     assert beside["services"][0] in shown.text
 
 
+def test_rows_that_are_close_in_meaning_name_no_word_that_matched(api):
+    pytest.importorskip("wordllama")
+    content = api.get("/search.json?q=the+one+for+rain+and+storms&order=meaning").json()
+    assert content["found"]
+    assert {beside["snippet"] for beside in content["details"].values()} == {None}
+
+
 def test_facets_of_a_search_count_its_agents_and_lead_to_the_search_with_one_more_condition(api):
     content = api.get("/search.json?q=weather").json()
     facets = {facet["name"]: dict(facet["values"]) for facet in content["facets"]["facets"]}
