@@ -44,7 +44,7 @@ def main() -> None:
     if "ablated" in parts:
         study.ablated(figures, study.SEEDS[-1] + 1, console.print)
     if "checked" in parts:
-        study.checked(figures, study.SEEDS[-1] + 98, console.print)
+        study.checked(figures, console.print)
     page.write(figures)
     console.print(Markdown(page.text(figures)))
     console.print(f"written: {page.PAGE.name}")

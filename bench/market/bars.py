@@ -56,7 +56,8 @@ def bars(figures: dict[str, Any]) -> str:
     lines = [
         "\n## The bars\n",
         *wrap(
-            f"Bars are for {OURS} (no list), the needs served for {WEIGHED}. The worse end of the interval must pass. "
+            f"Bars are for {OURS} (no list), the needs served for {WEIGHED}, the default check for `balanced`. "
+            "The worse end of the interval must pass. "
             "In their first market attackers choose among all strategies and drop those that do not pay. In the second "
             "they keep to what paid in the first. All other figures are of the second. Precision and recall of "
             "findings are in [trust-figures.md](trust-figures.md). Strategies that pay are those whose campaigns cost "
@@ -99,6 +100,12 @@ def _bars(figures: dict[str, Any]) -> list[Bar]:
         ]
     if weighed := policies.get(WEIGHED):
         out.append(_bar("needs served", [row["served"] for row in weighed], 97, 99, is_least=True))
+    if checked := [rows[0] for rows in figures.get("checked", [])]:
+        out += [
+            _bar("default check: needs served", [row["served"] for row in checked], 97, 99, is_least=True),
+            _bar("default check: money lost to fraud", [row["lost"] for row in checked], 4, 2),
+            _bar("default check: good sellers declined", [row["sellers declined"] for row in checked], 0.5, 0.1),
+        ]
     for kind, lost in figures.get("framing", {}).get(OURS, {}).items():
         out.append(_bar(f"revenue lost by framing: {kind}", [lost], 5, 1))
     if free := figures.get("peaceful"):

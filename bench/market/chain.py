@@ -7,6 +7,7 @@ wallet, and the index counts a payment for the first of them.
 from __future__ import annotations
 
 import heapq
+import math
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -62,6 +63,7 @@ class Teller:
         self._chain, self._log = chain, log
         self._funded = set(range(EXCHANGES))
         self._indices: dict[tuple[int, int], int] = {}
+        self._told = -math.inf
         chain.rpc("anvil_autoImpersonateAccount", True)
         for number in self._funded:
             chain.rpc("anvil_setBalance", self.account(number), _FORTUNE)
@@ -75,7 +77,7 @@ class Teller:
         return checksummed(address(self._log.seed, number))
 
     def tell(self, until: float) -> None:
-        """Mine the blocks of all rows up to a time.
+        """Mine the blocks of all rows up to a time that were not told before.
 
         Args:
             until: The time, in Unix seconds.
@@ -85,11 +87,12 @@ class Teller:
             sorted(_Event(float(ts), name, row) for row, ts in enumerate(getattr(self._log, name)["ts"]))
             for name in names
         ]
-        events = (event for event in heapq.merge(*of_tables) if event.ts <= until)
+        events = (event for event in heapq.merge(*of_tables) if self._told < event.ts <= until)
         for hour, of_hour in groupby(events, key=lambda event: int(event.ts // HOUR)):
             self._chain.rpc("evm_setNextBlockTimestamp", int((hour + 1) * HOUR))
             ordered = sorted(of_hour, key=lambda event: names.index(event.table))
             self._chain.mine([log for event in ordered for log in self._logs(event)])
+        self._told = until
 
     def _logs(self, event: _Event) -> Iterator[Log]:
         """Return the logs of an event. First funds of an account are a transaction, and no log."""

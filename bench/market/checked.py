@@ -1,12 +1,14 @@
 """Each named verdict policy through the real check, on a real index of a small market.
 
-A market is played, told to a chain, and indexed up to a day. Then the purchases of the next days are asked about.
+A market is played, told to a chain, and indexed day by day. The purchases of each of the last days are asked about
+before they are told.
 """
 
 from __future__ import annotations
 
 import tempfile
 import threading
+from collections import Counter, defaultdict
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -31,14 +33,16 @@ from simulation.event_chain import OPTIONS, EventChain
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from bench.market.people import Array
     from bench.market.play import Market
+    from bilateral.checks import Check
 
-SMALL: Final = Settings(accounts=600, days=40, attackers=8)
-"""A market that is played, told and indexed in two minutes. Its exchanges serve so few accounts that the analysis takes
-them for persons who fund others."""
+SMALL: Final = Settings(accounts=2_000, days=40, attackers=27)
+"""A market that is played, told and indexed in minutes, with the share of attackers of the study. In a smaller one,
+exchanges serve so few accounts that the analysis takes them for persons who fund others."""
 
 UNTIL: Final = 35
-"""The day up to which the index knows the market. The purchases of later days are asked about."""
+"""The first day whose purchases are asked about. The index knows the days before."""
 
 _REVIEWERS: Final = 20
 _STATES: Final = 2_000
@@ -46,24 +50,21 @@ _STATES: Final = 2_000
 
 
 def _policies(reviewers: list[str]) -> dict[str, Policy]:
-    """Return the policies by their names in the table. Nobody in the market has a domain or a file of proofs."""
+    """Return the policies by their names in the table."""
     return {
         "`balanced`": Policy.model_validate("balanced"),
         "`strict`": Policy.model_validate("strict"),
-        "`strict`, without domains and proofs": Policy.model_validate(
-            {"name": "strict", "require_domain": False, "require_payment_proof": False}
-        ),
         "`own-list` of twenty": Policy.model_validate({"name": "own-list", "trust": {"accounts": reviewers}}),
     }
 
 
 def measured(seed: int, settings: Settings = SMALL, until: int = UNTIL) -> list[dict[str, Any]]:
-    """Play a market, index it, and return the answers of each policy about its later purchases.
+    """Play a market, index it, and return the answers of each policy about its last purchases.
 
     Args:
         seed: Decides all draws.
         settings: The assumptions.
-        until: The day up to which the index knows the market.
+        until: The first day whose purchases are asked about.
     """
     logger.set_level(LogLevel.WARNING)
     market, _ = next(play(settings, Ranking("mean by counts", by_counts), seed))
@@ -73,15 +74,20 @@ def measured(seed: int, settings: Settings = SMALL, until: int = UNTIL) -> list[
         chain = EventChain(url, code)
         chain.rpc("anvil_setCode", TOKEN, code)
         teller = Teller(chain, market.log)
-        teller.tell(market.settings.time(until))
         engine = open_database(f"sqlite:///{Path(folder) / 'index.sqlite'}")
-        _index(engine, url)
         people = market.people
         known = people.buyers[np.argsort(-np.where(people.born <= 0, people.needs, 0.0))[:_REVIEWERS]]
         policies = _policies([teller.account(int(buyer)) for buyer in known])
-        rows = [_asked(engine, market, name, policy, until) for name, policy in policies.items()]
+        places, checks = np.zeros(0, np.int64), defaultdict(list)
+        for day in range(until, settings.days):
+            teller.tell(market.settings.time(day))
+            _index(engine, url)
+            today = _purchases(market, day)
+            places = np.concatenate([places, today])
+            for name, policy in policies.items():
+                checks[name].extend(_asked(engine, market, policy, today))
         engine.dispose()
-        return rows
+        return [_row(market, name, places, answers) for name, answers in checks.items()]
 
 
 def _index(engine: Engine, url: str) -> None:
@@ -93,20 +99,33 @@ def _index(engine: Engine, url: str) -> None:
         pass
 
 
-def _asked(engine: Engine, market: Market, name: str, policy: Policy, until: int) -> dict[str, Any]:
-    """Return the answers about the purchases from a day on, of agents that the index knows."""
-    sales, agents = market.sales, market.agents
-    known = market.log.agents["ts"] < market.settings.time(until)
-    places = np.flatnonzero((sales["day"] >= until) & known[sales["agent"]])
-    agent, amount, paid, cheated = (sales[column][places] for column in ("agent", "amount", "paid", "cheated"))
-    verdicts = []
+def _purchases(market: Market, day: int) -> Array:
+    """Return the purchases of a day, of agents that the index knows at its begin."""
+    known = market.log.agents["ts"] < market.settings.time(day)
+    return np.flatnonzero((market.sales["day"] == day) & known[market.sales["agent"]])
+
+
+def _asked(engine: Engine, market: Market, policy: Policy, places: Array) -> list[Check]:
+    """Return the answers about purchases."""
+    agents, amounts = (market.sales[column][places].tolist() for column in ("agent", "amount"))
     with snapshot(engine) as connection:
-        for number, stake in zip(agent.tolist(), amount.tolist(), strict=True):
-            exact = Decimal(str(round(stake, 6)))
-            check = check_server(connection, number + 1, amount=exact, policy=policy, findings=stored_findings)
-            verdicts.append(str(check.verdict))
-    verdict = np.array(verdicts)
+        return [
+            check_server(
+                connection, agent + 1, amount=Decimal(str(round(stake, 6))), policy=policy, findings=stored_findings
+            )
+            for agent, stake in zip(agents, amounts, strict=True)
+        ]
+
+
+def _row(market: Market, name: str, places: Array, checks: list[Check]) -> dict[str, Any]:
+    """Return the measures of the answers about purchases."""
+    sales, agents = market.sales, market.agents
+    agent, amount, paid, cheated = (sales[column][places] for column in ("agent", "amount", "paid", "cheated"))
+    verdict = np.array([str(check.verdict) for check in checks])
     accepted, good = verdict == "accept", agents.good[agent] & ~cheated
+    served = np.where(amount <= market.settings.price, accepted, verdict != "decline")
+    sellers = np.unique(agent[good])
+    why = Counter(str(check.reasons[0].code) for check, counts in zip(checks, good & ~accepted, strict=True) if counts)
     return {
         "policy": name,
         "asks": len(places),
@@ -116,6 +135,11 @@ def _asked(engine: Engine, market: Market, name: str, policy: Policy, until: int
             for kind, among in (("good", good), ("cheated", cheated))
             for answer in ("accept", "caution", "decline")
         },
+        "served": float(np.mean(served[good])),
+        "sellers declined": float(
+            np.mean([(verdict[good & (agent == seller)] == "decline").mean() for seller in sellers])
+        ),
         "lost": float(paid[accepted & cheated].sum() / max(paid[accepted].sum(), 1e-9)),
         "lost without": float(paid[cheated].sum() / paid.sum()),
+        "why not": dict(why.most_common(3)),
     }

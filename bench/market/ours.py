@@ -12,10 +12,10 @@ import numpy as np
 
 import bilateral.trust as analysis
 from bench.market.play import Answers
-from bilateral.trust.decisions import LEAST_RATING, NEWCOMER
 from bilateral.trust.engine import Engine, all_detectors
-from bilateral.trust.standing import Side, Status
+from bilateral.trust.standing import Side, Standing, Status
 from bilateral.trust.standings import standings
+from bilateral.values.decision import TRIAL, limit_of
 
 if TYPE_CHECKING:
     from bench.market.people import Array
@@ -96,11 +96,8 @@ class Standings:
         table = standings(fitted(market.log, self.without))
         table = table.filter(np.array(table["side"].to_pylist()) == Side.SERVER)
         lower = table["lower"].to_numpy()
-        status = np.array(table["status"].to_pylist(), str)
-        refused = status == Status.HELD_BACK
-        limit = np.full(len(lower), np.inf)
         if self.weighs:
-            cost, rating = table["evidence_cost"].to_numpy(), table["rating"].to_numpy()
-            limit = np.where(status == Status.OK, np.maximum(cost, NEWCOMER), NEWCOMER)
-            refused |= (rating < LEAST_RATING) & (status != Status.THIN)
-        return Answers(lower, np.where(refused, 0.0, limit), (0.0, NEWCOMER if self.weighs else np.inf))
+            limit = np.array([limit_of(Standing.of(row)).amount for row in table.to_pylist()])
+            return Answers(lower, limit, (0.0, TRIAL))
+        status = np.array(table["status"].to_pylist(), str)
+        return Answers(lower, np.where(status == Status.HELD_BACK, 0.0, np.inf), (0.0, np.inf))

@@ -10,6 +10,7 @@ from bilateral.checks.as_of_block import evidence_of, identity_registries, momen
 from bilateral.checks.entries import CLIENT
 from bilateral.checks.newest_ratings import first_given, given_by, newest_about
 from bilateral.checks.policy import Policy
+from bilateral.checks.providers import FoundFindings
 from bilateral.checks.raters import Asker, Question, judge
 from bilateral.checks.ratings import Ratings, lines
 from bilateral.checks.reasons import Reasons
@@ -22,7 +23,7 @@ from bilateral.checks.shared_reasons import (
     rating_figures,
     split_lines,
 )
-from bilateral.checks.stake import backing_of, judge_standing
+from bilateral.checks.stake import Backing, backing_of, judge_standing
 from bilateral.checks.subjects import Party, asker_of, find_account, find_agent, is_account
 from bilateral.checks.verdicts import Code
 from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
@@ -100,13 +101,18 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
     asker = None if for_server is None or identity is None else asker_of(connection, moment, identity, for_server)
     accounts = frozenset({account} if account is not None else ()) | _accounts(party)
     figures: dict[str, Any] = {}
-    analysis_figures, analysed = judge_findings(connection, reasons, moment, findings, sorted(accounts))
+    stored = FoundFindings() if findings is None else findings(connection, moment, sorted(accounts))
+    backing = Backing(None, None, reasons.policy)
+    if party is not None:
+        subject = connection, moment, party.identity, party.agent_id
+        backing = backing_of(*subject, CLIENT, reasons.policy, None, stored.analysis)
+    analysis_figures = judge_findings(reasons, stored, backing)
     others: Sequence[Any] = ()
     if party is None:
         reasons.add(Code.NO_AGENT, f"The account {account} has no agent, so servers cannot rate it.")
     else:
         judge_age(reasons, moment, party.facts)
-        others = _judge_agent(connection, reasons, party, kinds, asker, figures, analysed)
+        others = _judge_agent(connection, reasons, party, kinds, asker, figures, backing)
     if asker is not None:
         _judge_relation(reasons, asker, accounts, party)
     record = None if buyers is None or account is None else buyers(connection, moment, account)
@@ -123,7 +129,7 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
         figures=figures,
         untrusted={"lines": others} if others else {},
         payments=0 if record is None else record.newest,
-        analysis=analysed,
+        analysis=stored.analysis,
     )
 
 
@@ -158,7 +164,7 @@ def _judge_agent(  # noqa: PLR0913, PLR0917  # parts of one check
     kinds: Mapping[str, str],
     asker: Asker | None,
     figures: dict[str, Any],
-    analysed: int,
+    backing: Backing,
 ) -> Sequence[Any]:
     """Add the reasons about a client that is an agent; return the lines of its ratings with tags of strangers."""
     moment, policy = party.moment, reasons.policy
@@ -177,8 +183,6 @@ def _judge_agent(  # noqa: PLR0913, PLR0917  # parts of one check
         else:
             reasons.add(Code.RATED_BY_US, f"Your rating of the client is {ours.rating}.", evidence)
     judgement = judge(connection, question)
-    subject = connection, moment, party.identity, party.agent_id
-    backing = backing_of(*subject, CLIENT, policy, None, analysed)
     judge_ratings(reasons, judgement, backing)
     known, others = split_lines(lines(ratings), policy.tag)
     figures |= agent_figures(moment, party.facts)

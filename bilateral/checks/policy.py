@@ -29,6 +29,7 @@ from bilateral.identifiers import checksummed
 from bilateral.query.blind import Blind
 from bilateral.text import quoted
 from bilateral.values.bounds import scale_of_tag
+from bilateral.values.decision import TRIAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,8 +38,11 @@ if TYPE_CHECKING:
 MINIMUM_RATING: Final = Decimal(70)
 """The rating below which EIP-8004a's example declines a client."""
 
-FIRST_PURCHASE: Final = Decimal(1)
+FIRST_PURCHASE: Final = Decimal(TRIAL)
 """The stake for which a newcomer is tried: about a hundred usual x402 payments of a cent, and little to lose."""
+
+TAG: Final = "starred"
+"""The tag of usual feedback. An analysis rates agents by all tags with a scale, of which this is nearly all."""
 
 _MAX_LISTED: Final = 1_000
 """Entries of a list of a policy: each is compared with each rater."""
@@ -154,7 +158,7 @@ class Policy(_Few):
 
     name: PolicyName = PolicyName.BALANCED
     minimum_rating: Share = MINIMUM_RATING
-    tag: str = "starred"
+    tag: str = TAG
     minimum_raters: Annotated[int, Field(ge=1, le=1_000_000)] = 3
     first_purchase: Annotated[Decimal, Field(ge=0, le=1_000_000)] = FIRST_PURCHASE
     newcomers: Newcomers = Newcomers.CAUTION
@@ -199,6 +203,11 @@ class Policy(_Few):
         return (
             self.require_payment_proof or self.maximum_rating_age_days is not None or self.maximum_repeats is not None
         )
+
+    @property
+    def counts_all(self) -> bool:
+        """True if the ratings of all count, as they do in an analysis."""
+        return not (self.trust.is_set or self.reads_entries) and self.blind is None and self.tag == TAG
 
     def severity_of(self, code: Code) -> Severity:
         """Return the severity of a reason under this policy."""

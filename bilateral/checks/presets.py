@@ -16,16 +16,16 @@ class PolicyName(StrEnum):
     """The defaults."""
 
     STRICT = "strict"
-    """Evidence that does not come from the agent itself: a proven domain, and several raters who paid."""
+    """No trials: a rating that is high enough for sure, by several raters, whose evidence cost more than the stake."""
 
     OWN_LIST = "own-list"
     """Acceptance only of agents that the asker's own reviewers vouch for."""
 
 
 _STRICT: Final = (
-    *(Code.FEW_RATERS, Code.UNCERTAIN_RATING, Code.OWN_RATINGS, Code.FILE_UNCONFIRMED, Code.FILE_UNREACHABLE),
-    *(Code.WALLET_CHANGED, Code.OWNER_CHANGED, Code.REVIEWER_APPROVED, Code.RELATED, Code.FINDING),
-    *(Code.CONTESTED, Code.STAKE_ABOVE_EVIDENCE),
+    *(Code.FEW_RATERS, Code.LOW_RATING, Code.OWN_RATINGS, Code.FILE_UNCONFIRMED, Code.FILE_UNREACHABLE),
+    *(Code.WALLET_CHANGED, Code.OWNER_CHANGED, Code.REVIEWER_APPROVED, Code.RELATED, Code.CONTESTED),
+    *(Code.UNCERTAIN_RATING, Code.STAKE_ABOVE_EVIDENCE),
 )
 """The reasons that only ask for caution by default, and decline under the strict policy."""
 
@@ -36,13 +36,12 @@ PRESETS: Final[Mapping[PolicyName, Mapping[str, Any]]] = {
     PolicyName.STRICT: {
         **_DECLINES_STRANGERS,
         "minimum_raters": 5,  # the fewest whose mean one false rater moves by at most a fifth of the scale
-        "require_payment_proof": True,
-        "require_domain": True,
         "severities": dict.fromkeys(_STRICT, Severity.DECLINE),
     },
     PolicyName.OWN_LIST: {
         **_DECLINES_STRANGERS,
-        "minimum_raters": 1,  # each of them was chosen by the asker
+        "minimum_raters": 1,  # each of them was chosen by the asker, so that the word of one suffices
+        "severities": {Code.UNCERTAIN_RATING: Severity.NOTE},
     },
 }
 """The fields of each policy that differ from the defaults."""

@@ -11,6 +11,7 @@ from bilateral.checks.entries import SERVER
 from bilateral.checks.files import newest_sight, registered_domain, registration_of
 from bilateral.checks.newest_ratings import given_by
 from bilateral.checks.policy import Policy
+from bilateral.checks.providers import FoundFindings
 from bilateral.checks.raters import Question, judge
 from bilateral.checks.ratings import Ratings, lines
 from bilateral.checks.reasons import MAX_SHOWN_URI, Reasons
@@ -132,9 +133,10 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     question = Question(moment, identity, kinds, facts, SERVER, reasons.policy.tag, own, reasons.policy, asker, ratings)
     judgement = judge(connection, question)
     accounts = sorted({account for account in (facts.owner, facts.wallet) if account is not None})
-    named, analysed = judge_findings(connection, reasons, moment, findings, accounts)
+    stored = FoundFindings() if findings is None else findings(connection, moment, accounts)
     subject = connection, moment, identity, party.agent_id
-    backing = backing_of(*subject, SERVER, reasons.policy, amount, analysed)
+    backing = backing_of(*subject, SERVER, reasons.policy, amount, stored.analysis)
+    named = judge_findings(reasons, stored, backing)
     judge_ratings(reasons, judgement, backing)
     validations = judge_validations(connection, reasons, moment, kinds, party.agent_id)
     known, others = split_lines(lines(ratings), reasons.policy.tag)
@@ -164,7 +166,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         figures=figures,
         untrusted={name: value for name, value in untrusted.items() if value},
         files=newest_sight(registration, domains),
-        analysis=analysed,
+        analysis=stored.analysis,
     )
 
 

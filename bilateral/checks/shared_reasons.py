@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 from bilateral.checks.as_of_block import DAY
 from bilateral.checks.verdicts import Code, Severity
 from bilateral.values import STANDARD_TAGS
+from bilateral.values.decision import Ground
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Connection
-
     from bilateral.checks.agents import AgentFacts
     from bilateral.checks.as_of_block import Moment
-    from bilateral.checks.providers import Findings
+    from bilateral.checks.providers import FoundFindings
     from bilateral.checks.raters import Judgement
     from bilateral.checks.ratings import Counted, Line
     from bilateral.checks.reasons import Reasons
     from bilateral.checks.stake import Backing
+    from bilateral.checks.verdicts import EventEvidence
 
 
 def judge_age(reasons: Reasons, moment: Moment, facts: AgentFacts) -> None:
@@ -63,7 +63,9 @@ def judge_ratings(reasons: Reasons, judgement: Judgement, backing: Backing) -> N
         reasons.add(Code.NO_RATINGS, f"The agent has {whose}.{left_out}", severity=severity)
         return
     raters = _number(counted.raters, "rater")
-    if counted.is_below(policy.minimum_rating):
+    if backing.deciding is not None:
+        _judge_standing_rating(reasons, backing, evidence)
+    elif counted.is_below(policy.minimum_rating):
         reasons.add(
             Code.LOW_RATING,
             f"The rating is {rating} of 100 by {raters}; the policy asks for {policy.minimum_rating}.",
@@ -75,7 +77,6 @@ def judge_ratings(reasons: Reasons, judgement: Judgement, backing: Backing) -> N
             f"The rating is {rating} of 100 by {raters}, but its lower bound is {bound}; the policy asks for "
             f"{policy.minimum_rating}.",
             *evidence,
-            severity=backing.softened(Code.UNCERTAIN_RATING),
         )
     if counted.raters < policy.minimum_raters:
         reasons.add(
@@ -89,27 +90,46 @@ def judge_ratings(reasons: Reasons, judgement: Judgement, backing: Backing) -> N
             Code.UNVETTED_RATERS,
             "The policy names nobody whose ratings count, and anybody can make any number of raters.",
             *evidence,
-            severity=Severity.NOTE if backing.is_vetted and Code.UNVETTED_RATERS not in policy.severities else None,
+            severity=backing.softened(Code.UNVETTED_RATERS),
         )
 
 
-def judge_findings(
-    connection: Connection, reasons: Reasons, moment: Moment, findings: Findings | None, accounts: Sequence[str]
-) -> tuple[dict[str, Any], int]:
-    """Add the findings of trust analysis about some accounts; return their figures, and the analysis's number.
+def _judge_standing_rating(reasons: Reasons, backing: Backing, evidence: Sequence[EventEvidence]) -> None:
+    """Add the reasons about the rating of a standing that decides. A decline needs a rating that is bad for sure."""
+    standing, limit, policy = backing.deciding, backing.limit, reasons.policy
+    if standing is None or limit is None or standing.rating is None:
+        return
+    told = f"The rating by the analysis is {standing.rating:.0f} of 100"
+    if limit.ground in (Ground.BAD, Ground.LOW_RATING):
+        is_doubtful = limit.ground is Ground.LOW_RATING and Code.LOW_RATING not in policy.severities
+        reasons.add(
+            Code.LOW_RATING,
+            f"{told}, and at most {standing.upper:.0f}; the policy asks for {policy.minimum_rating}.",
+            *evidence,
+            severity=Severity.CAUTION if is_doubtful else None,
+        )
+    elif standing.lower < policy.minimum_rating:
+        reasons.add(
+            Code.UNCERTAIN_RATING,
+            f"{told}, but its lower bound is {standing.lower:.0f}; the policy asks for {policy.minimum_rating}.",
+            *evidence,
+            severity=backing.softened(Code.UNCERTAIN_RATING),
+        )
+
+
+def judge_findings(reasons: Reasons, stored: FoundFindings, backing: Backing) -> dict[str, Any]:
+    """Add the findings of trust analysis, and return their figures.
 
     The suspicion below that of a flag is a rank and no reason, so it is a figure alone.
     """
-    if findings is None:
-        return {"findings": [], "suspicion": None}, 0
-    stored = findings(connection, moment, accounts)
     for finding in stored.findings:
-        reasons.add(Code.FINDING, finding.sentence, *finding.evidence, severity=finding.severity)
+        severity = finding.severity or backing.of_finding
+        reasons.add(Code.FINDING, finding.sentence, *finding.evidence, severity=severity)
     named = [
         {"finding": finding.finding, "detector": finding.detector, "account": finding.account}
         for finding in stored.findings
     ]
-    return {"findings": named, "suspicion": stored.suspicion}, stored.analysis
+    return {"findings": named, "suspicion": stored.suspicion}
 
 
 def rating_figures(counted: Counted, tag: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.checks.verdicts import Code, Severity
 from bilateral.query.standings import stored_standing
+from bilateral.values.decision import Ground, limit_of
 from bilateral.values.standing import Basis, Standing, Status
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from bilateral.checks.as_of_block import Moment
     from bilateral.checks.policy import Policy
     from bilateral.checks.reasons import Reasons
+    from bilateral.values.decision import Limit
 
 _CENT: Final = Decimal("0.01")
 
@@ -35,20 +37,41 @@ class Backing:
     policy: Policy
 
     @property
-    def is_first_purchase(self) -> bool:
-        """True if the stake is within the bound for newcomers, and nothing speaks against the agent."""
-        is_small = self.amount is not None and self.amount <= self.policy.first_purchase
-        return is_small and self.standing is not None and self.standing.status in (Status.OK, Status.THIN)
+    def deciding(self) -> Standing | None:
+        """The standing, if it decides in place of plain ratings: the policy counts all raters, as an analysis does."""
+        return self.standing if self.policy.counts_all else None
+
+    @property
+    def limit(self) -> Limit | None:
+        """The greatest amount that the standing accepts under the policy; None without a standing."""
+        if self.standing is None:
+            return None
+        minimum = float(self.policy.minimum_rating) if self.policy.counts_all else 0.0
+        return limit_of(self.standing, minimum, float(self.policy.first_purchase))
 
     @property
     def is_vetted(self) -> bool:
-        """True if an analysis weighed the raters, and found enough of them."""
-        return self.is_first_purchase or (self.standing is not None and self.standing.status == Status.OK)
+        """True if an analysis weighed the raters, and the limit on the amount makes up for those that are few."""
+        deciding = self.deciding
+        return deciding is not None and (self.amount is not None or deciding.status == Status.OK)
 
     def softened(self, code: Code) -> Severity | None:
-        """Return the severity of a reason about little evidence; None for that of the policy."""
-        is_caution = self.policy.severity_of(code) is Severity.CAUTION
-        return Severity.NOTE if is_caution and self.is_first_purchase else None
+        """Return the severity of a reason that the standing weighs already; None for that of the policy.
+
+        Reasons are not softened if the policy names them, or does not ask for mere caution by them.
+        """
+        is_caution = self.policy.severity_of(code) is Severity.CAUTION and code not in self.policy.severities
+        return Severity.NOTE if is_caution and self.is_vetted else None
+
+    @property
+    def of_finding(self) -> Severity | None:
+        """The severity of a finding; None for that of the policy.
+
+        Findings rank. Evidence that suffices to act has the agent held back.
+        """
+        is_named = Code.FINDING in self.policy.severities
+        is_weighed = self.standing is not None and self.standing.status != Status.HELD_BACK
+        return Severity.NOTE if is_weighed and not is_named else None
 
 
 def backing_of(  # noqa: PLR0913, PLR0917  # parts of one question
@@ -86,16 +109,19 @@ def judge_standing(reasons: Reasons, backing: Backing) -> dict[str, Any] | None:
         reasons: The reasons so far.
         backing: The standing and the stake.
     """
-    standing, amount = backing.standing, backing.amount
-    if standing is None:
+    standing, limit, amount, policy = backing.standing, backing.limit, backing.amount, backing.policy
+    if standing is None or limit is None:
         return None
     cost = Decimal(str(round(standing.evidence_cost, 6))).quantize(_CENT)
-    if standing.status == Status.HELD_BACK:
+    is_tried = amount is not None and amount <= limit.amount
+    if limit.ground is Ground.HELD_BACK:
         why = ", ".join(reason.code.replace("_", " ") for reason in standing.reasons[:2])
         reasons.add(Code.HELD_BACK, f"The analysis holds the agent back: its ratings were made up ({why}).")
-    elif standing.status == Status.CONTESTED:
-        reasons.add(Code.CONTESTED, "The agent's own acts tie it to false ratings, which is not proven.")
-    elif amount is not None and amount > max(cost, backing.policy.first_purchase):
+    elif limit.ground is Ground.CONTESTED:
+        severity = Severity.NOTE if is_tried and Code.CONTESTED not in policy.severities else None
+        sentence = "The agent's own acts tie it to false ratings, which is not proven."
+        reasons.add(Code.CONTESTED, sentence, severity=severity)
+    elif limit.ground is Ground.EVIDENCE and amount is not None and not is_tried:
         reasons.add(
             Code.STAKE_ABOVE_EVIDENCE,
             f"The payment is {amount}, and to fake the agent's ratings would have cost {cost}.",

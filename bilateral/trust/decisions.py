@@ -14,12 +14,15 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
 from bilateral.trust.engine import Engine
 from bilateral.trust.reading import cast
-from bilateral.trust.standing import Side, Status
+from bilateral.trust.standing import Side, Standing
 from bilateral.trust.standings import standings
 from bilateral.trust.tables import Tables
+from bilateral.values.decision import TRIAL, Ground, limit_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from bilateral.values.decision import Limit
 
 ASKS: Final = pa.schema(
     [
@@ -43,13 +46,6 @@ ANSWERS: Final = pa.schema(
     ]
 )
 """The columns of answers. `score` is null without a rating; `status` is one of `standing.Status`, or `unknown`."""
-
-NEWCOMER: Final = 1.0
-"""The amount up to which an agent without evidence is accepted: newcomers must be tried to be known. It is about the
-price of a usual purchase."""
-
-LEAST_RATING: Final = 50.0
-"""The rating below which buyers got less than half of their money's worth."""
 
 _UNKNOWN: Final = "unknown"
 
@@ -138,52 +134,41 @@ def decide(tables: Tables, asks: pa.Table, analyses: int = 1) -> pa.Table:
 
 def _answered(table: pa.Table, asks: pa.Table) -> pa.Table:
     """Return the answers to asks by the standings of one time."""
+    asked = asks.column("agent_id")
     servers = table.filter(pc.equal(table.column("side"), str(Side.SERVER)))
-    ids = servers.column("agent_id").to_numpy()
-    order = np.argsort(ids)
-    asked, amount = asks.column("agent_id").to_numpy(), asks.column("amount").to_numpy()
-    place = order[np.minimum(np.searchsorted(ids[order], asked), len(ids) - 1)] if len(ids) else np.zeros(0, int)
-    known = ids[place] == asked if len(ids) else np.zeros(len(asked), bool)
-    if not len(ids):
-        place = np.zeros(len(asked), int)
+    wanted = servers.filter(pc.is_in(servers.column("agent_id"), pc.unique(asked)))
+    known = {row["agent_id"]: Standing.of(row) for row in wanted.to_pylist()}
+    stakes = zip(asked.to_pylist(), asks.column("amount").to_pylist(), strict=True)
+    rows = [_answer(agent_id, known.get(agent_id), amount) for agent_id, amount in stakes]
+    answers = {name: [row[name] for row in rows] for name in ANSWERS.names if name != "ask_id"}
+    return pa.table({"ask_id": asks.column("ask_id"), **answers}).cast(ANSWERS)
 
-    def column(name: str, missing: Any) -> np.ndarray[Any, Any]:
-        values = np.array(servers.column(name).to_pylist() or [missing], object)
-        return np.asarray(np.where(known, values[place], missing))
 
-    status = column("status", _UNKNOWN)
-    lower, upper = column("lower", 0.0).astype(float), column("upper", 100.0).astype(float)
-    cost, raters = column("evidence_cost", 0.0).astype(float), column("raters", 0).astype(int)
-    score = column("rating", None)
-    rated = np.array([value is not None for value in score], bool)
-    rating = np.where(rated, score, np.nan).astype(float)
-    # A contested agent may be tried as a newcomer may: its owner could register a new one for less than a trial costs.
-    # Sellers that send gifts at their launch are contested, too.
-    contested = status == str(Status.CONTESTED)
-    bound = np.where(status == str(Status.OK), np.maximum(cost, NEWCOMER), NEWCOMER)
-    cases = [
-        (status == _UNKNOWN, "decline", "is not registered at this time"),
-        (status == str(Status.HELD_BACK), "decline", "is held back: its ratings were made up"),
-        (rated & (raters > 1) & (upper < LEAST_RATING), "decline", "is rated at most {upper:.0f} of 100"),
-        (rated & (rating < LEAST_RATING) & (status != str(Status.THIN)), "caution", "is rated {rating:.0f} of 100"),
-        (contested & (amount > NEWCOMER), "caution", "is tied to false ratings by acts of its own"),
-        (amount <= np.minimum(bound, NEWCOMER), "accept", "may be tried for {amount:g}, up to {newcomer:g}"),
-        (amount <= bound, "accept", "has evidence that cost {cost:.2f}, more than the {amount:g} at stake"),
-        (np.ones(len(asked), bool), "caution", "has evidence that cost {cost:.2f}, less than the {amount:g} at stake"),
-    ]
-    chosen = np.select([case[0] for case in cases], np.arange(len(cases)))
-    reasons = [
-        f"agent {agent} "
-        + cases[number][2].format(upper=high, rating=mean, amount=stake, cost=spent, newcomer=NEWCOMER)
-        for agent, number, high, mean, stake, spent in zip(asked, chosen, upper, rating, amount, cost, strict=True)
-    ]
-    return pa.table(
-        {
-            "ask_id": asks.column("ask_id"),
-            "verdict": pa.array([cases[number][1] for number in chosen], pa.string()),
-            "score": pa.array(rating, pa.float64(), mask=~rated),
-            "lower": lower,
-            "status": pa.array(status.tolist(), pa.string()),
-            "reason": pa.array(reasons, pa.string()),
-        }
-    ).cast(ANSWERS)
+def _answer(agent_id: int, standing: Standing | None, amount: float) -> dict[str, Any]:
+    """Return the answer to an ask."""
+    if standing is None:
+        reason = f"agent {agent_id} is not registered at this time"
+        return {"verdict": "decline", "score": None, "lower": 0.0, "status": _UNKNOWN, "reason": reason}
+    limit = limit_of(standing)
+    is_accepted = not limit.refuses and limit.ground is not Ground.LOW_RATING and amount <= limit.amount
+    return {
+        "verdict": "decline" if limit.refuses else "accept" if is_accepted else "caution",
+        "score": standing.rating,
+        "lower": standing.lower,
+        "status": str(standing.status),
+        "reason": f"agent {agent_id} {_why(standing, limit, amount, is_accepted=is_accepted)}",
+    }
+
+
+def _why(standing: Standing, limit: Limit, amount: float, *, is_accepted: bool) -> str:
+    """Return the reason of an answer."""
+    if is_accepted and amount <= TRIAL:
+        return f"may be tried for {amount:g}, up to {TRIAL:g}"
+    more = "more" if is_accepted else "less"
+    return {
+        Ground.HELD_BACK: "is held back: its ratings were made up",
+        Ground.BAD: f"is rated at most {standing.upper:.0f} of 100",
+        Ground.LOW_RATING: f"is rated {standing.rating or 0:.0f} of 100",
+        Ground.CONTESTED: "is tied to false ratings by acts of its own",
+        Ground.EVIDENCE: f"has evidence that cost {standing.evidence_cost:.2f}, {more} than the {amount:g} at stake",
+    }[limit.ground]

@@ -82,16 +82,16 @@ def test_strict_policy_takes_every_reason_at_least_as_gravely():
     ranks = [Severity.NOTE, Severity.CAUTION, Severity.DECLINE]
     strict, balanced = policy_of("strict"), Policy()
     assert all(ranks.index(strict.severity_of(code)) >= ranks.index(balanced.severity_of(code)) for code in Code)
-    assert strict.severity_of(Code.NO_RATINGS) is strict.severity_of(Code.FINDING) is Severity.DECLINE
-    assert (strict.minimum_raters, strict.require_payment_proof, strict.require_domain) == (5, True, True)
+    assert strict.severity_of(Code.NO_RATINGS) is strict.severity_of(Code.UNCERTAIN_RATING) is Severity.DECLINE
+    assert (strict.minimum_raters, strict.first_purchase) == (5, 0)
 
 
 def test_own_fields_count_more_than_those_of_a_name():
     fields = {"name": "strict", "minimum_raters": 2, "newcomers": "accept", "severities": {"related": "note"}}
     policy = policy_of(fields)
-    assert (policy.minimum_raters, policy.newcomers, policy.require_domain) == (2, "accept", True)
+    assert (policy.minimum_raters, policy.newcomers, policy.first_purchase) == (2, "accept", 0)
     assert policy.severity_of(Code.RELATED) is Severity.NOTE
-    assert policy.severity_of(Code.FINDING) is Severity.DECLINE
+    assert policy.severity_of(Code.CONTESTED) is Severity.DECLINE
 
 
 @pytest.mark.parametrize("fields", ["own-list", {"name": "own-list"}, {"name": "own-list", "trust": {}}])

@@ -7,7 +7,8 @@ import pytest
 from pyarrow import parquet
 
 from bilateral.errors import InvalidArgumentError
-from bilateral.trust.decisions import ANSWERS, ASKS, NEWCOMER, decide, read_asks
+from bilateral.trust.decisions import ANSWERS, ASKS, decide, read_asks
+from bilateral.values.decision import TRIAL
 from tests.trust.conftest import Scene, address_of, addressed
 
 RING, HONEST, POOR, LATER, BOUGHT = 99, 1, 2, 50, 97
@@ -50,7 +51,7 @@ def answers(tables, *asks, analyses=4):
 
 
 def test_small_amounts_are_accepted_and_large_ones_need_evidence_that_cost_more(tables):
-    small, large = answers(tables, (HONEST, 90_000.0, NEWCOMER), (HONEST, 90_000.0, 1e6))
+    small, large = answers(tables, (HONEST, 90_000.0, TRIAL), (HONEST, 90_000.0, 1e6))
     assert (small["verdict"], large["verdict"]) == ("accept", "caution")
     assert small["lower"] == large["lower"] > 0
     assert "less than the 1e+06 at stake" in large["reason"]
@@ -67,7 +68,7 @@ def test_a_ring_never_gets_a_large_amount(tables):
 
 
 def test_a_contested_agent_may_be_tried_as_a_newcomer_may(tables):
-    small, large = answers(tables, (BOUGHT, 90_000.0, NEWCOMER), (BOUGHT, 90_000.0, 1.01 * NEWCOMER))
+    small, large = answers(tables, (BOUGHT, 90_000.0, TRIAL), (BOUGHT, 90_000.0, 1.01 * TRIAL))
     assert (small["status"], small["verdict"], large["verdict"]) == ("contested", "accept", "caution")
     assert large["reason"] == f"agent {BOUGHT} is tied to false ratings by acts of its own"
 

@@ -23,7 +23,14 @@ def test_answers_are_about_the_same_purchases_and_add_up(rows):
         assert sum(row[f"good {answer}"] for answer in ("accept", "caution", "decline")) == pytest.approx(1)
 
 
-def test_strict_policies_accept_no_more_than_the_default_one(rows):
-    accepted = {name: row["good accept"] for name, row in rows.items()}
-    assert accepted["`balanced`"] > 0
-    assert accepted["`strict`"] == 0 <= accepted["`strict`, without domains and proofs"] <= accepted["`balanced`"]
+def test_strict_policies_accept_and_lose_no_more_than_the_default_one(rows):
+    balanced, strict, own = rows.values()
+    assert strict["good accept"] <= balanced["good accept"]
+    assert strict["lost"] <= balanced["lost"]
+    assert 0 < own["good accept"] <= balanced["good accept"]
+
+
+def test_default_policy_serves_and_keeps_most_money_from_cheats(rows):
+    balanced = rows["`balanced`"]
+    assert balanced["served"] > 0.8
+    assert balanced["lost"] <= balanced["lost without"]

@@ -1,0 +1,116 @@
+"""The decision by a standing: the greatest amount that each status accepts, and the reasons that follow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from bilateral.checks import Code, Policy, Severity, Trust, Verdict
+from bilateral.checks.providers import Finding, FoundFindings
+from bilateral.checks.raters import Judgement
+from bilateral.checks.ratings import Counted
+from bilateral.checks.reasons import Reasons
+from bilateral.checks.shared_reasons import judge_findings, judge_ratings
+from bilateral.checks.stake import Backing, judge_standing
+from bilateral.values.decision import Ground, Limit, limit_of
+from bilateral.values.standing import Basis, Side, Standing, Status
+from tests.checks.ledger import account
+
+SOLID = Standing(
+    side=Side.SERVER, agent_id=1, basis=Basis.ANALYSIS, status=Status.OK, rating=85.0, lower=75.0, upper=92.0,
+    effective_raters=8.0, raters=10, payments=20, paid=30.0, first_at=0, last_at=1, evidence_cost=12.5,
+)  # fmt: skip
+HELD = replace(SOLID, status=Status.HELD_BACK)
+THIN = replace(SOLID, status=Status.THIN, rating=None, lower=0.0, upper=100.0, raters=0, evidence_cost=0.0)
+CONTESTED = replace(SOLID, status=Status.CONTESTED)
+PRAISE = Counted(count=2, raters=2, share_sum=1_900_000)
+FINDING = Finding("links-1", account(1), "links", "Its owner funded two raters.")
+
+
+@pytest.mark.parametrize(
+    ("standing", "limit"),
+    [
+        (SOLID, Limit(12.5, Ground.EVIDENCE)),
+        (replace(SOLID, evidence_cost=0.1), Limit(1.0, Ground.EVIDENCE)),
+        (THIN, Limit(1.0, Ground.EVIDENCE)),
+        (replace(THIN, rating=30.0, raters=1, evidence_cost=9.0), Limit(1.0, Ground.EVIDENCE)),
+        (CONTESTED, Limit(1.0, Ground.CONTESTED)),
+        (replace(SOLID, rating=49.9), Limit(0.0, Ground.LOW_RATING)),
+        (replace(SOLID, rating=40.0, upper=49.9), Limit(0.0, Ground.BAD)),
+        (replace(SOLID, rating=40.0, upper=49.9, raters=1), Limit(0.0, Ground.LOW_RATING)),
+        (HELD, Limit(0.0, Ground.HELD_BACK)),
+    ],
+)
+def test_standing_limits_the_amount(standing, limit):
+    assert limit_of(standing) == limit
+    assert limit.refuses is (limit.ground in {Ground.HELD_BACK, Ground.BAD})
+
+
+def judged(standing, amount, policy=None, findings=(FINDING,)):
+    """Return the reasons about an agent of two good ratings, one finding and a standing."""
+    policy = policy or Policy()
+    reasons, backing = Reasons(policy), Backing(standing, None if amount is None else Decimal(amount), policy)
+    judge_findings(reasons, FoundFindings(findings), backing)
+    judge_ratings(reasons, Judgement(PRAISE, frozenset() if policy.trust.is_set else None, (), ()), backing)
+    judge_standing(reasons, backing)
+    return reasons
+
+
+@pytest.mark.parametrize(
+    ("standing", "amount", "verdict"),
+    [
+        (SOLID, "12.5", Verdict.ACCEPT),
+        (SOLID, "12.51", Verdict.CAUTION),
+        (SOLID, None, Verdict.ACCEPT),
+        (THIN, "1", Verdict.ACCEPT),
+        (THIN, "1.01", Verdict.CAUTION),
+        (THIN, None, Verdict.CAUTION),
+        (CONTESTED, "1", Verdict.ACCEPT),
+        (CONTESTED, "1.01", Verdict.CAUTION),
+        (CONTESTED, None, Verdict.CAUTION),
+        (replace(SOLID, rating=69.0), "0.1", Verdict.CAUTION),
+        (replace(SOLID, rating=40.0, upper=49.0), "0.1", Verdict.DECLINE),
+        (HELD, "0", Verdict.DECLINE),
+        (None, "0.1", Verdict.CAUTION),
+    ],
+)
+def test_default_policy_decides_by_standing_and_amount(standing, amount, verdict):
+    assert judged(standing, amount).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("standing", "verdict"),
+    [
+        (SOLID, Verdict.DECLINE),  # two raters count
+        (THIN, Verdict.DECLINE),
+        (CONTESTED, Verdict.DECLINE),
+        (replace(SOLID, lower=69.0), Verdict.DECLINE),
+        (replace(SOLID, rating=69.0), Verdict.DECLINE),
+    ],
+)
+def test_strict_policy_declines_what_is_uncertain(standing, verdict):
+    assert judged(standing, "0.5", Policy(name="strict")).verdict is verdict
+
+
+def test_strict_policy_accepts_a_rating_that_is_high_for_sure():
+    assert judged(SOLID, "12.5", Policy(name="strict", minimum_raters=2)).verdict is Verdict.ACCEPT
+    assert judged(SOLID, "12.51", Policy(name="strict", minimum_raters=2)).verdict is Verdict.DECLINE
+
+
+def test_severity_that_a_policy_names_is_not_softened():
+    named = Policy(severities={Code.FINDING: Severity.CAUTION})
+    assert (judged(SOLID, "1").verdict, judged(SOLID, "1", named).verdict) == (Verdict.ACCEPT, Verdict.CAUTION)
+
+
+def test_finding_about_a_held_back_agent_asks_for_caution():
+    severities = {reason.code: reason.severity for reason in judged(HELD, "1").sorted}
+    assert (severities[Code.HELD_BACK], severities[Code.FINDING]) == (Severity.DECLINE, Severity.CAUTION)
+
+
+def test_own_list_accepts_on_the_word_of_two_reviewers_unless_the_agent_is_held_back():
+    policy = Policy(name="own-list", trust=Trust(accounts=(account(1),)))
+    assert judged(SOLID, "12.5", policy).verdict is Verdict.ACCEPT
+    assert judged(replace(SOLID, rating=20.0, upper=30.0), "0.5", policy).verdict is Verdict.ACCEPT
+    assert judged(HELD, "0.5", policy).verdict is Verdict.DECLINE
