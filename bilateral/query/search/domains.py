@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import and_, cast, exists, literal, or_, select
+from sqlalchemy import and_, cast, literal, or_, select
 from sqlalchemy.types import String
 
 from bilateral.index.tables import files
@@ -61,7 +61,7 @@ def is_named_by_domain() -> ColumnElement[bool]:
         and_(served.c.file_id == own.c.file_id, own.c.host == named.host, own.c.uri.startswith("https://")),
     )
     return (
-        exists()
+        select(literal(1))
         .where(
             *(current[name] == agent.c[name] for name in ("chain_id", "identity_registry", "agent_id")),
             own.c.file_id == current.file_id,
@@ -73,4 +73,7 @@ def is_named_by_domain() -> ColumnElement[bool]:
             claim.agent_id == agent.c.agent_id,
         )
         .correlate(agent)
+        # PostgreSQL would hash the domains of all agents first, which takes seconds. With this it looks each agent up.
+        .offset(0)
+        .exists()
     )

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from bilateral.index.files.hosts import file_id_of, secure_host, well_known_uri
-from bilateral.index.tables import files
+from bilateral.index.tables import files, schema
 from bilateral.index.tables.files import Kind, State
 from bilateral.index.tables.search import agent_file
 from bilateral.query.search import domains
@@ -88,6 +88,17 @@ def test_search_for_verified_domains_begins_with_the_files_of_domains(changed):
     statement = domains._CLAIMS.compile(dialect=changed.dialect, compile_kwargs={"literal_binds": True})
     first, *_ = [step for *_, step in changed.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}")]
     assert "USING INDEX file_from_host" in first
+
+
+@pytest.mark.parametrize("world_engine", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("is_verified", [True, False])
+def test_postgresql_looks_the_domains_of_each_agent_up(changed, is_verified):
+    condition = domains.is_named_by_domain()
+    query = select(schema.agent.c.agent_id).where(condition if is_verified else ~condition).limit(50)
+    statement = query.compile(dialect=changed.dialect, compile_kwargs={"literal_binds": True})
+    plan = "\n".join(step for (step,) in changed.exec_driver_sql(f"EXPLAIN {statement}"))
+    assert "SubPlan 1" in plan
+    assert not any(word in plan for word in ("hashed", "Semi Join", "Anti Join"))
 
 
 def test_strange_claims_of_domains_name_no_agent(changed):
