@@ -92,6 +92,8 @@ _DESCRIPTION: Final = (
 KEEP: Final = "keep"
 """The field that only services with a store have."""
 
+_KEPT: Final = Field(KEEP, "Keep its file at this service, not on the chain: that costs less gas", kind="check")
+
 _NEEDED: Final = {"name", "description", "image"}
 """The fields that ERC-8004 requires of a new file."""
 
@@ -106,7 +108,7 @@ FORMS: Final = {
                 _CHAIN,
                 *(replace(field, is_required=field.name in _NEEDED) for field in _DESCRIPTION),
                 Field("trust", "Trust models", "With commas between, such as reputation.", value="reputation"),
-                Field(KEEP, "Keep its file at this service, not on the chain: that costs less gas", kind="check"),
+                _KEPT,
             ),
             "new agent",
         ),
@@ -114,7 +116,7 @@ FORMS: Final = {
             "edit_registration",
             "Edit",
             "Fields that you leave alone stay as they are, and so do all parts of the file that are not shown.",
-            (_AGENT, *_DESCRIPTION),
+            (_AGENT, *_DESCRIPTION, _KEPT),
             "agent",
         ),
         Form(

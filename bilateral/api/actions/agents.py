@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from bilateral.api.actions.base import Action, Address, AgentText, Line, Prose, Signature, Uri
 from bilateral.client.elsewhere import SignerElsewhere
 from bilateral.client.operations.agents import seconds, wallet_deadline
+from bilateral.client.operations.registration import RegistrationChanges, changed_file
 from bilateral.documents import RegistrationFile
 from bilateral.errors import InvalidArgumentError
 
@@ -62,6 +63,7 @@ Trusts = Annotated[
 ]
 _IsActive = Annotated[bool, Field(description="True if it is in service.")]
 _TakesX402 = Annotated[bool, Field(description="True if it takes payments by x402.")]
+_IsKept = Annotated[bool, Field(description="True to keep the file in the service's store, not on the chain.")]
 
 
 def _fields_of(action: BaseModel) -> dict[str, Any]:
@@ -92,7 +94,7 @@ class RegisterAgent(Action):
     x402: _TakesX402 = False
     active: _IsActive = True
     trust: Annotated[Trusts, Field(default_factory=list)]
-    keep: Annotated[bool, Field(description="True to keep the file in the service's store, not on the chain.")] = False
+    keep: _IsKept = False
     uri: Annotated[Uri, Field(description="The URI of a registration file elsewhere, instead of the fields.")] = ""
 
     @property
@@ -139,7 +141,7 @@ class _OfAgent(Action):
 
 
 class EditRegistration(_OfAgent):
-    """Change an agent's registration file, which becomes a data URI (ERC-8004, `setAgentURI`)."""
+    """Change an agent's registration file, which the URI then holds or the service keeps (ERC-8004, `setAgentURI`)."""
 
     final: ClassVar[str] = "The new file replaces the present one at once. The chain keeps all earlier URIs."
 
@@ -151,6 +153,7 @@ class EditRegistration(_OfAgent):
     x402: _TakesX402 | None = None
     active: _IsActive | None = None
     trust: Trusts | None = None
+    keep: _IsKept = False
 
     @property
     def sentence(self) -> str:
@@ -163,7 +166,12 @@ class EditRegistration(_OfAgent):
 
     def perform(self, client: Client) -> Handle[Any]:
         """See `Action`."""
-        return client.edit_registration(self.agent, fields=_fields_of(self))
+        handle = client.edit_registration(self.agent, fields=_fields_of(self))
+        if not self.keep:
+            return handle
+        changes, store = RegistrationChanges(_fields_of(self)), client.state.store
+        file = client.runner.run(changed_file(client.state, self.agent, changes))
+        return client.set_agent_uri(self.agent, store.put(file.to_bytes()).uri)  # only what would succeed is stored
 
 
 class SetAgentWallet(_OfAgent):

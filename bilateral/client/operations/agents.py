@@ -123,7 +123,7 @@ def set_uri(
     deployment = yield from registries.connect(state)
     agent = registries.agent_of(deployment, agent_id)
     if file is not None:
-        file = _naming(file, GlobalAgentId(deployment.agent_registry, str(agent.token_id)))
+        file = naming(file, GlobalAgentId(deployment.agent_registry, str(agent.token_id)))
 
     def decode(events: Sequence[Event]) -> AgentUriSet:
         event = transactions.require_event(events, URIUpdated, agent_id=agent.token_id)
@@ -224,8 +224,13 @@ def _uri_of(uri: str, file: RegistrationFile | None) -> str | Unstored:
     return Unstored(file.to_bytes())
 
 
-def _naming(file: RegistrationFile, agent: GlobalAgentId) -> RegistrationFile:
-    """Return a registration file that names the agent among its registrations."""
+def naming(file: RegistrationFile, agent: GlobalAgentId) -> RegistrationFile:
+    """Return a registration file that names the agent among its registrations.
+
+    Args:
+        file: The file.
+        agent: The agent.
+    """
     if file.registration_of(agent) is not None:
         return file
     entry = {"agentId": int(agent.agent), "agentRegistry": str(agent.registry)}

@@ -9,6 +9,7 @@ from bilateral.client.operations import agents, documents, registries
 from bilateral.contracts import Registry
 from bilateral.documents import RegistrationFile
 from bilateral.errors import InvalidArgumentError, MalformedDocumentError
+from bilateral.identifiers import GlobalAgentId
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,13 +70,32 @@ class RegistrationChanges:
         return [*(service for service in services if service["name"] not in replaced), *added]
 
 
-def edit(state: ClientState, agent_id: AgentLike, changes: RegistrationChanges) -> Operation[Sent[AgentUriSet]]:
-    """See `Client.edit_registration`."""
-    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+def changed_file(state: ClientState, agent_id: AgentLike, changes: RegistrationChanges) -> Operation[RegistrationFile]:
+    """Load an agent's registration file, and return it changed.
+
+    Args:
+        state: The client.
+        agent_id: The agent.
+        changes: The changes.
+
+    Raises:
+        DocumentError: As of `Client.edit_registration`, like the next two.
+        InvalidArgumentError: See there.
+        MalformedDocumentError: See there.
+    """
+    deployment = yield from registries.connect(state)
+    agent = registries.agent_of(deployment, agent_id)
     (uri,) = yield from registries.call(state, Registry.IDENTITY, "tokenURI", agent.token_id)
     if not uri:
         raise InvalidArgumentError(f"agent {agent} has no registration file: set one with set_agent_uri(file=…)")
     file, problem = yield from documents.load(state, RegistrationFile, uri)
     if problem is not None:
         raise problem
-    return (yield from agents.set_uri(state, agent, None, changes.apply_to(file)))  # type: ignore[arg-type]  # it is loaded
+    changed = changes.apply_to(file)  # type: ignore[arg-type]  # it is loaded
+    return agents.naming(changed, GlobalAgentId(deployment.agent_registry, str(agent.token_id)))
+
+
+def edit(state: ClientState, agent_id: AgentLike, changes: RegistrationChanges) -> Operation[Sent[AgentUriSet]]:
+    """See `Client.edit_registration`."""
+    file = yield from changed_file(state, agent_id, changes)
+    return (yield from agents.set_uri(state, agent_id, None, file))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import httpx
 from eth_account import Account
@@ -39,12 +40,14 @@ class Market:
         site: The service.
         deployment: The registries.
         token: The payment token.
+        files: The folder of the files that the service keeps.
     """
 
     url: str
     site: str
     deployment: Deployment
     token: str
+    files: Path
 
     def node(self, method, *parameters):
         """Ask the node."""
@@ -114,7 +117,7 @@ def running_market(folder):
             store_url=FILES,
         )
         site = stack.enter_context(served(settings))
-        market = Market(url, site, deployment, token)
+        market = Market(url, site, deployment, token, folder / "files")
         wait_until(lambda: market.page("/31337/2"))
         yield market
 

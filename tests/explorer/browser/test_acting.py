@@ -12,7 +12,7 @@ from bilateral.documents.hashing import document_hash
 from bilateral.explorer.forms import FORMS
 from bilateral.x402 import interaction_hash
 from tests.api.world import ALICE, BOB, CAROL, DAVE, ERIN, FRANK, GRACE, TREASURY
-from tests.explorer.browser.market import FILES
+from tests.explorer.browser.market import FILES, IMAGE
 from tests.explorer.browser.wallet import Wallet
 from tests.x402.world import NETWORK, SIGNING_KEY, signer_entry
 
@@ -87,6 +87,28 @@ def test_an_owner_edits_one_field_and_keeps_the_others(acting, market):
     assert (file["name"], file["description"]) == ("Traveller", "It buys forecasts.")
     assert file["registrations"][0]["agentId"] == 2
     assert "active" not in file
+
+
+def test_an_owner_edits_a_file_that_the_service_then_keeps(acting, market):
+    page = acting("/act/edit_registration?agent=31337:2", Wallet(market.url, BOB), refused=True)
+    page.get_by_label("Name").fill("Wanderer")
+    page.get_by_label("Keep its file at this service").check()
+    press(page, CONNECT)
+    expect(page.get_by_text("Change name in the registration file of agent 31337:2.")).to_be_visible()
+    confirm(page, market)
+    with market.client(BOB) as client:
+        uri = client.load_agent(2, load_file=False).uri
+    kept = httpx.get(f"{market.site}/files/{uri.rpartition('/')[2]}")
+    assert uri == f"{FILES}/{document_hash(kept.content).hex()}.json"
+    assert (kept.json()["name"], kept.json()["image"]) == ("Wanderer", IMAGE)
+
+
+def test_nothing_is_kept_for_a_stranger_who_may_not_edit(market):
+    fields = {"action": "edit_registration", "agent": "31337:1", "name": "Mine", "keep": True, "account": ERIN.address}
+    files = set(market.files.iterdir())
+    refusal = httpx.post(f"{market.site}/v1/transactions", json=fields)
+    assert (refusal.status_code, refusal.json()["code"]) == (409, "not_authorized")
+    assert set(market.files.iterdir()) == files
 
 
 def test_a_new_wallet_signs_first_and_the_owner_sends(acting, market):
