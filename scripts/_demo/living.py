@@ -212,12 +212,15 @@ class Economy:
         self._session = session(self._market, self._verifier, self._buyer)
 
     def _join(self, name: str, description: str) -> None:
-        """Register an agent with a file that is in its URI."""
+        """Register an agent with a file that is in its URI, and names the agent in return."""
         owner, identity = _address(name), self._stage.registry("IdentityRegistry")
         self._fund(_address(self._random.choice(_SOURCES)), owner, 10 * _ETHER)
-        uri = encode_data_uri(RegistrationFile.new(name, description, "https://images.example/agent.png").to_bytes())
-        self._send(owner, identity.address, identity.register.encode_input(uri))
-        self._members[name] = Member(name, owner, int(identity.getAgentCount()))
+        agent_id = int(identity.getAgentCount()) + 1
+        registry = f"eip155:{int(self._stage.ask('eth_chainId'), 16)}:{identity.address}"
+        own = [{"agentId": agent_id, "agentRegistry": registry}]
+        file = RegistrationFile.new(name, description, "https://images.example/agent.png", registrations=own)
+        self._send(owner, identity.address, identity.register.encode_input(encode_data_uri(file.to_bytes())))
+        self._members[name] = Member(name, owner, agent_id)
         self._pass(_HOUR)
 
     def _rate(self, client: str, server: str, value: int, tag: str, decimals: int = 0) -> None:
