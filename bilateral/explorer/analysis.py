@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bilateral.explorer.named import NamedFinding, agents_of, moments_of, named_findings
+from bilateral.explorer.named import SHOWN, NamedFinding, agents_of, moments_of, named_findings, with_parties
 from bilateral.explorer.records import progress_of
 from bilateral.query.chains import ChainProgress
 from bilateral.query.findings import (
@@ -21,13 +21,12 @@ from bilateral.query.findings import (
     members_of,
 )
 from bilateral.query.names import names_of
+from bilateral.query.registries import Registries, read_registries
 from bilateral.query.standings import Doubt, doubts_of
 from bilateral.query.trusted import Suspect, cluster_accounts
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
-
-    from bilateral.query.registries import Registries
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +149,8 @@ class AnalysisPage:
         chain_id: The chain.
         run: The stored analysis; None if there is none.
         findings: Its findings, the strongest first.
+        parties: Who acted in the first of them, about whom, and when, by their ids.
+        names: The names of the agents that these are about, by short id.
         clusters: Its clusters of accounts.
         detectors: The detectors.
         measured: Figures of the analysis, on worlds whose truth is known.
@@ -159,6 +160,8 @@ class AnalysisPage:
     chain_id: int
     run: AnalysisRun | None
     findings: tuple[Finding, ...]
+    parties: dict[str, NamedFinding]
+    names: dict[str, str]
     clusters: tuple[Cluster, ...]
     detectors: tuple[Detector, ...]
     measured: tuple[Measured, ...]
@@ -226,10 +229,15 @@ def analysis_page(connection: Connection, chain_id: int, identity: str) -> Analy
         identity: The identity registry.
     """
     run = analysis_run(connection, chain_id, identity)
+    listed = findings(connection, chain_id, identity) if run else ()
+    named = with_parties(connection, chain_id, identity, [(finding, "") for finding in listed[:SHOWN]])
+    about = {agent for finding in named for agent in finding.agents}
     return AnalysisPage(
         chain_id,
         run,
-        findings(connection, chain_id, identity) if run else (),
+        listed,
+        {finding.finding.id: finding for finding in named},
+        names_of(connection, read_registries(connection), about),
         clusters(connection, chain_id, identity) if run else (),
         DETECTORS,
         MEASURED,

@@ -54,7 +54,22 @@ def named_findings(
         identity: The identity registry.
         accounts: The accounts, in checksum form.
     """
-    about = findings_about(connection, chain_id, identity, accounts)[:SHOWN]
+    return with_parties(
+        connection, chain_id, identity, findings_about(connection, chain_id, identity, accounts)[:SHOWN]
+    )
+
+
+def with_parties(
+    connection: Connection, chain_id: int, identity: str, about: Sequence[tuple[Finding, str]]
+) -> tuple[NamedFinding, ...]:
+    """Return findings with who acted, about whom, and when.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry.
+        about: The findings, each with the part of an account in it.
+    """
     ids = [finding.id for finding, _ in about]
     parties = members_of(connection, chain_id, identity, ids)
     subjects = [member.account for members in parties.values() for member in members if member.part != "actor"]

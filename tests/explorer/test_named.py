@@ -67,7 +67,7 @@ def test_finding_names_accounts_agents_strength_and_time_and_leaves_figures_to_e
     assert "False discovery rate" not in before
 
 
-@pytest.mark.parametrize("path", [f"/accounts/{CLIENT}", "/base/1", "/base/clusters/1"])
+@pytest.mark.parametrize("path", [f"/accounts/{CLIENT}", "/base/1", "/base/clusters/1", "/base/analysis"])
 def test_findings_of_each_page_say_who_acted_about_whom_and_how_strong_they_are(site, path):
     answer = site.get(path)
     shown = Page(answer.text)
