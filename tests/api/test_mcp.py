@@ -149,7 +149,7 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
 
         resource = await client.read_resource("bilateral://policy")
         described = json.loads(resource.contents[0].text)
-        assert described["policies"]["strict"]["require_payment_proof"] is True
+        assert described["policies"]["strict"]["minimum_raters"] == 5
         assert described["schema"] == Policy.model_json_schema()
         resource = await client.read_resource("bilateral://agents/31337:1")
         assert json.loads(resource.contents[0].text) == {"is_untrusted": True, "notice": NOTICE, "data": content}

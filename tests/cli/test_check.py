@@ -50,7 +50,8 @@ def test_policy_has_a_name_or_a_file(bilateral, database):
     assert bilateral(*ask, "--policy", "own-list", *trust).code == 12
     assert "caution: no_file" in bilateral(*ask, "--policy", "own-list", *trust).out
     assert bilateral(*ask, "--policy", "own-list", "--trust", OTHER).code == 13
-    assert bilateral(*ask, "--policy", "strict", *trust).code == 13
+    assert bilateral(*ask, "--policy", "strict", *trust).code == 12
+    assert bilateral(*ask, "--policy", "strict", "--trust", OTHER).code == 13
     refused = bilateral(*ask, "--policy", "own-list")
     assert (refused.code, "own-list counts your own reviewers alone" in refused.err) == (3, True)
     assert '"lenient" cannot be read' in bilateral(*ask, "--policy", "lenient").err
