@@ -11,6 +11,7 @@ from sqlalchemy import BigInteger, Boolean, Float, Integer, LargeBinary, String,
 from bilateral.index.derive.activity import agent_activity
 from bilateral.index.store.database import open_database
 from bilateral.index.tables import changes, payments, schema, webhooks
+from bilateral.index.tables.backfill import backfill_range
 from bilateral.index.tables.columns import WideInteger
 from scripts._build import ROOT
 
@@ -24,7 +25,14 @@ PAGE: Final = ROOT / "docs" / "index-tables.md"
 _PLACES: Final = 7
 """The columns with which every table of events begins."""
 
-_STATE: Final = (schema.registry, schema.chain, schema.block, schema.endpoint_limit, schema.journal)
+_STATE: Final = (
+    schema.registry,
+    schema.chain,
+    schema.block,
+    schema.endpoint_limit,
+    schema.journal,
+    backfill_range,
+)
 _HEAD: Final = """# Columns of the index's tables
 
 Look up here which columns a table has. [index.md](index.md) says what they mean, and how values are stored.

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from bilateral.cli.errors import UsageProblemError, unknown_chain
+from bilateral.cli.index_backfill import backfill
+from bilateral.cli.index_options import Database, Deployments, RpcUrls, SettingsFile
 from bilateral.cli.index_plan import plan
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
@@ -33,39 +35,8 @@ app = make_group("index")
 _PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "prometheus_client", "psycopg", "sqlalchemy")
 """The packages of the extra, by the names under which they are imported."""
 
-_SIGNAL_EXIT: Final = 128
+SIGNAL_EXIT: Final = 128
 """The exit code of a command that a signal ended, less the signal's number."""
-
-Database = Annotated[
-    str | None,
-    typer.Option(
-        "--database",
-        envvar="BILATERAL_DATABASE",
-        metavar="URL",
-        help="sqlite:///FILE or postgresql://…; an SQLite file in the user's data folder if left out.",
-    ),
-]
-RpcUrls = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--rpc-url",
-        envvar="BILATERAL_RPC_URL",
-        metavar="URL",
-        help="The URL of a node's JSON-RPC; may be repeated: a run fails over, and a verification asks each.",
-    ),
-]
-Deployments = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--deployment",
-        metavar="FILE",
-        help="A deployment record or address book; may be repeated. The packaged registries of the chain if left out.",
-    ),
-]
-SettingsFile = Annotated[
-    Path | None,
-    typer.Option("--settings", metavar="FILE", help="A TOML file that says the same for many chains."),
-]
 
 
 @command(
@@ -129,14 +100,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     ] = False,
 ) -> None:
     """Follow one or more chains, and write their events, and the files that they name, into the database."""
-    stop, signals = threading.Event(), list[int]()
-
-    def end(number: int, _: object) -> None:
-        signals.append(number)
-        stop.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):  # before the imports, which an exception would break off
-        signal.signal(number, end)
+    stop, signals = ended_by_signals()
     require_extra()
     from bilateral.index.process import follow_chains  # noqa: PLC0415  # slow to import
 
@@ -154,9 +118,9 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     with open_index(database or settings.database, creates=True) as engine:
         with monitored_index(engine, metrics_host, metrics_port):
             is_done = follow_chains(engine, settings, stop=stop, until_head=until_head)
-        _show_status(invocation, engine)
+        show_status(invocation, engine)
     if not is_done:
-        raise typer.Exit(_SIGNAL_EXIT + signals[0])
+        raise typer.Exit(SIGNAL_EXIT + signals[0])
 
 
 @command(app, "status", "bilateral index status", is_local=True)
@@ -164,7 +128,7 @@ def status(invocation: Invocation, database: Database = None) -> None:
     """Show how far the index is, chain by chain."""
     require_extra()
     with open_index(database) as engine:
-        _show_status(invocation, engine)
+        show_status(invocation, engine)
 
 
 @command(
@@ -226,7 +190,7 @@ def rebuild(
         if chain_id not in (status.chain_id for status in chain_statuses(engine)):
             raise unknown_chain(chain_id)
         ChainStore(engine, chain_id).rebuild(lambda block: invocation.output.note(f"block {block}"))
-        _show_status(invocation, engine)
+        show_status(invocation, engine)
 
 
 @command(
@@ -299,6 +263,13 @@ def migrate(invocation: Invocation, database: Database = None) -> None:
 
 
 command(app, "plan", "bilateral index plan --agents 100000000 --ratings 10000000000 --chains 20", is_local=True)(plan)
+command(
+    app,
+    "backfill",
+    "bilateral index backfill --rpc-url https://base.example --database postgresql://index@db/bilateral",
+    "bilateral index backfill --settings index.toml --database postgresql://index@db/bilateral",
+    is_local=True,
+)(backfill)
 
 
 def index_settings(
@@ -359,7 +330,7 @@ def monitored_index(engine: Engine, host: str, port: int | None) -> Iterator[Non
         yield
 
 
-def _show_status(invocation: Invocation, engine: Engine) -> None:
+def show_status(invocation: Invocation, engine: Engine) -> None:
     """Show the status of all chains."""
     from bilateral.index.status import ChainStatus, chain_statuses  # noqa: PLC0415  # slow to import
 
@@ -370,9 +341,22 @@ def _show_status(invocation: Invocation, engine: Engine) -> None:
         *("chain_id", "block", "head", "lag", "finalized", "event_rows"),
         *("reorganizations", "last_reorganization_at", "last_reorganization_depth", "endpoint", "problem"),
     )
-    files = ("files_waiting", "files_loaded", "files_malformed", "files_failed")
+    files = ("files_waiting", "files_loaded", "files_malformed", "files_failed", "ranges_claimed", "ranges_filled")
     statuses: list[ChainStatus] = chain_statuses(engine)
     invocation.output.results(statuses, {name.replace("_", " "): column(name) for name in (*names, *files)})
+
+
+def ended_by_signals() -> tuple[threading.Event, list[int]]:
+    """Return an event that SIGINT and SIGTERM set from now on, and the signals that came."""
+    stop, signals = threading.Event(), list[int]()
+
+    def end(number: int, _: object) -> None:
+        signals.append(number)
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):  # before the imports, which an exception would break off
+        signal.signal(number, end)
+    return stop, signals
 
 
 def log_steps() -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.index import Database, require_extra
+from bilateral.cli.index import require_extra
+from bilateral.cli.index_options import Database
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 from bilateral.errors import InvalidArgumentError

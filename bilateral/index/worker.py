@@ -100,7 +100,7 @@ class Worker:
     ) -> None:
         """See the class."""
         endpoints = [Endpoint(url) for url in settings.rpc_urls]
-        self.chain_id = _chain_id(endpoints, settings.deployments)
+        self.chain_id = chain_id_of(endpoints, settings.deployments)
         begun = begun_block(engine, self.chain_id, settings.from_block)
         deployments = deployments_of(settings, self.chain_id)
         registries = registries_of(deployments)
@@ -342,7 +342,7 @@ def _require_code(source: Source, addresses: Sequence[str], block: int) -> None:
             )
 
 
-def _chain_id(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]) -> int:
+def chain_id_of(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]) -> int:
     """Return the chain of the first endpoint that answers, or of one that is of the deployments' chain.
 
     The pool compares the others with it.

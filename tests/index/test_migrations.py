@@ -14,9 +14,20 @@ import bilateral.index.migrate
 from bilateral.index.derive import activity
 from bilateral.index.migrate import upgrade_within
 from bilateral.index.store.database import connect_engine
-from bilateral.index.tables import aggregator, analysis, changes, files, payments, schema, search, standings, webhooks
+from bilateral.index.tables import (
+    aggregator,
+    analysis,
+    backfill,
+    changes,
+    files,
+    payments,
+    schema,
+    search,
+    standings,
+    webhooks,
+)
 
-MODULES = (schema, files, analysis, aggregator, search, payments, activity, standings, changes, webhooks)
+MODULES = (schema, files, analysis, aggregator, search, payments, activity, standings, changes, webhooks, backfill)
 
 
 def test_the_migrations_form_one_line_that_the_package_knows():

@@ -18,11 +18,12 @@ from bilateral.index.chain.pending_batches import Arrivals
 from bilateral.index.chain.reading import ENDPOINT_FAILURES, Reader
 from bilateral.index.errors import ChainChangedError, CursorMovedError, EndpointLiesError, FirstBlockAheadError
 from bilateral.index.interpreter import tuned_interpreter
-from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.tables.batches import Block
+from bilateral.index.store.backfill_ranges import BackfillRanges
+from bilateral.index.store.chain_store import JOURNAL_BLOCKS, ChainStore
+from bilateral.index.tables.batches import Batch, Block
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from bilateral.contracts import Registry
     from bilateral.index.chain.pool import Pool
@@ -37,6 +38,9 @@ _ENOUGH_BYTES: Final = 40 * 1024**2
 
 _MOST_SECONDS: Final = 2.0
 """Seconds of reading after which logs are stored, however few they are."""
+
+_HELPER_SECONDS: Final = 0.05
+"""Seconds between two looks for the range that a helper still reads."""
 
 
 class Outcome(StrEnum):
@@ -101,6 +105,7 @@ class Follower:
         self._finality = Finality(store, is_trusting=trusts_reorganisation)
         self._pool = pool
         self._reader = Reader(pool, registries)
+        self._ranges = BackfillRanges(store.engine, store.chain_id, registries)
         self._first_block = first_block
         self._enough = enough
 
@@ -188,15 +193,19 @@ class Follower:
         whose transaction fails do not wait any more, so it is not tried again.
         """
         until, end, events = time.monotonic() + _MOST_SECONDS, cursor, 0
+        is_helped = cursor.number < head - JOURNAL_BLOCKS and self._ranges.exist()
         waiting = Arrivals(self._store, cursor)
         try:
             while end.number < head and time.monotonic() < until and not self._is_enough(waiting):
-                for batch in self._reader.read(source, end, head):
+                begun = end
+                for batch in self._batches(source, end, head, is_helped=is_helped):
                     if self._is_enough(waiting):
                         events += waiting.store()
                         waiting = Arrivals(self._store, end)
                     waiting.add(batch)
                     end = batch.end
+                if end is begun and waiting:
+                    break
             if waiting:
                 events += waiting.store()
         except Exception as problem:
@@ -207,7 +216,26 @@ class Follower:
             raise
         finally:
             waiting.drop()
+        if is_helped:
+            self._ranges.forget(end.number)
         return Step(Outcome.ADVANCED, end.number, head, events, source.name)
+
+    def _batches(self, source: Source, cursor: Block, head: int, *, is_helped: bool) -> Iterator[Batch]:
+        """Yield the batches behind a block: a helper's, or else those of the next range. None while a helper reads."""
+        last = None
+        while is_helped and cursor.number < head - JOURNAL_BLOCKS:
+            following = self._ranges.next(cursor, head, self._pool.finalized(source))
+            last = following.last
+            if following.batch is None:
+                break
+            if self._is_canonical(source, following.batch.end, head):
+                yield following.batch
+                return
+            self._ranges.drop(cursor.number + 1)
+        if last == cursor.number:
+            time.sleep(_HELPER_SECONDS)
+            return
+        yield from self._reader.read(source, cursor, head, last)
 
     def _is_enough(self, waiting: Arrivals) -> bool:
         """Return True if batches are enough for one transaction."""

@@ -105,19 +105,20 @@ class Reader:
         self._ranges = 0
         self._ahead: Ahead[_Range] = Ahead()
 
-    def start(self, source: Source, cursor: Block, head: int) -> None:
+    def start(self, source: Source, cursor: Block, head: int, last: int | None = None) -> None:
         """Begin to read the next range of blocks in a thread, unless that was begun. See `read`."""
         first = cursor.number + 1
-        if first <= head and not self._ahead.is_under_way:
-            self._ahead.start((source, first), lambda: self._fetch(source, first, head))
+        if first <= (head if last is None else last) and not self._ahead.is_under_way:
+            self._ahead.start((source, first), lambda: self._fetch(source, first, head, last))
 
-    def read(self, source: Source, cursor: Block, head: int) -> Iterator[Batch]:
+    def read(self, source: Source, cursor: Block, head: int, last: int | None = None) -> Iterator[Batch]:
         """Read the next range of blocks, check it, and yield it in batches.
 
         Args:
             source: The endpoint.
             cursor: The block before the range.
             head: The chain's last block.
+            last: A block deep in the chain at which to end; None to read as far as the endpoint gives.
 
         Yields:
             Batches that follow each other.
@@ -134,26 +135,26 @@ class Reader:
         except (MalformedNodeAnswerError, EndpointLiesError):  # or a reorganisation went on: a second read tells
             prepared = None
         if prepared is None or not (prepared.headers or (prepared.later is not None and prepared.later.number <= deep)):
-            prepared = self._fetch(source, first, head)
+            prepared = self._fetch(source, first, head, last)
         known = (
             self._check_dense(source, cursor, prepared)
             if prepared.headers
             else self._check_sparse(source, cursor, prepared)
         )
-        self.start(source, known[prepared.end], head)
+        self.start(source, known[prepared.end], head, last)
         finalized = self._pool.finalized(source)
-        for logs, last in prepared.parts:  # the thread waits for the node meanwhile
-            kept = [block for number, block in known.items() if first <= number <= last]
+        for logs, end in prepared.parts:  # the thread waits for the node meanwhile
+            kept = [block for number, block in known.items() if first <= number <= end]
             # A log with malformed bytes fails here, and no second read tells: a reorganisation is not its cause.
             rows, size = self._extraction.rows(logs), _size(logs)
             for block in logs:
                 block.entries.clear()  # the rows hold all of them: a transaction needs the memory
-            yield Batch(known[last], rows, kept, head, finalized, size)
-            first = last + 1
+            yield Batch(known[end], rows, kept, head, finalized, size)
+            first = end + 1
 
-    def _fetch(self, source: Source, first: int, head: int) -> _Range:
+    def _fetch(self, source: Source, first: int, head: int, last: int | None) -> _Range:
         """Read the logs of blocks, as many as the endpoint gives at once."""
-        deep = head - JOURNAL_BLOCKS
+        deep = head - JOURNAL_BLOCKS if last is None else min(last, head - JOURNAL_BLOCKS)
         return self._fetch_sparse(source, first, deep) if first <= deep else self._fetch_dense(source, first, head)
 
     def _fetch_sparse(self, source: Source, first: int, last: int) -> _Range:

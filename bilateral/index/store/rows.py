@@ -74,7 +74,7 @@ class Rows(ABC):
             cursor = self._cursor().execute(query)
             while some := cursor.fetchmany(_ROWS_AT_ONCE):
                 existing.update(some)
-        return set(widened(list(existing), _wide(table, tuple(columns))))
+        return set(widened(list(existing), wide_positions(table, tuple(columns))))
 
     def of_blocks(self, table: Table, chain_id: int, first: int, last: int, columns: Collection[str] = ()) -> list[Row]:
         """Return the rows of a table of events for a range of blocks, in the order of the chain.
@@ -92,7 +92,7 @@ class Rows(ABC):
         )
         where = f"chain_id = {chain_id:d} AND block_number BETWEEN {first:d} AND {last:d}"
         query = f'SELECT {names} FROM "{self._place(table, chain_id)}" WHERE {where} ORDER BY block_number, log_index'
-        return widened(self._fetched(query), [at for at in _wide(table) if read[at]])
+        return widened(self._fetched(query), [at for at in wide_positions(table) if read[at]])
 
     def delete_after(self, table: Table, chain_id: int, block: int) -> int:
         """Delete the rows of a chain's later blocks, and return their number."""
@@ -162,7 +162,7 @@ class Rows(ABC):
             f"SELECT {key}, max(found.block_time) FROM {name} wanted "
             f'CROSS JOIN "{self._place(table, wanted[0][0])}" found WHERE {on} GROUP BY {key}'
         )
-        return widened(self._fetched(query), _wide(table, columns))
+        return widened(self._fetched(query), wide_positions(table, columns))
 
     @abstractmethod
     def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
@@ -210,7 +210,7 @@ def key_columns(table: Table) -> tuple[str, ...]:
 
 
 @cache
-def _wide(table: Table, columns: tuple[str, ...] | None = None) -> tuple[int, ...]:
+def wide_positions(table: Table, columns: tuple[str, ...] | None = None) -> tuple[int, ...]:
     """Return the positions of the columns that may hold more than 64 bits."""
     names = columns or tuple(table.c.keys())
     return tuple(at for at, name in enumerate(names) if isinstance(table.c[name].type, WideInteger))
@@ -246,7 +246,7 @@ class SqliteRows(Rows):
         if keys:
             names = key_columns(table)
             where = " AND ".join(f'"{name}" = ?' for name in names)
-            self._execute(f'DELETE FROM "{table.name}" WHERE {where}', narrowed(keys, _wide(table, names)))
+            self._execute(f'DELETE FROM "{table.name}" WHERE {where}', narrowed(keys, wide_positions(table, names)))
 
     def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
         """See `Rows.select`."""
@@ -257,20 +257,20 @@ class SqliteRows(Rows):
         # CROSS JOIN makes SQLite go through the wanted keys, and look each up in the other table's index.
         on = " AND ".join(f'found."{column}" = wanted."{column}"' for column in columns)
         query = f'SELECT found.* FROM {name} wanted CROSS JOIN "{table.name}" found ON {on}'
-        return widened(self._fetched(query), _wide(table))
+        return widened(self._fetched(query), wide_positions(table))
 
     def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
         """See `Rows._wanted`."""
         name, create = _temporary_table(table, columns, self.connection.dialect, "wanted")
         self.connection.exec_driver_sql(create)
         self.connection.exec_driver_sql(f"DELETE FROM {name}")
-        self._fill("INSERT", name, narrowed(keys, _wide(table, columns)))
+        self._fill("INSERT", name, narrowed(keys, wide_positions(table, columns)))
         return name
 
     def _write(self, verb: str, table: Table, rows: Sequence[Row]) -> None:
         """Write whole rows."""
         if rows:
-            self._fill(verb, table.name, narrowed(rows, _wide(table)))
+            self._fill(verb, table.name, narrowed(rows, wide_positions(table)))
 
     def _fill(self, verb: str, name: str, rows: Sequence[Row]) -> None:
         """Write whole rows."""
@@ -344,7 +344,7 @@ class PostgresRows(Rows):
         on = " AND ".join(f'found."{column}" = wanted."{column}"' for column in columns)
         place = self._place(table, wanted[0][0])
         query = f'SELECT found.* FROM {name} wanted JOIN "{place}" found ON {on}'
-        return widened(self._fetched(query), _wide(table))
+        return widened(self._fetched(query), wide_positions(table))
 
     def learn(self, chain_id: int, tables: Iterable[Table]) -> None:
         """See `Rows.learn`. A small sample suffices: the tables' indexes differ by orders of magnitude."""

@@ -7,7 +7,7 @@ import sqlite3
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from sqlalchemy import and_, func, or_, text
+from sqlalchemy import BigInteger, and_, cast, extract, func, or_, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bilateral.index.tables.columns import sqlite_integer
@@ -45,6 +45,10 @@ class Dialect(ABC):
         """Return an insert that knows what to do with keys that the table has."""
 
     @abstractmethod
+    def now(self) -> ColumnElement[int]:
+        """Return the Unix seconds by the clock of the database, which processes on several machines share."""
+
+    @abstractmethod
     def quotient(self, dividend: ColumnElement[Any], divisor: ColumnElement[Any]) -> ColumnElement[Any]:
         """Return the quotient of two integers without its fraction. Neither is negative."""
 
@@ -79,6 +83,10 @@ class Sqlite(Dialect):
     def insert(self, table: Table) -> Any:
         """See `Dialect.insert`."""
         return sqlite.insert(table)
+
+    def now(self) -> ColumnElement[int]:
+        """See `Dialect.now`."""
+        return cast(func.strftime("%s", "now"), BigInteger)
 
     def quotient(self, dividend: ColumnElement[Any], divisor: ColumnElement[Any]) -> ColumnElement[Any]:
         """See `Dialect.quotient`."""
@@ -125,6 +133,10 @@ class Postgres(Dialect):
     def insert(self, table: Table) -> Any:
         """See `Dialect.insert`."""
         return postgresql.insert(table)
+
+    def now(self) -> ColumnElement[int]:
+        """See `Dialect.now`."""
+        return cast(extract("epoch", func.clock_timestamp()), BigInteger)
 
     def quotient(self, dividend: ColumnElement[Any], divisor: ColumnElement[Any]) -> ColumnElement[Any]:
         """See `Dialect.quotient`."""

@@ -1,0 +1,19 @@
+"""Create the table of ranges that helpers read."""
+
+from __future__ import annotations
+
+from alembic import op
+
+from bilateral.index.tables import backfill
+from bilateral.index.tables.dialects import dialect_of
+
+revision = "3"
+down_revision = "2"
+
+
+def upgrade() -> None:
+    """Create the table. PostgreSQL would compress its content, which is read once: that costs more than the disk."""
+    connection = op.get_bind()
+    backfill.metadata.create_all(connection, checkfirst=False)
+    if dialect_of(connection).has_server:
+        op.execute("ALTER TABLE backfill_range ALTER COLUMN content SET STORAGE EXTERNAL")

@@ -1,0 +1,70 @@
+"""Batches as bytes, for the table of ranges that helpers read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from bilateral.index.store.rows import wide_positions
+from bilateral.index.tables import schema
+from bilateral.index.tables.batches import Batch, Block
+from bilateral.index.tables.columns import narrowed, widened
+
+if TYPE_CHECKING:
+    from sqlalchemy import Table
+
+_TABLES: Final[dict[str, Table]] = {
+    table.name: table for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log)
+}
+
+
+class _Content(msgspec.Struct, array_like=True):
+    """A batch in the form of MessagePack, which has 64 bits for an integer.
+
+    Attributes:
+        end: Number, hash and time of its last block.
+        checkpoints: The same of the blocks whose hashes are kept.
+        size: The bytes that the logs' data takes in memory, about.
+        rows: The rows by the name of their table.
+        is_narrow: True if larger integers have the form that they have on SQLite.
+    """
+
+    end: tuple[int, bytes, int]
+    checkpoints: list[tuple[int, bytes, int]]
+    size: int
+    rows: dict[str, list[tuple[Any, ...]]]
+    is_narrow: bool
+
+
+_DECODER: Final = msgspec.msgpack.Decoder(_Content)
+
+
+def packed_batch(batch: Batch) -> bytes:
+    """Return the blocks and rows of a batch as bytes."""
+    rows = {table.name: list(of_table) for table, of_table in batch.rows.items()}
+    checkpoints = [_parts(block) for block in batch.checkpoints]
+    try:
+        return msgspec.msgpack.encode(_Content(_parts(batch.end), checkpoints, batch.size, rows, is_narrow=False))
+    except OverflowError:
+        narrow = {name: list(narrowed(of_table, wide_positions(_TABLES[name]))) for name, of_table in rows.items()}
+        return msgspec.msgpack.encode(_Content(_parts(batch.end), checkpoints, batch.size, narrow, is_narrow=True))
+
+
+def unpacked_batch(content: bytes, head: int, finalized: int | None) -> Batch:
+    """Return the batch that `packed_batch` made bytes of.
+
+    Args:
+        content: The bytes.
+        head: The number of the chain's last block, as known now.
+        finalized: The number of its last finalized block; None if the node does not say.
+    """
+    known = _DECODER.decode(content)
+    rows = {_TABLES[name]: of_table for name, of_table in known.rows.items()}
+    if known.is_narrow:
+        rows = {table: widened(of_table, wide_positions(table)) for table, of_table in rows.items()}
+    return Batch(Block(*known.end), rows, [Block(*block) for block in known.checkpoints], head, finalized, known.size)
+
+
+def _parts(block: Block) -> tuple[int, bytes, int]:
+    return block.number, block.hash, block.time
