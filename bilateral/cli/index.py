@@ -341,9 +341,12 @@ def show_status(invocation: Invocation, engine: Engine) -> None:
         *("chain_id", "block", "head", "lag", "finalized", "event_rows"),
         *("reorganizations", "last_reorganization_at", "last_reorganization_depth", "endpoint", "problem"),
     )
-    files = ("files_waiting", "files_loaded", "files_malformed", "files_failed", "ranges_claimed", "ranges_filled")
+    files = ("files_waiting", "files_loaded", "files_malformed", "files_failed")
     statuses: list[ChainStatus] = chain_statuses(engine)
-    invocation.output.results(statuses, {name.replace("_", " "): column(name) for name in (*names, *files)})
+    columns = {name.replace("_", " "): column(name) for name in (*names, *files)}
+    for name in ("ranges_claimed", "ranges_filled"):  # most chains have no helpers, and empty columns are left out
+        columns[name.replace("_", " ")] = lambda value, name=name: getattr(value, name) or None
+    invocation.output.results(statuses, columns)
 
 
 def ended_by_signals() -> tuple[threading.Event, list[int]]:
