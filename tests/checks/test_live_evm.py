@@ -111,6 +111,7 @@ def asked(world, most, **options):
         return answer, len(node.calls), time.monotonic() - began
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("most", [5, 10, 10_000, BLOCKS * 2])
 def test_thousand_ratings_on_forty_million_blocks_take_sixty_requests_and_fifteen_seconds(world, most):
     answer, requests, seconds = asked(world, most)

@@ -82,6 +82,7 @@ def test_run_of_the_whole_suite_is_judged_and_says_so(run, options):
     assert VERDICT.search(result.stdout)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("processes", ["0", "2"])
 def test_a_row_whose_test_is_left_to_the_night_passes_the_quick_run(run, processes):
     result = run("-n", processes, "-m", QUICK, page=PAGE.replace("test_it_refuses", "test_left"))
@@ -98,6 +99,7 @@ def test_a_row_that_is_not_shown_fails_the_run(run):
     assert VERDICT.search(result.stdout)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("selection", [["-k", "another"], ["-m", "nightly"], ["tests/test_it.py"]])
 def test_run_of_a_part_is_not_judged(run, selection):
     result = run("-n", "0", *selection, reasons=["no"])

@@ -187,6 +187,7 @@ def test_sold_agent_whose_former_owner_redirects_the_wallet_is_refused(run):
     assert checks_of(run.stdout, "The forecaster sells the agent on Solana") == refused
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", INTERRUPTIONS, ids=lambda number: number.name)
 def test_interrupted_demo_stops_its_chain(number):
     demo = subprocess.Popen(  # noqa: S603

@@ -112,6 +112,7 @@ def play():
     process.communicate()
 
 
+@pytest.mark.nightly
 def test_the_economy_goes_on_after_everybody_has_spent_all():
     command = [sys.executable, "-c", POOR_ECONOMY]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603

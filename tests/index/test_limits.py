@@ -253,7 +253,7 @@ def dense_chain(emitter_code):
         yield chain
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("who", [who for who, limit in LIMITS.items() if limit.of_logs])
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_limit_that_is_not_on_blocks_sets_no_ceiling_behind_a_dense_stretch(dense_chain, engine, store, who):

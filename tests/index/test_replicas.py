@@ -186,6 +186,7 @@ def test_replica_that_is_late_is_left_out_until_it_has_caught_up(servers, servic
     wait_until(lambda: "behind" in state(service))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("path", ["/v1/chains", "/v1/agents/31337:1", "/v1/search/agents?limit=2"])
 def test_no_request_fails_while_a_replica_dies_and_comes_back(service, path):
     answers, is_over = [], threading.Event()

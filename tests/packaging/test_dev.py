@@ -21,6 +21,7 @@ def is_listening(url):
         return probe.connect_ex((parts.hostname, parts.port)) == 0
 
 
+@pytest.mark.nightly
 def test_market_has_agents_token_and_a_paid_route_and_ends_clean(installed, tmp_path):
     with market_of(installed("all"), tmp_path) as market:
         assert set(market.variables) >= {"BILATERAL_DEPLOYMENT", "TOKEN", "BUYER_KEY", "SELLER_ADDRESS"}

@@ -77,6 +77,7 @@ def test_measures_know_a_perfect_and_a_random_ranking():
     assert 0.3 < random["AUC"] < 0.7
 
 
+@pytest.mark.nightly
 def test_the_engine_beats_every_baseline_on_plain_attacks():
     engine, truth = analysed()
     ours = ranking(engine.suspicion_.total, truth)["AUC"]

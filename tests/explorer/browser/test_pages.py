@@ -32,17 +32,26 @@ def paths(site):
         return [path_of(path, client) for path in PATHS]
 
 
-def looked_at(window, paths):
-    """Return what is wrong with pages in light, dark, on a phone and on a wide screen. Each is loaded once."""
+LOOKS = {
+    "light": ("light", "laptop", None),
+    "phone": ("light", "phone", None),
+    "dark": ("dark", "laptop", ["color-contrast"]),  # only colours differ
+    "wide": ("light", "wide", []),
+}
+"""Of each look the colours, the size of the window, and the rules of accessibility; None for all."""
+
+each_look = pytest.mark.parametrize(
+    "looks", [("light", "phone"), pytest.param(("dark", "wide"), marks=pytest.mark.nightly)], ids=" and ".join
+)
+
+
+def looked_at(window, paths, looks):
+    """Return what is wrong with pages in some looks. Each page is loaded once."""
     looked = {}
     for path, status in paths:
         window.open(path, status)
-        for look, scheme, size, rules in (
-            ("light", "light", "laptop", None),
-            ("dark", "dark", "laptop", ["color-contrast"]),  # only colours differ
-            ("phone", "light", "phone", None),
-            ("wide", "light", "wide", []),
-        ):
+        for look in looks:
+            scheme, size, rules = LOOKS[look]
             window.page.emulate_media(color_scheme=scheme)
             window.page.set_viewport_size(SIZES[size])
             problems = window.overflow() + ([] if rules == [] else window.violations(rules))
@@ -51,10 +60,12 @@ def looked_at(window, paths):
     return looked
 
 
-def test_every_page_is_accessible_and_within_its_window(watched, paths):
-    assert looked_at(watched(reduced_motion="reduce"), [(path, 200) for path in paths]) == {}
+@each_look
+def test_every_page_is_accessible_and_within_its_window(watched, paths, looks):
+    assert looked_at(watched(reduced_motion="reduce"), [(path, 200) for path in paths], looks) == {}
 
 
-def test_pages_of_evidence_and_of_problems_are_accessible_and_within_their_window(watched, evidence_site):
+@each_look
+def test_pages_of_evidence_and_of_problems_are_accessible_and_within_their_window(watched, evidence_site, looks):
     window = watched(at=evidence_site, reduced_motion="reduce")
-    assert looked_at(window, [*((path, 200) for path in EVIDENCE), *PROBLEMS]) == {}
+    assert looked_at(window, [*((path, 200) for path in EVIDENCE), *PROBLEMS], looks) == {}
