@@ -122,6 +122,22 @@ def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str 
     return doubts
 
 
+def chains_with_standings(connection: Connection, chains: Sequence[int], side: str) -> list[int]:
+    """Return the chains on which agents have standings on a side.
+
+    Args:
+        connection: The database.
+        chains: The chains.
+        side: The side. Validators have no standings.
+    """
+    columns = standing.c
+    queries = {
+        chain_id: select(columns.side).where(columns.chain_id == chain_id, columns.side == side).limit(1)
+        for chain_id in chains
+    }
+    return [chain_id for chain_id, query in queries.items() if connection.execute(query).first()]
+
+
 def statuses(
     connection: Connection, keys: Sequence[tuple[int, str, int]], side: str = "server"
 ) -> dict[tuple[int, str, int], tuple[str, float, str | None]]:

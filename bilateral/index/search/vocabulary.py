@@ -5,9 +5,9 @@ Words are learnt with their file and stay, although their last file may go: a wo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from bilateral.index.search.words import LEARNT_LENGTHS, trigrams
 from bilateral.index.store.inserts import insert_new
@@ -17,12 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sqlalchemy import Connection
-
-SIMILARITY: Final = 0.3
-"""The least similarity: the number of common trigrams, divided by that of all trigrams of both words."""
-
-MAX_SIMILAR: Final = 10
-"""Words that stand in for a misspelt one."""
 
 
 def learn_words(connection: Connection, words: Iterable[str]) -> None:
@@ -45,33 +39,6 @@ def learn_words(connection: Connection, words: Iterable[str]) -> None:
         ),
     ):
         insert_new(connection, table, rows)
-
-
-def similar_words(connection: Connection, word: str) -> list[str]:
-    """Return the known words that are most similar to a word, the most similar first.
-
-    Args:
-        connection: The connection.
-        word: The word.
-    """
-    if len(word) not in LEARNT_LENGTHS:
-        return []
-    parts = trigrams(word)
-    common = func.count().label("common")
-    matching = (
-        select(word_trigram.c.word, common)
-        .where(word_trigram.c.trigram.in_(sorted(parts)))
-        .group_by(word_trigram.c.word)
-        .having(common >= SIMILARITY * len(parts))
-        .subquery()
-    )
-    query = select(matching.c.word, matching.c.common, known_word.c.trigrams).join(
-        known_word, known_word.c.word == matching.c.word
-    )
-    ranked = sorted(
-        (-count / (len(parts) + number - count), other) for other, count, number in connection.execute(query)
-    )
-    return [other for similarity, other in ranked if -similarity >= SIMILARITY][:MAX_SIMILAR]
 
 
 def _by_trigram(row: dict[str, str]) -> tuple[str, str]:

@@ -15,55 +15,28 @@ from sqlalchemy import and_, func, select
 
 from bilateral.identifiers import global_agent_id
 from bilateral.index.tables import files
-from bilateral.index.tables.dialects import dialect_of
 from bilateral.index.tables.files import State
-from bilateral.index.tables.schema import agent, chain, registry
+from bilateral.index.tables.schema import agent
 from bilateral.index.tables.search import agent_file
 from bilateral.query.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
-from bilateral.query.prepared import Prepared, one_of, plan_by_values, size_for, spread
-from bilateral.query.search.closest import find_closest
+from bilateral.query.prepared import Prepared, one_of
+from bilateral.query.search.conditions import KEY
 from bilateral.query.search.facets import LOOKED_AT, Facets, count_facets
-from bilateral.query.search.filters import AgentSearch, Gate, Order
-from bilateral.query.search.gates import is_of_summaries, passes, ratings, source, summaries
-from bilateral.query.search.plans import find
-from bilateral.query.search.statements import Parts
-from bilateral.query.search.unranked import with_standings
-from bilateral.query.search.words import matcher_of
+from bilateral.query.search.filters import AgentSearch
+from bilateral.query.search.passed import Rating, listed, passed
+from bilateral.query.search.plans import plan_of
+from bilateral.query.search.statements import rows_of
+from bilateral.query.search.ways import steps
 from bilateral.query.standings import statuses
 from bilateral.query.values import Wide as WideValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from sqlalchemy import Connection, Row
 
 _SHOWN: Final = 300
 """Characters of a description that a search shows."""
-
-_KEY: Final = ("chain_id", "identity_registry", "agent_id")
-
-_CHAINS: Final = Prepared(select(chain.c.chain_id))
-
-
-@dataclass(frozen=True, slots=True)
-class Rating:
-    """The ratings by which an agent passed the first gate of a search.
-
-    Attributes:
-        registry: The registry of ratings.
-        tag: The tag.
-        count: The number of ratings.
-        counterparts: The number of distinct clients, or of servers, that gave them.
-        mean: Their mean.
-        lower_bound: The value that the agent has at least, with a confidence of 95 %; None for a tag without a scale.
-    """
-
-    registry: str
-    tag: str
-    count: int
-    counterparts: int
-    mean: float
-    lower_bound: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,24 +131,22 @@ def search_with_facets(
     none = Facets(0, False, ())
     kind = _kind(search)
     place = None if cursor is None else decode_cursor(kind, cursor, float, float, int, str, Wide)
-    dialect_of(connection).add_functions(connection)
-    plan_by_values(connection)
-    matcher = matcher_of(connection)
-    terms = () if search.ranking is Order.MEANING else matcher.terms(search.words)
-    chains = search.chains or tuple(row[0] for row in _CHAINS.all(connection, {}))
-    if terms is None or not chains:
+    plan = plan_of(connection, search)
+    if plan is None:
         return Page((), None), none
-    if search.ranking is Order.STANDING and not with_standings(connection, chains, search.rated_side):
-        search = search.without_standings()
-    find_in_order = find_closest if search.ranking is Order.MEANING else find
-    rows = find_in_order(Parts(connection, search, terms, chains, matcher), place, max(limit, sample) + 1)
+    rows: list[Row[Any]] = []
+    wanted = max(limit, sample) + 1
+    for step in steps(plan, place):
+        rows += rows_of(plan, step, wanted - len(rows))
+        if len(rows) >= wanted:
+            break
     shown = rows[:limit]
-    details = _details(connection, search, shown)
+    details = _details(connection, plan.search, shown)
     agents = tuple(_found(row, *detail) for row, detail in zip(shown, details, strict=True))
     facets = none
     if sample:
         counted = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows[:sample]]
-        facets = count_facets(connection, counted, search.rated_side.value, has_more=len(rows) > sample)
+        facets = count_facets(connection, counted, plan.search.rated_side.value, has_more=len(rows) > sample)
     if len(rows) <= limit:
         return Page(agents, None), facets
     last = shown[-1]
@@ -188,28 +159,18 @@ def _details(connection: Connection, search: AgentSearch, rows: Sequence[Row[Any
     if not rows:
         return []
     wanted = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]
-    values, sizes = _listed(_KEY, zip(*wanted, strict=True))
+    values, sizes = listed(KEY, zip(*wanted, strict=True))
     by_key = {tuple(row[:3]): row for row in _shown(*sizes).records(connection, values)}
-    passed = _passed(connection, search.gates[0], search.ranking, wanted) if search.gates else {}
+    ratings = passed(connection, search.gates[0], search.ranking, wanted) if search.gates else {}
     side = search.gates[0].side.value if search.gates else "server"
     standings = statuses(connection, wanted, side)
-    return [(by_key[key], passed.get(key), *standings.get(key, ())) for key in wanted]
-
-
-def _listed(names: Iterable[str], lists: Iterable[Iterable[Any]]) -> tuple[dict[str, Any], list[int]]:
-    """Return lists of values as parameters of a prepared statement, and the number of parameters of each."""
-    values, sizes = {}, []
-    for name, entries in zip(names, lists, strict=True):
-        different = sorted(set(entries))
-        sizes.append(size_for(different))
-        values.update(spread(name, different, sizes[-1]))
-    return values, sizes
+    return [(by_key[key], ratings.get(key), *standings.get(key, ())) for key in wanted]
 
 
 @lru_cache
 def _shown(*sizes: int) -> Prepared:
     """Return the statement for what a search shows of agents, whose chains, registries and ids are lists."""
-    current = and_(*(agent_file.c[name] == agent.c[name] for name in _KEY))
+    current = and_(*(agent_file.c[name] == agent.c[name] for name in KEY))
     file, read = files.file, files.registration_file
     is_loaded = and_(file.c.file_id == agent_file.c.file_id, file.c.state == State.LOADED)
     tables = (
@@ -218,60 +179,14 @@ def _shown(*sizes: int) -> Prepared:
         .outerjoin(read, read.c.content_hash == file.c.content_hash)
     )
     shown = select(
-        *(agent.c[name] for name in (*_KEY, "owner", "wallet", "registered_at", "updated_at")),
+        *(agent.c[name] for name in (*KEY, "owner", "wallet", "registered_at", "updated_at")),
         read.c.name,
         func.substr(read.c.description, 1, _SHOWN).label("description"),
         read.c.active,
         read.c.x402_support,
     )
-    asked = (one_of(name, agent.c[name], size) for name, size in zip(_KEY, sizes, strict=True))
+    asked = (one_of(name, agent.c[name], size) for name, size in zip(KEY, sizes, strict=True))
     return Prepared(shown.select_from(tables).where(*asked))
-
-
-@lru_cache
-def _addresses(chains: int, identities: int) -> Prepared:
-    """Return the statement for the registries of ratings that belong to some identity registries."""
-    known = registry.c
-    asked = (
-        one_of("chain_id", known.chain_id, chains),
-        one_of("identity_registry", known.identity_registry, identities),
-    )
-    return Prepared(select(known.address).where(*asked).distinct())
-
-
-def _passed(
-    connection: Connection, gate: Gate, order: Order, wanted: Sequence[tuple[int, str, int]]
-) -> dict[tuple[int, str, int], Rating]:
-    """Return the best ratings for a gate of some agents."""
-    values, (most_chains, most_identities, most_ids) = _listed(_KEY, zip(*wanted, strict=True))
-    addresses = [row[0] for row in _addresses(most_chains, most_identities).all(connection, values)]
-    if is_of_summaries(gate):
-        listed, (most_registries,) = _listed(["registry"], [addresses])
-        values |= {**listed, "side": gate.summed_side, "tag": gate.tag}
-        rows = summaries(most_chains, most_registries, most_ids).all(connection, values)
-        passing = [row for row in rows if passes(gate, *row[5:])]
-    else:
-        # With the registries, the rows are found by their key.
-        columns = source(gate).c
-        chains, _, ids = (sorted(set(column)) for column in zip(*wanted, strict=True))
-        conditions = (columns.chain_id.in_(chains), columns.registry.in_(addresses), columns.agent_id.in_(ids))
-        passing = [tuple(row) for row in connection.execute(ratings(gate, *conditions))]
-    best_of: dict[tuple[int, str, int], Rating] = {}
-    for chain_id, identity, agent_id, address, tag, count, counterparts, mean, bound in passing:
-        rating = Rating(
-            address, tag, int(count), int(counterparts), float(mean), None if bound is None else float(bound)
-        )
-        former = best_of.get((chain_id, identity, agent_id))
-        if former is None or _merit(rating, order) > _merit(former, order):
-            best_of[chain_id, identity, agent_id] = rating
-    return best_of
-
-
-def _merit(rating: Rating, order: Order) -> tuple[Any, ...]:
-    """Return what makes one of an agent's ratings better than another."""
-    bound = -1.0 if rating.lower_bound is None else rating.lower_bound
-    first = {Order.MEAN: rating.mean, Order.ACTIVITY: float(rating.count)}.get(order, bound)
-    return first, bound, rating.count, rating.registry, rating.tag
 
 
 def _found(row: Row[Any], shown: Row[Any], rating: Rating | None, *standing: Any) -> FoundAgent:

@@ -171,6 +171,11 @@ class Gate:
         """The side under which the tables of summaries hold the ratings that count."""
         return self.side.value if self.blind is None else BLIND_SIDES[self.side.value]
 
+    @property
+    def is_of_few(self) -> bool:
+        """True for some reviewers or for claims: their ratings are few, and are best collected first."""
+        return self.payment is not None or bool(self.reviewers)
+
     def _reviewer(self, text: str) -> str:
         """Return a reviewer as the table of counterparts names it."""
         if self.side is Side.SERVER:

@@ -1,29 +1,28 @@
-"""Gates as SQL: the ratings of agents that fulfil a condition, from summaries or from single counterparts."""
+"""Gates as parts of the statements of a search. Its plan alone asks for them, once."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Float, and_, bindparam, case, cast, exists, func, literal, or_, select, table
+from sqlalchemy import Float, and_, cast, exists, func, literal, or_, select, table, union
 from sqlalchemy import column as named_column
 
-from bilateral.contracts import Registry
+from bilateral.events import ClientRated, NewAuthorizedFeedback, NewFeedback, ValidatorRated
 from bilateral.index.derive.units import UNITS
 from bilateral.index.tables.blind import is_blind_feedback
-from bilateral.index.tables.schema import agent, counterpart, registry, summary
+from bilateral.index.tables.schema import EVENT_TABLES, agent, counterpart, registry, summary
 from bilateral.index.tables.search import payment_claim
-from bilateral.index.tables.unindexed import unindexed
-from bilateral.query.prepared import Prepared, one_of
-from bilateral.query.search.filters import Order, Payment
-from bilateral.query.search.reviewers import accounts, are_rated_by_reviewers
-from bilateral.values import STANDARD_TAGS
-from bilateral.values.bounds import QUANTILE, SHARES, scale_of_tag
+from bilateral.index.tables.unindexed import by_rater, unindexed
+from bilateral.query.search.conditions import KEY, RATED_IN
+from bilateral.query.search.filters import OF_GATE, Order, Payment, Side
+from bilateral.query.search.lower_bounds import lower_bound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, ScalarSelect, Select, Subquery, Table
+    from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, Subquery, Table
 
     from bilateral.query.search.filters import Gate
 
@@ -31,16 +30,175 @@ _REAL: Final = Float(53)
 _NO_BOUND: Final = -1.0
 """The rank of ratings without a lower bound: after all others."""
 
-_RATED_IN: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL, Registry.AUTHORIZED)
-"""The kinds of registries that have summaries. An agent is looked up in each of them."""
-
 _RATINGS: Final = ("chain_id", "identity_registry", "agent_id", "registry", "tag")
 """The columns that name the ratings of an agent under a tag."""
 
 
-def is_of_few(gate: Gate) -> bool:
-    """Return True for a gate of some reviewers or of claims: their ratings are few, and are best collected first."""
-    return gate.payment is not None or bool(gate.reviewers)
+_GIVEN: Final = {
+    Side.SERVER: tuple((event, "agent_id", "client_address") for event in (NewFeedback, NewAuthorizedFeedback)),
+    Side.CLIENT: ((ClientRated, "client_id", "server_id"),),
+    Side.VALIDATOR: ((ValidatorRated, "validator_id", "server_id"),),
+}
+"""The events of each side, with the columns of the rated agent and of the reviewer."""
+
+_AGENT: Final = re.compile(r"agent (0|[1-9][0-9]{0,77})")
+"""The form in which `counterpart` names an agent."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A gate as a part of the statements of a search.
+
+    Attributes:
+        rank: The rank of the agent's best ratings that pass; NULL if none passes, and the agents are not listed.
+        agents: The agents that pass, to be joined; None if the ratings of each agent are looked up.
+    """
+
+    rank: ColumnElement[Any]
+    agents: Subquery | None
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The conditions of a walk down the lower bounds of a gate.
+
+    Attributes:
+        passing: The conditions that a summary passes the gate, by chains; empty if the search does not walk so.
+        is_best: The condition that it is the agent's best.
+    """
+
+    passing: Mapping[int, Sequence[ColumnElement[bool]]]
+    is_best: Sequence[ColumnElement[bool]]
+
+
+NO_BOUNDS: Final = Bounds({}, ())
+"""The bounds of a search that does not walk down them."""
+
+
+def ranked(gates: Sequence[Gate], order: Order, chains: Sequence[int], *, are_few: bool) -> tuple[Ranked, ...]:
+    """Return the gates of a search as parts of its statements.
+
+    Args:
+        gates: The gates.
+        order: The order in which the agents are wanted.
+        chains: The chains.
+        are_few: True to look the ratings of each agent up, False to collect all that pass.
+    """
+    by = order if order in OF_GATE else Order.LOWER_BOUND
+    parts = []
+    for gate in gates:
+        if are_few and not gate.is_of_few:
+            parts.append(Ranked(_best_of_agent(gate, by), None))
+        else:
+            agents = _best(gate, by, chains)
+            parts.append(Ranked(agents.c.rank, agents))
+    return tuple(parts)
+
+
+def bounds_of(connection: Connection, gate: Gate, chains: Sequence[int], *, most: int, within: int | None) -> Bounds:
+    """Return the conditions of a walk down the lower bounds of a gate; `NO_BOUNDS` if few summaries pass.
+
+    Args:
+        connection: The database.
+        gate: The gate. It has a tag, and is not one of few ratings.
+        chains: The chains.
+        most: The summaries up to which no walk is wanted.
+        within: Only so many of the tag's greatest bounds may be looked at to count them; None for all.
+    """
+    passing = {chain_id: _passing(gate, chain_id, summary.c) for chain_id in chains}
+    left = most + 1
+    for chain_id, conditions in passing.items():
+        columns: Any = summary.c
+        counted = conditions
+        if within is not None:
+            of_tag = columns.chain_id == chain_id, columns.side == gate.summed_side, columns.tag == gate.tag
+            greatest = select(summary).where(*of_tag).order_by(columns.lower_bound.desc()).limit(within)
+            columns = greatest.subquery().c
+            counted = _passing(gate, chain_id, columns)
+        # The index of lower bounds has all that this reads, and more pass at its top.
+        rows = select(literal(1).label("one")).where(*counted).limit(left).order_by(columns.lower_bound.desc())
+        left -= connection.execute(select(func.count()).select_from(rows.subquery())).scalar_one()
+        if left <= 0:
+            return Bounds(passing, [~has_better(passing=gate)])
+    return NO_BOUNDS
+
+
+def has_better(passing: Gate | None = None) -> ColumnElement[bool]:
+    """Return the condition that another registry of the same identity registry has a greater bound of the agent.
+
+    Args:
+        passing: The gate that the other ratings pass; None if all count.
+    """
+    other, of_other = summary.alias("other").c, registry.alias("of_other").c
+    same = [other[name] == summary.c[name] for name in ("chain_id", "agent_id", "side", "tag")]
+    bound = unindexed(other.lower_bound)  # each other summary is looked up by its whole key
+    better = or_(
+        bound > summary.c.lower_bound, and_(bound == summary.c.lower_bound, other.registry < summary.c.registry)
+    )
+    limits = [] if passing is None else limits_of(passing, other["count"], other.counterparts, other.mean, bound)
+    return (
+        exists()
+        .where(
+            of_other.chain_id == summary.c.chain_id,
+            of_other.identity_registry == registry.c.identity_registry,
+            of_other.kind.in_(RATED_IN),
+            of_other.address != summary.c.registry,
+            other.registry == unindexed(of_other.address),
+            *same,
+            *limits,
+            better,
+        )
+        .correlate(summary, registry)
+    )
+
+
+def _passing(gate: Gate, chain_id: int, columns: Any) -> list[ColumnElement[bool]]:
+    """Return the conditions that a summary of a chain passes a gate."""
+    limits = limits_of(gate, columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
+    return [columns.chain_id == chain_id, columns.side == gate.summed_side, columns.tag == gate.tag, *limits]
+
+
+def _best(gate: Gate, order: Order, chains: Sequence[int]) -> Subquery:
+    """Return the agents that pass a gate, each once, with the rank of its best ratings."""
+    chain_id = source(gate).c.chain_id
+    if source(gate) is counterpart:
+        conditions = [unindexed(chain_id).in_(chains), *_are_rated_by_reviewers(gate, chains)]
+    else:
+        conditions = [chain_id.in_(chains)]
+    query = ratings(gate, *conditions)
+    if is_of_summaries(gate) and gate.lower_bound is not None:
+        query = query.where(summary.c.lower_bound >= literal(float(gate.lower_bound), _REAL))
+    matching = query.subquery()
+    key = [matching.c[name] for name in KEY]
+    return select(*key, func.max(_rank(matching.c, order)).label("rank")).group_by(*key).subquery()
+
+
+def _best_of_agent(gate: Gate, order: Order) -> ScalarSelect[Any]:
+    """Return the rank of the best ratings of the agent of the query around; NULL if none passes the gate."""
+    columns = summary.c
+    figures = (columns["count"], columns.counterparts, columns.mean, unindexed(columns.lower_bound))
+    query = select(func.max(_rank(columns, order))).where(
+        registry.c.chain_id == agent.c.chain_id,
+        registry.c.identity_registry == agent.c.identity_registry,
+        registry.c.kind.in_(RATED_IN),
+        # SQLite goes through the few registries of a chain, and looks up the summary by its whole key.
+        columns.chain_id == agent.c.chain_id,
+        columns.registry == unindexed(registry.c.address),
+        columns.agent_id == agent.c.agent_id,
+        columns.side == gate.summed_side,
+        *([] if gate.tag is None else [columns.tag == gate.tag]),
+        *limits_of(gate, *figures),
+    )
+    return query.correlate(agent).scalar_subquery()
+
+
+def _rank(columns: Any, order: Order) -> ColumnElement[float]:
+    """Return the rank of ratings."""
+    if order is Order.MEAN:
+        return cast(columns["mean"], _REAL)
+    if order is Order.ACTIVITY:
+        return cast(columns["count"], _REAL)
+    return func.coalesce(columns["lower_bound"], literal(_NO_BOUND, _REAL))
 
 
 def ratings(gate: Gate, *conditions: ColumnElement[bool]) -> Select[Any]:
@@ -72,163 +230,53 @@ def is_of_summaries(gate: Gate) -> bool:
     return source(gate) is summary and gate.tag is not None
 
 
-@lru_cache
-def summaries(chains: int, registries: int, agents: int) -> Prepared:
-    """Return the statement for the ratings by all, as `ratings` gives them: of some agents, for one `side` and `tag`.
-
-    Args:
-        chains: The number of parameters for the chains, see `one_of`: `chain_id`.
-        registries: The number for the registries: `registry`.
-        agents: The number for the agents: `agent_id`.
-    """
-    columns = summary.c
-    sizes = {"chain_id": chains, "registry": registries, "agent_id": agents}
-    conditions = (columns[name] == bindparam(name, type_=columns[name].type) for name in ("side", "tag"))
-    return Prepared(
-        select(*_named(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound).where(
-            registry.c.chain_id == columns.chain_id,
-            registry.c.address == columns.registry,
-            *conditions,
-            *(one_of(name, columns[name], size) for name, size in sizes.items()),
-        )
-    )
-
-
-def passes(gate: Gate, count: int, clients: int, mean: float, bound: float | None) -> bool:
-    """Check that ratings fulfil a gate, as SQL checks it.
+def limits_of(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> list[ColumnElement[bool]]:
+    """Return the conditions of a gate that it does not leave open.
 
     Args:
         gate: The gate.
         count: The number of ratings.
         clients: The number of those who gave them.
         mean: Their mean.
-        bound: Their lower bound; None for a tag without a scale.
+        bound: Their lower bound.
     """
-    return all(
-        figure is not None and (figure >= limit if is_least else figure <= limit)
-        for figure, limit, is_least in _limited(gate, count, clients, mean, bound)
-    )
+    bounds: list[ColumnElement[bool]] = []
+    for figure, limit, is_least in limited(gate, count, clients, mean, bound):
+        value = limit if isinstance(limit, int) else literal(limit, _REAL)
+        bounds.append(figure >= value if is_least else figure <= value)
+    return bounds
 
 
-def passing(gate: Gate, chain_id: int, columns: Any = summary.c) -> list[ColumnElement[bool]]:
-    """Return the conditions that a summary of a chain passes a gate.
-
-    Args:
-        gate: The gate. It has a tag, and is not one of `is_of_few`.
-        chain_id: The chain.
-        columns: The columns of the summary.
-    """
-    limits = _limits(gate, columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
-    return [columns.chain_id == chain_id, columns.side == gate.summed_side, columns.tag == gate.tag, *limits]
-
-
-def has_better(passing: Gate | None = None) -> ColumnElement[bool]:
-    """Return the condition that another registry of the same identity registry has a greater bound of the agent.
-
-    Args:
-        passing: The gate that the other ratings pass; None if all count.
-    """
-    other, of_other = summary.alias("other").c, registry.alias("of_other").c
-    same = [other[name] == summary.c[name] for name in ("chain_id", "agent_id", "side", "tag")]
-    bound = unindexed(other.lower_bound)  # each other summary is looked up by its whole key
-    better = or_(
-        bound > summary.c.lower_bound, and_(bound == summary.c.lower_bound, other.registry < summary.c.registry)
-    )
-    limits = [] if passing is None else _limits(passing, other["count"], other.counterparts, other.mean, bound)
-    return (
-        exists()
-        .where(
-            of_other.chain_id == summary.c.chain_id,
-            of_other.identity_registry == registry.c.identity_registry,
-            of_other.kind.in_(_RATED_IN),
-            of_other.address != summary.c.registry,
-            other.registry == unindexed(of_other.address),
-            *same,
-            *limits,
-            better,
-        )
-        .correlate(summary, registry)
-    )
-
-
-def best(gate: Gate, order: Order, chains: Sequence[int]) -> Subquery:
-    """Return the agents that pass a gate, each once, with the rank of its best ratings.
+def limited(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iterator[tuple[Any, int | float, bool]]:
+    """Yield the figures that a gate does not leave open, each with its limit; True if that is the least value.
 
     Args:
         gate: The gate.
-        order: The order in which the agents are wanted.
-        chains: The chains.
+        count: The number of ratings.
+        clients: The number of those who gave them.
+        mean: Their mean.
+        bound: Their lower bound.
     """
-    chain_id = source(gate).c.chain_id
-    if source(gate) is counterpart:
-        conditions = [unindexed(chain_id).in_(chains), *are_rated_by_reviewers(gate, chains)]
-    else:
-        conditions = [chain_id.in_(chains)]
-    query = ratings(gate, *conditions)
-    if is_of_summaries(gate) and gate.lower_bound is not None:
-        query = query.where(summary.c.lower_bound >= literal(float(gate.lower_bound), _REAL))
-    matching = query.subquery()
-    key = [matching.c[name] for name in _RATINGS[:3]]
-    return select(*key, func.max(_rank(matching.c, order)).label("rank")).group_by(*key).subquery()
-
-
-def best_of_agent(gate: Gate, order: Order) -> ScalarSelect[Any]:
-    """Return the rank of the best ratings of the agent of the query around; NULL if none passes the gate.
-
-    Args:
-        gate: The gate, not one of `is_of_few`.
-        order: The order.
-    """
-    columns = summary.c
-    limits = (columns["count"], columns.counterparts, columns.mean, unindexed(columns.lower_bound))
-    query = select(func.max(_rank(columns, order))).where(
-        registry.c.chain_id == agent.c.chain_id,
-        registry.c.identity_registry == agent.c.identity_registry,
-        registry.c.kind.in_(_RATED_IN),
-        # SQLite goes through the few registries of a chain, and looks up the summary by its whole key.
-        columns.chain_id == agent.c.chain_id,
-        columns.registry == unindexed(registry.c.address),
-        columns.agent_id == agent.c.agent_id,
-        columns.side == gate.summed_side,
-        *([] if gate.tag is None else [columns.tag == gate.tag]),
-        *_limits(gate, *limits),
+    limits = (
+        (gate.minimum, mean, True),
+        (gate.maximum, mean, False),
+        (gate.lower_bound, bound, True),
+        (gate.count if gate.count > 1 else None, count, True),
+        (gate.maximum_count, count, False),
+        (gate.clients if gate.clients > 1 else None, clients, True),
     )
-    return query.correlate(agent).scalar_subquery()
-
-
-def is_rated() -> ColumnElement[bool]:
-    """Return the condition that the agent of the query has feedback that counts."""
-    return (
-        exists()
-        .where(
-            summary.c.chain_id == agent.c.chain_id,
-            registry.c.chain_id == agent.c.chain_id,
-            registry.c.identity_registry == agent.c.identity_registry,
-            registry.c.kind.in_(_RATED_IN),
-            summary.c.registry == unindexed(registry.c.address),
-            summary.c.agent_id == agent.c.agent_id,
-            summary.c.side == "server",
-        )
-        .correlate(agent)
-    )
-
-
-def _rank(columns: Any, order: Order) -> ColumnElement[float]:
-    """Return the rank of ratings."""
-    if order is Order.MEAN:
-        return cast(columns["mean"], _REAL)
-    if order is Order.ACTIVITY:
-        return cast(columns["count"], _REAL)
-    return func.coalesce(columns["lower_bound"], literal(_NO_BOUND, _REAL))
+    for limit, figure, is_least in limits:
+        if limit is not None:
+            yield figure, limit if isinstance(limit, int) else float(limit), is_least
 
 
 def _of_summaries(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
     """Return the ratings by all, which are summed up already."""
     columns = summary.c
     return (
-        select(*_named(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
+        select(*named(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
         .where(*_of_gate(summary, gate), columns.side == gate.summed_side, *conditions)
-        .where(*_limits(gate, columns["count"], columns.counterparts, columns.mean, unindexed(columns.lower_bound)))
+        .where(*limits_of(gate, columns["count"], columns.counterparts, columns.mean, unindexed(columns.lower_bound)))
     )
 
 
@@ -238,20 +286,51 @@ def _of_counterparts(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> S
     count, clients = func.sum(columns["count"]), func.count()
     share = cast(func.sum(columns.share_sum // columns["count"]), _REAL)
     mean = func.sum(cast(columns.unit_sum, _REAL)) / UNITS / count
-    bound = _lower_bound(share, cast(clients, _REAL), columns.tag)
+    bound = lower_bound(share, cast(clients, _REAL), columns.tag)
     return (
         select(
-            *_named(counterpart),
+            *named(counterpart),
             count.label("count"),
             clients.label("counterparts"),
             mean.label("mean"),
             bound.label("lower_bound"),
         )
-        .where(*_of_gate(counterpart, gate), columns.side == gate.summed_side, columns.account.in_(accounts(gate)))
+        .where(*_of_gate(counterpart, gate), columns.side == gate.summed_side, columns.account.in_(_accounts(gate)))
         .where(*conditions)
-        .group_by(*_named(counterpart))
-        .having(and_(True, *_limits(gate, count, clients, mean, bound)))  # a gate may have no limits
+        .group_by(*named(counterpart))
+        .having(and_(True, *limits_of(gate, count, clients, mean, bound)))  # a gate may have no limits
     )
+
+
+def _are_rated_by_reviewers(gate: Gate, chains: Sequence[int]) -> list[ColumnElement[bool]]:
+    """Return the conditions that counterparts are of agents that a reviewer of the gate ever rated.
+
+    The key of counterparts begins with the agent. The events have indexes by which the reviewers' agents are found.
+
+    Args:
+        gate: The gate.
+        chains: The chains.
+    """
+    reviewers = _accounts(gate)
+    raters = reviewers if gate.side is Side.SERVER else [int(reviewer.removeprefix("agent ")) for reviewer in reviewers]
+    queries = []
+    for event, subject, rater in _GIVEN[gate.side]:
+        columns = EVENT_TABLES[event].c
+        names = ("chain_id", "registry", subject, rater)
+        events = by_rater(EVENT_TABLES[event].name, *(named_column(name, columns[name].type) for name in names)).c
+        wanted = [events.chain_id.in_(chains), events[rater].in_(raters)]
+        if gate.side is not Side.SERVER:  # their index has the registry before the rater
+            wanted.append(events.registry.in_(select(registry.c.address).where(registry.c.chain_id.in_(chains))))
+        queries.append(
+            select(events.chain_id, events.registry, events[subject].label("agent_id")).where(*wanted).distinct()
+        )
+    rated = union(*queries).subquery()
+    return [counterpart.c[name] == rated.c[name] for name in ("chain_id", "registry", "agent_id")]
+
+
+def _accounts(gate: Gate) -> list[str]:
+    """Return the reviewers of a gate that `counterpart` can name: other texts are of nobody."""
+    return [reviewer for reviewer in gate.reviewers if gate.side is Side.SERVER or _AGENT.fullmatch(reviewer)]
 
 
 def _of_claims(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
@@ -277,19 +356,19 @@ def _of_claims(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[
         wanted += [columns.is_bound, columns.payer == columns.account, is_payee.correlate(payment_claim, registry)]
     each = (
         select(
-            *_named(payment_claim),
+            *named(payment_claim),
             func.count().label("entries"),
             (func.sum(columns.share) // func.count()).label("share"),
             func.sum(cast(columns.units, _REAL)).label("units"),  # as integers they could exceed 64 bits
         )
         .where(*wanted)
-        .group_by(*_named(payment_claim), columns.account)
+        .group_by(*named(payment_claim), columns.account)
         .subquery()
     )
     key = [each.c[name] for name in _RATINGS]
     count, clients = func.sum(each.c.entries), func.count()
     mean = func.sum(each.c.units) / UNITS / count
-    bound = _lower_bound(cast(func.sum(each.c.share), _REAL), cast(clients, _REAL), each.c.tag)
+    bound = lower_bound(cast(func.sum(each.c.share), _REAL), cast(clients, _REAL), each.c.tag)
     return (
         select(
             *key,
@@ -299,12 +378,16 @@ def _of_claims(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[
             bound.label("lower_bound"),
         )
         .group_by(*key)
-        .having(and_(True, *_limits(gate, count, clients, mean, bound)))  # a gate may have no limits
+        .having(and_(True, *limits_of(gate, count, clients, mean, bound)))  # a gate may have no limits
     )
 
 
-def _named(from_table: Table) -> list[ColumnElement[Any]]:
-    """Return the columns of `_RATINGS`."""
+def named(from_table: Table) -> list[ColumnElement[Any]]:
+    """Return the columns of `_RATINGS`.
+
+    Args:
+        from_table: The table of the ratings.
+    """
     columns = from_table.c
     return [columns.chain_id, registry.c.identity_registry, columns.agent_id, columns.registry, columns.tag]
 
@@ -314,52 +397,3 @@ def _of_gate(from_table: Table, gate: Gate) -> list[ColumnElement[bool]]:
     columns = from_table.c
     conditions = [registry.c.chain_id == columns.chain_id, registry.c.address == columns.registry]
     return conditions if gate.tag is None else [*conditions, columns.tag == gate.tag]
-
-
-def _limits(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> list[ColumnElement[bool]]:
-    """Return the conditions of a gate that it does not leave open."""
-    bounds: list[ColumnElement[bool]] = []
-    for figure, limit, is_least in _limited(gate, count, clients, mean, bound):
-        value = limit if isinstance(limit, int) else literal(limit, _REAL)
-        bounds.append(figure >= value if is_least else figure <= value)
-    return bounds
-
-
-def _limited(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iterator[tuple[Any, int | float, bool]]:
-    """Yield the figures that a gate does not leave open, each with its limit; True if that is the least value."""
-    limits = (
-        (gate.minimum, mean, True),
-        (gate.maximum, mean, False),
-        (gate.lower_bound, bound, True),
-        (gate.count if gate.count > 1 else None, count, True),
-        (gate.maximum_count, count, False),
-        (gate.clients if gate.clients > 1 else None, clients, True),
-    )
-    for limit, figure, is_least in limits:
-        if limit is not None:
-            yield figure, limit if isinstance(limit, int) else float(limit), is_least
-
-
-def _lower_bound(share_sum: Any, clients: Any, tag: Any) -> ColumnElement[Any]:
-    """Return `values.bounds.lower_bound` in SQL: the same operations in the same order, on the same numbers."""
-    squared = QUANTILE**2
-    share = share_sum / (clients * SHARES)
-    centre = share + literal(squared, _REAL) / (2 * clients)
-    inner = (share * (1 - share) + literal(squared, _REAL) / (4 * clients)) / clients
-    spread = literal(QUANTILE, _REAL) * func.sqrt(inner)
-    bound = (centre - spread) / (1 + literal(squared, _REAL) / clients)
-    positive = case((bound > 0, bound), else_=literal(0.0, _REAL))
-    scales = {name: scale_of_tag(name) for name in STANDARD_TAGS}
-    ordinary = (0, 100)
-    values: list[Any] = [
-        (tag == name, None if scale is None else _scaled(positive, scale))
-        for name, scale in scales.items()
-        if scale != ordinary
-    ]
-    return case(*values, else_=_scaled(positive, ordinary))
-
-
-def _scaled(bound: ColumnElement[Any], scale: tuple[int, int]) -> ColumnElement[Any]:
-    """Return a bound on its scale."""
-    lowest, highest = scale
-    return literal(float(lowest), _REAL) + bound * (highest - lowest)

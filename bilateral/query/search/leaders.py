@@ -18,9 +18,9 @@ from bilateral.index.tables.search import agent_file
 from bilateral.index.tables.standings import standing
 from bilateral.index.tables.unindexed import unindexed
 from bilateral.query.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
+from bilateral.query.search.conditions import KEY
 from bilateral.query.search.filters import Side, storable
 from bilateral.query.search.gates import has_better
-from bilateral.query.search.plans import among
 from bilateral.query.standings import first_code
 from bilateral.query.values import Wide as WideValue
 from bilateral.text import quoted
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 _REAL: Final = Float(53)
 _COMMON: Final = 2000
 """The summaries from which on a tag is common: as many are looked up and sorted in some 10 ms."""
-
-_KEY: Final = ("chain_id", "identity_registry", "agent_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +223,7 @@ def _names(connection: Connection, rows: Sequence[Row[Any]]) -> dict[tuple[Any, 
     """Return the owners and names of the agents of some rows."""
     if not rows:
         return {}
-    current = and_(*(agent_file.c[name] == agent.c[name] for name in _KEY))
+    current = and_(*(agent_file.c[name] == agent.c[name] for name in KEY))
     file, read = files.file, files.registration_file
     is_loaded = and_(file.c.file_id == agent_file.c.file_id, file.c.state == State.LOADED)
     tables = (
@@ -233,9 +231,11 @@ def _names(connection: Connection, rows: Sequence[Row[Any]]) -> dict[tuple[Any, 
         .outerjoin(file, is_loaded)
         .outerjoin(read, read.c.content_hash == file.c.content_hash)
     )
-    key = [agent.c[name] for name in _KEY]
+    key = [agent.c[name] for name in KEY]
     query = select(*key, agent.c.owner, func.substr(read.c.name, 1, 200)).select_from(tables)
-    shown = connection.execute(query.where(*among(agent, [tuple(row)[:3] for row in rows])))
+    # Lists of keys also fit a few other agents; SQLite finds the rows by them.
+    lists = zip(key, zip(*(tuple(row)[:3] for row in rows), strict=True), strict=True)
+    shown = connection.execute(query.where(*(column.in_(sorted(set(values))) for column, values in lists)))
     return {(row[0], row[1], row[2]): (row[3], row[4]) for row in shown}
 
 

@@ -1,4 +1,4 @@
-"""The ways to the first agents of a search, of which each looks at few rows.
+"""The plan of a search: its words, filters and gates, resolved once, and the way to its first agents.
 
 A search for agents has two sides, words and ratings, and either may be common. It begins with the rarer one. If both
 are common, it walks down the index of lower bounds, where every few agents have the words: first among the agents with
@@ -9,36 +9,35 @@ search walks down these, whether it has ratings or not.
 
 from __future__ import annotations
 
-from functools import cached_property
-from itertools import combinations
-from math import floor, sqrt
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import func, literal, select
+from sqlalchemy import func, select
 
-from bilateral.index.tables import files
 from bilateral.index.tables.dialects import dialect_of
-from bilateral.index.tables.schema import agent, summary
-from bilateral.index.tables.search import agent_file, registration_words
+from bilateral.index.tables.schema import agent, chain
+from bilateral.index.tables.search import registration_words
 from bilateral.index.tables.unindexed import unindexed
-from bilateral.query.prepared import Prepared
+from bilateral.query.prepared import Prepared, plan_by_values
+from bilateral.query.search.closest import closest_of
+from bilateral.query.search.conditions import KEY, TIMES, conditions_of
 from bilateral.query.search.domains import claimed_agents
 from bilateral.query.search.filters import Order
-from bilateral.query.search.gates import is_of_few, passing
-from bilateral.query.search.statements import KEY, TIMES, Statement
-from bilateral.query.search.unranked import Unranked, is_not_held_back
-from bilateral.query.search.walks import MOST_COUNTED, Walks, has_named
-from bilateral.query.search.words import count_up_to
+from bilateral.query.search.gates import NO_BOUNDS, bounds_of, ranked
+from bilateral.query.search.words import words_of_search
+from bilateral.query.standings import chains_with_standings
 from bilateral.values.bounds import scale_of_tag
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from sqlalchemy import ColumnElement, Row, Table
+    from sqlalchemy import ColumnElement, Connection, Subquery
 
-    from bilateral.query.search.filters import Gate
-    from bilateral.query.search.statements import Parts
-    from bilateral.query.search.words import Term
+    from bilateral.query.search.conditions import Conditions
+    from bilateral.query.search.filters import AgentSearch
+    from bilateral.query.search.gates import Bounds, Ranked
+    from bilateral.query.search.words import Words
 
 FEW_FILES: Final = 1_000
 """Files with the words of a query up to which a search begins with them, and looks up the ratings of each agent.
@@ -68,262 +67,145 @@ LOOKED_AT: Final = 25 * FEW_RATED
 A gate that few pass takes the whole index of its tag to count, which takes longer than to look the files up.
 """
 
-
 _OF_AGENTS: Final = (Order.STANDING, Order.RELEVANCE, *TIMES)
 """The orders in which searches without a gate walk down an index."""
 
-
-def find(parts: Parts, place: tuple[Any, ...] | None, count: int) -> Sequence[Row[Any]]:
-    """Return the keys and ranks of the first agents of a search.
-
-    Args:
-        parts: The search.
-        place: The values of the cursor; None for the first page.
-        count: The number of agents.
-    """
-    search, terms, matcher, plans = parts.search, parts.terms, parts.matcher, _Plans(parts)
-    if search.owner is not None or search.wallet is not None:
-        return plans.by_agent(place, count)
-    claimed = claimed_agents(parts.connection) if search.verified_domain else None
-    if claimed is not None:
-        return plans.by_agent(place, count, among(agent, claimed)) if claimed else []
-    files = plans.most + 1 if not terms or matcher.are_common(terms, plans.most) else plans.count(terms)
-    if files <= plans.sure:
-        return plans.by_files(place, count, matcher.begins(terms))
-    has_bounds = _has_bounds(parts, LOOKED_AT if files <= plans.few else None)
-    if files <= plans.few and not has_bounds:
-        return plans.by_files(place, count, matcher.begins(terms))
-    is_of_agents = not search.gates and search.ranking in _OF_AGENTS
-    if not (has_bounds or is_of_agents):
-        return plans.by_gates(place, count)
-    descent = _Descent(parts, plans, has_bounds=has_bounds, are_listed=has_bounds and files <= plans.most)
-    by_names = {Order.STANDING: descent.by_standing, Order.RELEVANCE: descent.by_relevance}.get(search.ranking)
-    return descent.walk(place, count, None) if by_names is None else by_names(place, count)
-
-
-def among(table: Table, keys: Sequence[tuple[Any, ...]]) -> list[ColumnElement[bool]]:
-    """Return conditions that let SQLite find the rows of some agents by their key, and perhaps of a few others.
-
-    Args:
-        table: A table with the key of agents.
-        keys: The agents.
-    """
-    return [table.c[name].in_(sorted(set(values))) for name, values in zip(KEY, zip(*keys, strict=True), strict=True)]
-
+_CHAINS: Final = Prepared(select(chain.c.chain_id))
 
 _LAST_FILE: Final = Prepared(select(func.max(registration_words.c.document_id).label("last")))
 """Finds the number of the last file, which is about the number of files."""
 
 
-def _has_bounds(parts: Parts, within: int | None) -> bool:
-    """Check that many ratings pass, and that the order is of lower bounds under one tag, which has an index.
-
-    Args:
-        parts: The search.
-        within: Only so many of the tag's greatest bounds may be looked at; None for all.
-    """
-    search = parts.search
-    if not search.gates or search.ranking not in (Order.STANDING, Order.RELEVANCE, Order.LOWER_BOUND):
-        return False
-    gate = search.gates[0]
-    if gate.tag is None or scale_of_tag(gate.tag) is None or is_of_few(gate):
-        return False
-    return _count_passing(parts, gate, within) > FEW_RATED
-
-
-def _count_passing(parts: Parts, gate: Gate, within: int | None) -> int:
-    """Count the summaries that pass a gate, up to `FEW_RATED` and one. The index of lower bounds has all that it reads.
-
-    Args:
-        parts: The search.
-        gate: The gate, as for `passing`.
-        within: See `_has_bounds`.
-    """
-    count, most = 0, FEW_RATED + 1
-    for chain_id in parts.chains:
-        columns: Any = summary.c
-        if within is not None:
-            of_tag = columns.chain_id == chain_id, columns.side == gate.summed_side, columns.tag == gate.tag
-            greatest = select(summary).where(*of_tag).order_by(columns.lower_bound.desc()).limit(within)
-            columns = greatest.subquery().c
-        rows = select(literal(1).label("one")).where(*passing(gate, chain_id, columns)).limit(most - count)
-        rows = rows.order_by(columns.lower_bound.desc())  # more pass at the top
-        count += parts.connection.execute(select(func.count()).select_from(rows.subquery())).scalar_one()
-        if count >= most:
-            break
-    return count
-
-
-class _Plans:
-    """The statements that begin with a part of the agents.
-
-    Args:
-        parts: The search.
+@dataclass(frozen=True)
+class Sizes:
+    """The numbers of files by which the ways of a search differ.
 
     Attributes:
         few: The files up to which a search begins with them. See `FEW_FILES`.
         sure: The files up to which it surely does: half of them, if a walk can be told the agents.
         most: The files up to which a walk is told the agents. See `MOST_LISTED`.
+        most_agents: The agents of these files up to which it is told them. See `AGENTS_OF_FILE`.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        """See the class."""
-        self._parts = parts
-        (last,) = _LAST_FILE.first(parts.connection, {}) or (None,)
-        growth = sqrt(max(1.0, (last or 0) / _USUAL_FILES))
-        self.few = self.sure = self.most = int(FEW_FILES * growth)
-        if dialect_of(parts.connection).has_arrays:
-            self.sure, self.most = self.few // 2, max(self.few, int(MOST_LISTED * growth))
-
-    def count(self, terms: Sequence[Term], named: int = 0) -> int:
-        """Count the files with some words, up to one more than `most`.
-
-        Args:
-            terms: The words.
-            named: The number of them that the name has at least.
-        """
-        return count_up_to(
-            self._parts.connection, self._parts.matcher.documents(terms, self._named(named)), self.most + 1
-        )
-
-    def by_agent(
-        self, place: tuple[Any, ...] | None, count: int, among: Sequence[ColumnElement[bool]] = ()
-    ) -> Sequence[Row[Any]]:
-        """Begin with the agents of an owner or wallet, or with those of some conditions."""
-        statement = Statement(self._parts, are_few=True)
-        chains = agent.c.chain_id.in_(self._parts.chains)
-        return statement.rows(place, count, [chains, *among, *statement.has_words()])
-
-    def by_files(
-        self, place: tuple[Any, ...] | None, count: int, *conditions: ColumnElement[bool]
-    ) -> Sequence[Row[Any]]:
-        """Begin with the files that fulfil conditions on their words."""
-        # SQLite begins with the documents, and not with all agents of the chains.
-        of_chains = unindexed(agent.c.chain_id).in_(self._parts.chains)
-        return Statement(self._parts, are_few=True).rows(place, count, [of_chains, *conditions])
-
-    def by_gates(self, place: tuple[Any, ...] | None, count: int) -> Sequence[Row[Any]]:
-        """Begin with all ratings that pass the gates; with all agents, if there is none."""
-        statement = Statement(self._parts, are_few=False)
-        chain_id = unindexed(agent.c.chain_id) if self._parts.search.gates else agent.c.chain_id
-        return statement.rows(place, count, [chain_id.in_(self._parts.chains), *statement.has_words()])
-
-    def begin_of_relevance(self, relevance: int) -> ColumnElement[bool] | None:
-        """Return the condition on files whose names have at least as many words; None if these are not counted."""
-        if relevance == 0 or len(self._parts.terms) > MOST_COUNTED:
-            return None
-        return self._parts.matcher.begins(self._parts.terms, self._named(relevance))
-
-    def agents(self, begin: ColumnElement[bool]) -> Mapping[int, Sequence[int]] | None:
-        """Return the ids of the agents whose files fulfil a condition on their words, by chains; None for too many."""
-        content = registration_words.c.content_hash
-        tables = registration_words.join(files.file, files.file.c.content_hash == content).join(
-            agent_file, agent_file.c.file_id == files.file.c.file_id
-        )
-        most = self.most * AGENTS_OF_FILE
-        query = select(agent_file.c.chain_id, agent_file.c.agent_id).select_from(tables).where(begin).limit(most + 1)
-        rows = self._parts.connection.execute(query).all()
-        if len(rows) > most:
-            return None
-        places: dict[int, list[int]] = {}
-        for chain_id, agent_id in rows:
-            places.setdefault(chain_id, []).append(agent_id)
-        return places
-
-    def _named(self, count: int) -> tuple[tuple[Term, ...], ...]:
-        """Return the choices of words, of which the name has one."""
-        return tuple(combinations(self._parts.terms, count)) if count else ()
+    few: int
+    sure: int
+    most: int
+    most_agents: int
 
 
-class _Descent:
-    """The walks of a search, each among the agents with its words if few have them.
+@dataclass(frozen=True)
+class Plan:
+    """The parts of the statements of a search, and the way to its first agents.
+
+    Attributes:
+        connection: The database.
+        search: The search, in the order that it has here.
+        words: Its words; none in the order of meaning.
+        chains: The chains.
+        sizes: The numbers of files for which the ways differ.
+        conditions: The tables and conditions of all statements.
+        gates: The gates, as parts of statements.
+        begin: The conditions of the one statement that finds all agents; None if the search walks down an index.
+        bounds: The conditions of a walk down the lower bounds of the first gate; empty to walk down the agents.
+        closest: The files that come closest to the meaning of the text, and their ranks; None in another order.
+        with_standings: The chains on which agents have standings, in the order of standings.
+    """
+
+    connection: Connection
+    search: AgentSearch
+    words: Words
+    chains: Sequence[int]
+    sizes: Sizes
+    conditions: Conditions
+    gates: Sequence[Ranked]
+    begin: Sequence[ColumnElement[bool]] | None
+    bounds: Bounds
+    closest: Subquery | None
+    with_standings: Sequence[int]
+
+    @property
+    def walks_bounds(self) -> bool:
+        """True to walk down the lower bounds of the first gate, False to walk down the agents."""
+        return bool(self.bounds.passing)
+
+    @property
+    def few(self) -> int:
+        """The files with words in their names up to which a search begins with them."""
+        return self.sizes.sure if self.walks_bounds else self.sizes.few
+
+    @property
+    def lists_agents(self) -> bool:
+        """True if so few files have all words that a walk can be told their agents."""
+        return self.walks_bounds and self.words.files <= self.sizes.most
+
+
+def plan_of(connection: Connection, search: AgentSearch) -> Plan | None:
+    """Return the plan of a search; None if it surely finds nothing.
 
     Args:
-        parts: The search.
-        plans: Its other plans.
-        has_bounds: True to walk down the lower bounds, False to walk down the agents.
-        are_listed: True if few files have the words.
+        connection: The database.
+        search: The search.
+
+    Raises:
+        InvalidArgumentError: The order is that of meaning, and the extra `semantic` is not installed.
     """
+    dialect_of(connection).add_functions(connection)
+    plan_by_values(connection)
+    closest, stood, is_by_meaning = None, list[int](), search.ranking is Order.MEANING
+    sizes = Sizes(0, 0, 0, 0) if is_by_meaning else _sizes(connection)
+    is_of_account = search.owner is not None or search.wallet is not None
+    begins_with_domains = search.verified_domain and not (is_of_account or is_by_meaning)
+    claimed = claimed_agents(connection) if begins_with_domains else None
+    are_known = is_of_account or claimed is not None
+    words = words_of_search(connection, search, most=None if are_known else sizes.most)
+    chains = search.chains or tuple(row[0] for row in _CHAINS.all(connection, {}))
+    if words is None or not chains or claimed == []:
+        return None
+    if search.ranking is Order.STANDING:
+        stood = chains_with_standings(connection, chains, search.rated_side.value)
+        search = search if stood else search.without_standings()
+    elif is_by_meaning:
+        closest = closest_of(connection, words.matcher, search)
+        if closest is None:
+            return None
+    bounds = NO_BOUNDS
+    if _has_bounds(search) and not are_known and words.files > sizes.sure:
+        within = LOOKED_AT if words.files <= sizes.few else None
+        bounds = bounds_of(connection, search.gates[0], chains, most=FEW_RATED, within=within)
+    # SQLite begins with the documents or with the ratings, and not with all agents of the chains.
+    is_of_chains: ColumnElement[bool] = unindexed(agent.c.chain_id).in_(chains)
+    begin, are_few = None, True
+    if are_known:
+        begin = [agent.c.chain_id.in_(chains), *_among(claimed or ()), *words.has]
+    elif is_by_meaning:
+        begin = [is_of_chains]
+    elif words.files <= sizes.sure or (words.files <= sizes.few and not bounds.passing):
+        begin = [is_of_chains, *words.begin()]
+    elif not bounds.passing and (search.gates or search.ranking not in _OF_AGENTS):
+        begin, are_few = [is_of_chains if search.gates else agent.c.chain_id.in_(chains), *words.has], False
+    gates = ranked(search.gates, search.ranking, chains, are_few=are_few)
+    conditions = conditions_of(search, has_words=bool(words.terms), closest=closest)
+    return Plan(connection, search, words, chains, sizes, conditions, gates, begin, bounds, closest, stood)
 
-    def __init__(self, parts: Parts, plans: _Plans, *, has_bounds: bool, are_listed: bool) -> None:
-        """See the class."""
-        self._parts = parts
-        self._plans = plans
-        self._walks = Walks(parts)
-        self._has_bounds = has_bounds
-        self._are_listed = are_listed
 
-    @cached_property
-    def _with_words(self) -> Mapping[int, Sequence[int]] | None:
-        """The agents with all words. They are the same for each number of words in names."""
-        parts = self._parts
-        return self._plans.agents(parts.matcher.begins(parts.terms)) if self._are_listed else None
+def _among(keys: Sequence[tuple[int, str, int]]) -> list[ColumnElement[bool]]:
+    """Return conditions that let SQLite find the rows of some agents by their key, and perhaps of a few others."""
+    return [agent.c[name].in_(sorted(set(values))) for name, values in zip(KEY, zip(*keys, strict=True), strict=False)]
 
-    def walk(
-        self,
-        place: tuple[Any, ...] | None,
-        count: int,
-        relevance: int | None,
-        named: ColumnElement[bool] | None = None,
-    ) -> Sequence[Row[Any]]:
-        """Walk down an index.
 
-        Args:
-            place: The values of the cursor; None for the first page.
-            count: The number of agents.
-            relevance: The number of words that the names have; None for any number.
-            named: The condition on the files with such names, if few have them.
-        """
-        if not self._has_bounds:
-            return self._walks.by_agents(place, count, relevance)
-        listed = self._with_words if named is None else self._plans.agents(named)
-        return self._walks.by_bound(place, count, relevance, listed)
+def _has_bounds(search: AgentSearch) -> bool:
+    """Check that the order is of lower bounds under one tag, which has an index."""
+    if not search.gates or search.ranking not in (Order.STANDING, Order.RELEVANCE, Order.LOWER_BOUND):
+        return False
+    gate = search.gates[0]
+    return gate.tag is not None and scale_of_tag(gate.tag) is not None and not gate.is_of_few
 
-    def by_relevance(self, place: tuple[Any, ...] | None, count: int) -> Sequence[Row[Any]]:
-        """Find the agents with all words in their names, then those with one word less, and so on. See `walk`."""
-        rows: list[Row[Any]] = []
-        terms, plans = self._parts.terms, self._plans
-        most = len(terms) if place is None else min(len(terms), int(place[0]))
-        for relevance in range(most, -1, -1):
-            here, left = place if place is not None and relevance == place[0] else None, count - len(rows)
-            named = plans.begin_of_relevance(relevance)
-            files = plans.most + 1 if named is None else plans.count(terms, relevance)
-            if named is not None and files <= (plans.sure if self._has_bounds else plans.few):
-                rows += plans.by_files(here, left, named, has_named(self._parts, relevance))
-            else:
-                rows += self.walk(here, left, relevance, named if files <= plans.most else None)
-            if len(rows) >= count:
-                break
-        return rows
 
-    def by_standing(self, place: tuple[Any, ...] | None, count: int) -> Sequence[Row[Any]]:
-        """Find agents as `by_relevance`, each time those with a standing first; then those that are held back."""
-        rows: list[Row[Any]] = []
-        terms, plans, unranked = self._parts.terms, self._plans, Unranked(self._parts)
-        most = len(terms) if place is None else min(len(terms), floor(place[0]))
-        for relevance in range(most, -1, -1):
-            here = place if place is not None and relevance == floor(place[0]) else None
-            named = plans.begin_of_relevance(relevance)
-            files = plans.most + 1 if named is None else plans.count(terms, relevance)
-            if named is not None and files <= (plans.sure if self._has_bounds else plans.few):
-                begin = named, has_named(self._parts, relevance), is_not_held_back()
-                rows += plans.by_files(here, count - len(rows), *begin)
-            else:
-                if here is None or here[0] > relevance:
-                    rows += self._walk_ranks(here, count - len(rows), relevance, named if files <= plans.most else None)
-                    here = None
-                if len(rows) < count:
-                    rows += unranked.find(here, count - len(rows), relevance, has_bounds=self._has_bounds)
-            if len(rows) >= count:
-                return rows
-        held_back = None if place is None or place[0] >= 0 else place
-        return [*rows, *unranked.held_back(held_back, count - len(rows))]
-
-    def _walk_ranks(
-        self, place: tuple[Any, ...] | None, count: int, relevance: int, named: ColumnElement[bool] | None
-    ) -> Sequence[Row[Any]]:
-        """Walk down the standings. See `walk`."""
-        listed = None
-        if self._has_bounds:
-            listed = self._with_words if named is None else self._plans.agents(named)
-        return self._walks.by_rank(place, count, relevance, listed)
+def _sizes(connection: Connection) -> Sizes:
+    """Return the numbers of files by which the ways differ, for the files of this index."""
+    (last,) = _LAST_FILE.first(connection, {}) or (None,)
+    growth = sqrt(max(1.0, (last or 0) / _USUAL_FILES))
+    few = sure = most = int(FEW_FILES * growth)
+    if dialect_of(connection).has_arrays:
+        sure, most = few // 2, max(few, int(MOST_LISTED * growth))
+    return Sizes(few, sure, most, most * AGENTS_OF_FILE)

@@ -27,17 +27,29 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import TSQUERY
 
-from bilateral.index.search.vocabulary import similar_words
-from bilateral.index.tables.search import registration_words
+from bilateral.index.search.words import LEARNT_LENGTHS, trigrams
+from bilateral.index.tables.search import known_word, registration_words, word_trigram
 from bilateral.query.prepared import Prepared, at_most
+from bilateral.query.search.filters import Order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlalchemy import ColumnElement, Connection, Select
 
+    from bilateral.query.search.filters import AgentSearch
+
 _SHORTEST_BEGINNING: Final = 2
 """Characters of a word from which on it also stands for the words that begin with it."""
+
+_MOST_COUNTED: Final = 4
+"""Words of a query up to which the files with several of them in their names are counted."""
+
+_SIMILARITY: Final = 0.3
+"""The least similarity: the number of common trigrams, divided by that of all trigrams of both words."""
+
+_MAX_SIMILAR: Final = 10
+"""Words that stand in for a misspelt one."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +89,7 @@ class Matcher(ABC):
         for word in words:
             term = Term((word,), len(word) >= _SHORTEST_BEGINNING)
             if not self._is_known(term):
-                similar = similar_words(self._connection, word)
+                similar = _similar_words(self._connection, word)
                 if not similar:
                     return None
                 term = Term(tuple(similar), is_beginning=False)
@@ -181,11 +193,7 @@ class _SqliteMatcher(Matcher):
 
 
 class _PostgresMatcher(Matcher):
-    """Makes the conditions for vectors of words.
-
-    Args:
-        connection: The connection.
-    """
+    """Makes the conditions for vectors of words."""
 
     def __init__(self, connection: Connection) -> None:
         """See the class."""
@@ -252,7 +260,6 @@ _KNOWN: Final = Prepared(
 )
 """Finds one document with the words of an expression, on PostgreSQL."""
 
-
 _EXPECTED: Final = {
     column: text(f"EXPLAIN (FORMAT JSON) SELECT FROM registration_words WHERE {column} @@ CAST(:words AS TSQUERY)")
     for column in ("words", "name_words")
@@ -266,15 +273,111 @@ _SURELY: Final = 4
 """Times as many files as a limit that PostgreSQL expects to find if there are surely more."""
 
 
-def count_up_to(connection: Connection, query: Select[int], most: int) -> int:
-    """Return the number of rows of a query, but no more than a limit.
+def _count_up_to(connection: Connection, query: Select[int], most: int) -> int:
+    """Return the number of rows of a query, but no more than a limit."""
+    return connection.execute(select(func.count()).select_from(query.limit(most).subquery())).scalar_one()
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a search, resolved.
+
+    Attributes:
+        connection: The database.
+        matcher: Makes further conditions.
+        terms: The words, or those that stand in for them.
+        has: The condition that a file has all words; none without words.
+        relevance: The number of words that the name of a row has.
+        files: The number of files with all words, up to one more than was asked for; as many without words.
+    """
+
+    connection: Connection
+    matcher: Matcher
+    terms: Sequence[Term]
+    has: Sequence[ColumnElement[bool]]
+    relevance: ColumnElement[int]
+    files: int
+
+    def begin(self) -> list[ColumnElement[bool]]:
+        """Return the condition that a file has all words, with which a statement begins; none without words."""
+        return [self.matcher.begins(self.terms)] if self.terms else []
+
+    def names_with(self, count: int, most: int) -> Names:
+        """Return the conditions on names with just so many of the words, and count their files.
+
+        Args:
+            count: The number of words that the names have.
+            most: The files are counted up to one more than these.
+        """
+        if not self.terms:
+            return Names(None, 0, ())
+        if len(self.terms) > _MOST_COUNTED:
+            return Names(None, 0, (self.matcher.relevance(self.terms) == count,))
+        exactly = (self.matcher.has_named(self.terms, count),)
+        if not count:
+            return Names(None, 0, exactly)
+        choices = tuple(combinations(self.terms, count))
+        begin = self.matcher.begins(self.terms, choices)
+        documents = self.matcher.documents(self.terms, choices)
+        return Names(begin, _count_up_to(self.connection, documents, most + 1), exactly)
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names with words of a search.
+
+    Attributes:
+        begin: The condition on files whose names have at least so many words; None if these are not counted.
+        files: The number of these files; 0 if they are not counted.
+        exactly: The condition that a name has just so many words; none for a search without words.
+    """
+
+    begin: ColumnElement[bool] | None
+    files: int
+    exactly: Sequence[ColumnElement[bool]]
+
+
+def words_of_search(connection: Connection, search: AgentSearch, *, most: int | None) -> Words | None:
+    """Return the words of a search; None if a word is neither known nor similar to a known one.
 
     Args:
-        connection: The connection.
-        query: The query.
-        most: The limit.
+        connection: The database.
+        search: The search. That by meaning needs no word.
+        most: The files with all words are counted up to one more than these; None to count none.
     """
-    return connection.execute(select(func.count()).select_from(query.limit(most).subquery())).scalar_one()
+    matcher = matcher_of(connection)
+    terms = () if search.ranking is Order.MEANING else matcher.terms(search.words)
+    if terms is None:
+        return None
+    if not terms:
+        return Words(connection, matcher, (), (), literal(0), (most or 0) + 1)
+    files = 0
+    if most is not None:
+        documents = None if matcher.are_common(terms, most) else matcher.documents(terms)
+        files = most + 1 if documents is None else _count_up_to(connection, documents, most + 1)
+    return Words(connection, matcher, terms, (matcher.has(terms),), matcher.relevance(terms), files)
+
+
+def _similar_words(connection: Connection, word: str) -> list[str]:
+    """Return the known words that are most similar to a word, the most similar first."""
+    if len(word) not in LEARNT_LENGTHS:
+        return []
+    parts = trigrams(word)
+    common = func.count().label("common")
+    matching = (
+        select(word_trigram.c.word, common)
+        .where(word_trigram.c.trigram.in_(sorted(parts)))
+        .group_by(word_trigram.c.word)
+        .having(common >= _SIMILARITY * len(parts))
+        .subquery()
+    )
+    query = select(matching.c.word, matching.c.common, known_word.c.trigrams).join(
+        known_word, known_word.c.word == matching.c.word
+    )
+    ranked = sorted(
+        (-count / (len(parts) + number - count), other) for other, count, number in connection.execute(query)
+    )
+    return [other for similarity, other in ranked if -similarity >= _SIMILARITY][:_MAX_SIMILAR]
 
 
 def _expression(choices: Sequence[Sequence[Term]]) -> str:
