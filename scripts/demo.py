@@ -15,6 +15,11 @@ SIGNAL_EXIT = 128
 """The exit code of a process that a signal ended, minus the signal's number."""
 
 
+def new_console() -> Console:
+    """Return a console as wide as the widest table of the story."""
+    return Console(width=110, highlight=False)
+
+
 @click.command()
 def cli() -> None:
     """Play the story. The exit code is 0 only if every step did what it says."""
@@ -23,7 +28,7 @@ def cli() -> None:
 
     logger.set_level(logging.CRITICAL)
     get_rich_console(sys.stdout).quiet = True  # Ape would print the trace of each refusal
-    console = Console(width=110, highlight=False)
+    console = new_console()
     console.print("The story starts a chain and deploys the registries. It usually takes half a minute.")
     try:
         with Stage.opened(console) as stage:
@@ -33,6 +38,7 @@ def cli() -> None:
                 play(stage)
             done = stage.close()
     except Interrupted as interruption:
-        console.print(f"\n[red]The demo was {interruption}; its chain is stopped.[/]")
+        # The signal may have come within a print, and a console whose print broke off writes nothing more.
+        new_console().print(f"\n[red]The demo was {interruption}; its chain is stopped.[/]")
         sys.exit(SIGNAL_EXIT + interruption.signal)
     sys.exit(0 if done else 1)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from bilateral.cli.index import open_index, require_extra
 from bilateral.cli.index_options import Database
+from bilateral.cli.index_processes import open_index, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 

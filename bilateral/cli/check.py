@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from bilateral.cli.errors import UsageProblemError
-from bilateral.cli.index import require_extra
 from bilateral.cli.index_options import Database
+from bilateral.cli.index_processes import require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.live_check import EXITS, show_live
 from bilateral.cli.options import command, make_group

@@ -2,41 +2,31 @@
 
 from __future__ import annotations
 
-import logging
-import signal
-import threading
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated
 
 import typer
 
-from bilateral.cli.errors import UsageProblemError, unknown_chain
+from bilateral.cli.errors import unknown_chain
 from bilateral.cli.index_backfill import backfill
 from bilateral.cli.index_options import Database, Deployments, RpcUrls, SettingsFile
 from bilateral.cli.index_plan import plan
+from bilateral.cli.index_processes import (
+    SIGNAL_EXIT,
+    ended_by_signals,
+    index_settings,
+    log_steps,
+    monitored_index,
+    open_index,
+    require_extra,
+    show_status,
+)
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
-from bilateral.errors import MissingExtraError
-from bilateral.text.log_lines import safe_handler
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy import Engine
-
-    from bilateral.index.settings import IndexSettings
 
 app = make_group("index")
-
-_PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "prometheus_client", "psycopg", "sqlalchemy")
-"""The packages of the extra, by the names under which they are imported."""
-
-SIGNAL_EXIT: Final = 128
-"""The exit code of a command that a signal ended, less the signal's number."""
 
 
 @command(
@@ -270,112 +260,3 @@ command(
     "bilateral index backfill --settings index.toml --database postgresql://index@db/bilateral",
     is_local=True,
 )(backfill)
-
-
-def index_settings(
-    rpc_urls: list[str] | None, deployments: list[Path] | None, settings_file: Path | None, from_block: int | None
-) -> IndexSettings:
-    """Return the settings of the file, or of the options.
-
-    Args:
-        rpc_urls: The URLs of one chain's nodes.
-        deployments: The deployment records of that chain, or address books that have it.
-        settings_file: The file, instead of all the others.
-        from_block: The first block.
-
-    Raises:
-        UsageProblemError: Both the file and options are given, or neither.
-    """
-    from bilateral.index.settings import ChainSettings, IndexSettings, read_deployments, read_settings  # noqa: PLC0415  # slow to import
-
-    if settings_file is not None:
-        if rpc_urls or deployments or from_block is not None:
-            raise UsageProblemError("--settings says all about the chains: leave the other options of chains away")
-        return read_settings(settings_file)
-    if not rpc_urls:
-        raise UsageProblemError("the node is missing: give --rpc-url or --settings, or set BILATERAL_RPC_URL")
-    urls = tuple(url for text in rpc_urls for url in text.split(","))
-    records, books = read_deployments(deployments or [])
-    return IndexSettings((ChainSettings(urls, records, from_block, books=books),))
-
-
-@contextmanager
-def open_index(url: str | None, *, creates: bool = False) -> Iterator[Engine]:
-    """Open the database of an index, and name its errors.
-
-    Args:
-        url: The SQLAlchemy URL; the default database if None.
-        creates: True to make a database that does not exist.
-    """
-    from bilateral.index.store.database import named_database_errors, open_database  # noqa: PLC0415  # slow to import
-
-    with named_database_errors():
-        engine = open_database(url, creates=creates)
-        try:
-            yield engine
-        finally:
-            engine.dispose()
-
-
-@contextmanager
-def monitored_index(engine: Engine, host: str, port: int | None) -> Iterator[None]:
-    """Answer monitors meanwhile, if a port is named."""
-    if port is None:
-        yield
-        return
-    from bilateral.index.monitoring import monitored  # noqa: PLC0415  # slow to import
-
-    with monitored(engine, host, port) as actual:
-        logging.getLogger("bilateral.index").info("metrics=http://%s:%d/metrics", host, actual)
-        yield
-
-
-def show_status(invocation: Invocation, engine: Engine) -> None:
-    """Show the status of all chains."""
-    from bilateral.index.status import ChainStatus, chain_statuses  # noqa: PLC0415  # slow to import
-
-    def column(name: str) -> Any:
-        return lambda value: getattr(value, name)
-
-    names = (
-        *("chain_id", "block", "head", "lag", "finalized", "event_rows"),
-        *("reorganizations", "last_reorganization_at", "last_reorganization_depth", "endpoint", "problem"),
-    )
-    files = ("files_waiting", "files_loaded", "files_malformed", "files_failed")
-    statuses: list[ChainStatus] = chain_statuses(engine)
-    columns = {name.replace("_", " "): column(name) for name in (*names, *files)}
-    for name in ("ranges_claimed", "ranges_filled"):  # most chains have no helpers, and empty columns are left out
-        columns[name.replace("_", " ")] = lambda value, name=name: getattr(value, name) or None
-    invocation.output.results(statuses, columns)
-
-
-def ended_by_signals() -> tuple[threading.Event, list[int]]:
-    """Return an event that SIGINT and SIGTERM set from now on, and the signals that came."""
-    stop, signals = threading.Event(), list[int]()
-
-    def end(number: int, _: object) -> None:
-        signals.append(number)
-        stop.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):  # before the imports, which an exception would break off
-        signal.signal(number, end)
-    return stop, signals
-
-
-def log_steps() -> None:
-    """Write one line a step to standard error."""
-    logger = logging.getLogger("bilateral.index")
-    logger.addHandler(safe_handler())
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
-
-
-def require_extra() -> None:
-    """Check that the packages of the extra are installed.
-
-    Raises:
-        MissingExtraError: They are not.
-    """
-    missing = [name for name in _PACKAGES if not find_spec(name)]
-    if missing:
-        raise MissingExtraError("index", missing)

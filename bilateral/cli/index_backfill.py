@@ -5,6 +5,15 @@ from __future__ import annotations
 import typer
 
 from bilateral.cli.index_options import Database, Deployments, RpcUrls, SettingsFile
+from bilateral.cli.index_processes import (
+    SIGNAL_EXIT,
+    ended_by_signals,
+    index_settings,
+    log_steps,
+    open_index,
+    require_extra,
+    show_status,
+)
 from bilateral.cli.invocation import Invocation
 
 
@@ -16,16 +25,14 @@ def backfill(
     database: Database = None,
 ) -> None:
     """Read blocks of the past for `index run`, which stores them. Run it on further machines; it ends by itself."""
-    from bilateral.cli import index  # noqa: PLC0415  # it imports this module
-
-    stop, signals = index.ended_by_signals()
-    index.require_extra()
+    stop, signals = ended_by_signals()
+    require_extra()
     from bilateral.index.backfill import fill_chains  # noqa: PLC0415  # slow to import
 
-    settings = index.index_settings(rpc_urls, deployments, settings_file, None)
-    index.log_steps()
-    with index.open_index(database or settings.database) as engine:
+    settings = index_settings(rpc_urls, deployments, settings_file, None)
+    log_steps()
+    with open_index(database or settings.database) as engine:
         is_done = fill_chains(engine, settings, stop=stop)
-        index.show_status(invocation, engine)
+        show_status(invocation, engine)
     if not is_done:
-        raise typer.Exit(index.SIGNAL_EXIT + signals[0])
+        raise typer.Exit(SIGNAL_EXIT + signals[0])

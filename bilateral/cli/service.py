@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.index import index_settings, log_steps
 from bilateral.cli.index_options import Database, Deployments, RpcUrls, SettingsFile
+from bilateral.cli.index_processes import index_settings, log_steps
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 from bilateral.errors import MissingExtraError

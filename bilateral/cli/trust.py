@@ -189,7 +189,7 @@ def explain(
         results = Results.read(out)
     else:
         from bilateral.cli.analysis import results_of_index  # noqa: PLC0415  # slow to import
-        from bilateral.cli.index import open_index  # noqa: PLC0415
+        from bilateral.cli.index_processes import open_index  # noqa: PLC0415
 
         with open_index(database) as engine:
             results = results_of_index(engine, chain_id)

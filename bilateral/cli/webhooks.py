@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.index import monitored_index, open_index
 from bilateral.cli.index_options import Database
+from bilateral.cli.index_processes import monitored_index, open_index
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.cli.service import require_api
