@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, exists, literal_column, tuple_
+from sqlalchemy import and_, exists, literal_column, or_, tuple_
 
 from bilateral.events import NewFeedback, RatingsOpened
 from bilateral.index.tables import schema
@@ -69,22 +69,26 @@ def follows_feedback(rows: FromClause, client: str = "client_id") -> ColumnEleme
     rated, feedback = rows.c, _GIVEN.alias("answered")
     speaker, kind = schema.agent.alias("speaker"), schema.registry.alias("rated_in")
     place = (unindexed(feedback.c.block_number), feedback.c.log_index)
-    return (
-        exists()
-        .where(
-            kind.c.chain_id == rated.chain_id,
-            kind.c.address == rated.registry,
-            speaker.c.chain_id == rated.chain_id,
-            speaker.c.identity_registry == kind.c.identity_registry,
-            speaker.c.agent_id == rated[client],
-            feedback.c.chain_id == rated.chain_id,
-            feedback.c.registry == rated.registry,
-            feedback.c.agent_id == rated.server_id,
-            feedback.c.client_address.in_([speaker.c.owner, speaker.c.wallet]),
-            feedback.c.block_time >= rated.block_time - literal_column(str(ANSWER_SECONDS)),
-            tuple_(*place) < tuple_(rated.block_number, rated.log_index),
+    # One lookup for each account: for a list of accounts SQLite reads all feedback on the server.
+    return or_(
+        *(
+            exists()
+            .where(
+                kind.c.chain_id == rated.chain_id,
+                kind.c.address == rated.registry,
+                speaker.c.chain_id == rated.chain_id,
+                speaker.c.identity_registry == kind.c.identity_registry,
+                speaker.c.agent_id == rated[client],
+                feedback.c.chain_id == rated.chain_id,
+                feedback.c.registry == rated.registry,
+                feedback.c.agent_id == rated.server_id,
+                feedback.c.client_address == account,
+                feedback.c.block_time >= rated.block_time - literal_column(str(ANSWER_SECONDS)),
+                tuple_(*place) < tuple_(rated.block_number, rated.log_index),
+            )
+            .correlate(rows)
+            for account in (speaker.c.owner, speaker.c.wallet)
         )
-        .correlate(rows)
     )
 
 
