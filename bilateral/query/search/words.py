@@ -342,7 +342,7 @@ def words_of_search(connection: Connection, search: AgentSearch, *, most: int | 
 
     Args:
         connection: The database.
-        search: The search. That by meaning needs no word.
+        search: The search. A search by meaning needs no word.
         most: The files with all words are counted up to one more than these; None to count none.
     """
     matcher = matcher_of(connection)
