@@ -282,4 +282,4 @@ _STATEMENTS: Final = {
     Way.BOUNDS: _down_bounds,
     Way.RANKS: _down_ranks,
 }
-"""What makes the statement of each way."""
+"""The functions that write the statement of each way."""
