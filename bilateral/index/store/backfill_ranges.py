@@ -57,7 +57,7 @@ class Next:
     """The blocks behind the cursor.
 
     Attributes:
-        batch: The batch that a helper read; None if there is none.
+        batch: The batch that a helper read; None if no helper read these blocks.
         last: The last block that the worker should read itself, before those of a helper; None without a limit. The
             cursor's block if a helper still reads the next ones.
     """
@@ -230,7 +230,7 @@ class BackfillRanges:
         """Change a range.
 
         Raises:
-            RangeLostError: There is none any more.
+            RangeLostError: Another process took the range.
         """
         if not connection.execute(update(backfill_range).where(condition).values(values)).rowcount:
             raise RangeLostError
