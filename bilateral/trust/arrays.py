@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Self
 
 Ints = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.floating[Any]]
@@ -66,6 +68,77 @@ def group_counts(groups: Ints, size: int) -> Ints:
     for start in range(0, len(groups), _STRETCH):
         np.add.at(out, groups[start : start + _STRETCH].astype(np.intp), 1)
     return out
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of some rows, whose sizes are counted once for all that is gathered by them.
+
+    Attributes:
+        of: The group of each row, from 0 below the number of groups.
+        count: The number of rows of each group.
+    """
+
+    of: Ints
+    count: Ints
+
+    @classmethod
+    def by(cls, groups: Ints, size: int) -> Self:
+        """Count the rows of each group.
+
+        Args:
+            groups: The group of each row.
+            size: The number of groups.
+        """
+        return cls(groups, group_counts(groups, size))
+
+    def sums(self, values: Floats | Flags) -> Floats:
+        """Return the sum of values by group.
+
+        Args:
+            values: One value a row.
+        """
+        return group_sums(values, self.of, len(self.count))
+
+    def mean(self, values: Floats | Flags) -> Floats:
+        """Return the mean of values by group; nan for a group without any.
+
+        Args:
+            values: One value a row.
+        """
+        return np.where(self.count > 0, self.sums(values) / np.maximum(self.count, 1), np.nan)
+
+    def top(self, values: Floats | Flags) -> Floats:
+        """Return the largest value by group in single precision; nan for a group without any.
+
+        Args:
+            values: One value a row.
+        """
+        out = np.full(len(self.count), -np.inf, np.float32)
+        np.maximum.at(out, self.of, np.asarray(values, np.float32))
+        out[np.isneginf(out)] = np.nan
+        return out
+
+    def least(self, values: Floats) -> Floats:
+        """Return the smallest value by group, as `top` returns the largest.
+
+        Args:
+            values: One value a row.
+        """
+        return -self.top(-values)
+
+    def except_own(self, values: Floats, prior: Floats | float) -> Floats:
+        """Return the mean of the other values of each row's group, drawn towards a prior by one value.
+
+        Args:
+            values: One value a row.
+            prior: The prior.
+        """
+        out = self.sums(values)[self.of]
+        out -= values
+        out += prior
+        out /= self.count[self.of]
+        return out
 
 
 def distinct_keys(keys: Ints) -> Ints:

@@ -11,24 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import (
-    Floats,
-    Ints,
-    distinct_keys,
-    group_counts,
-    group_sums,
-    pairs,
-    stretches,
-    unpaired,
-)
-from bilateral.trust.judgements import (
-    Judgements,
-    clients_and_servers,
-    except_own,
-    mean_by,
-    single,
-    top_by,
-)
+from bilateral.trust.arrays import Flags, Floats, Groups, Ints, distinct_keys, group_sums, pairs, stretches, unpaired
 from bilateral.trust.money import walked
 from bilateral.trust.opinions import Kind
 from bilateral.trust.sharing import sharing
@@ -38,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bilateral.trust.context import Context
+    from bilateral.trust.judgements import Judgements
 
 _SPREAD: Final = 15.0
 """The deviation of an ordinary value in points, as in `bias`."""
@@ -78,41 +62,42 @@ def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Fl
         context: The ledger and what detectors share.
         judgements: The judgements.
     """
-    size = context.ledger.accounts
-    yield "opinions", np.log1p(group_counts(judgements.rater, size))
-    yield "received", np.log1p(group_counts(judgements.rated, size))
-    for name, values in _signs(context, judgements):
-        yield f"mean {name} as rater", mean_by(values, judgements.rater, size)
-        yield f"top {name} as rater", top_by(values, judgements.rater, size)
+    by_rater, by_rated = judgements.by_rater, judgements.by_rated
+    yield "opinions", np.log1p(by_rater.count)
+    yield "received", np.log1p(by_rated.count)
+    for name, sign in _signs(context, judgements):
+        values = np.asarray(sign, np.float32)
+        yield f"mean {name} as rater", by_rater.mean(values)
+        yield f"top {name} as rater", by_rater.top(values)
         if name in _BOTH_ENDS:
-            yield f"least {name} as rater", -top_by(-values, judgements.rater, size)
-        yield f"mean {name} as rated", mean_by(values, judgements.rated, size)
-        yield f"mean {name} of praise", mean_by(values[judgements.praise], judgements.rated[judgements.praise], size)
-    yield from _untraced(judgements, size)
+            yield f"least {name} as rater", by_rater.least(values)
+        yield f"mean {name} as rated", by_rated.mean(values)
+        yield f"mean {name} of praise", judgements.by_praised.mean(values[judgements.praise])
+    yield from _untraced(judgements)
     yield from _gaps(context, judgements)
-    yield from _surprises(judgements, size)
+    yield from _surprises(judgements)
     yield from _business(context, judgements)
     yield from _spans(context)
     yield from _shared(context)
     yield from _partners(context, judgements)
 
 
-def _signs(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
+def _signs(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats | Flags]]:
     """Yield the signs of opinions."""
     opinions, rows = context.ledger.opinions, judgements.rows
     yield "distance", judgements.distance
     yield "height", judgements.height
     yield "distance at its time", _distance_at_its_time(context, judgements)
     yield "grounded distance", _grounded_distance(context, judgements)
-    yield "untraced", single(~judgements.traced)
+    yield "untraced", ~judgements.traced
     yield from _money(context, judgements)
-    yield "freshness", single(-np.log(np.maximum(context.freshness[rows], 1e-6)))
-    yield "risk", single(-np.log(np.maximum(context.risk[rows], 1e-6)))
+    yield "freshness", -np.log(np.maximum(context.freshness[rows], 1e-6))
+    yield "risk", -np.log(np.maximum(context.risk[rows], 1e-6))
     yield "age", _hours(opinions.ts[rows] - context.kin.born[judgements.rater])
     yield "novelty", _hours(opinions.ts[rows] - _began(context)[judgements.subject])
-    yield "popularity", single(np.log(np.maximum(context.judged, 1)))[judgements.subject]
+    yield "popularity", np.log(np.maximum(context.judged, 1))[judgements.subject]
     yield "pause", _pauses(judgements.subject, opinions.ts[rows])
-    yield "proof", single(opinions.payment[rows] >= 0)
+    yield "proof", opinions.payment[rows] >= 0
 
 
 def _began(context: Context) -> Floats:
@@ -127,7 +112,7 @@ def _hours(seconds: Floats) -> Floats:
     """Return the logarithm of hours."""
     hours = np.maximum(seconds, 0)
     hours /= 3600
-    return single(np.log1p(hours, out=hours))
+    return np.log1p(hours, out=hours)
 
 
 def _grounded_distance(context: Context, judgements: Judgements) -> Floats:
@@ -142,7 +127,7 @@ def _grounded_distance(context: Context, judgements: Judgements) -> Floats:
     count -= grounded
     count += 1
     others /= count
-    return single(np.subtract(percent, others, out=others))
+    return np.subtract(percent, others, out=others)
 
 
 def _distance_at_its_time(context: Context, judgements: Judgements) -> Floats:
@@ -170,13 +155,13 @@ def _money(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floa
         np.where(answers, judgements.rater, judgements.rated),
     )
     gave, got = money.between(client, server), money.between(server, client, gifts=True)
-    yield "money back", single(got / np.maximum(gave + got, 1e-12))
+    yield "money back", got / np.maximum(gave + got, 1e-12)
     sender, _, left = money.kept()
     spent = group_sums(left, sender, context.ledger.accounts)
     usual = np.median(left) if len(left) else 1.0
-    yield "spent elsewhere", single(np.log1p(np.maximum(spent[client] - np.maximum(gave - got, 0), 0) / usual))
+    yield "spent elsewhere", np.log1p(np.maximum(spent[client] - np.maximum(gave - got, 0), 0) / usual)
     yield "paid together", _paid_together(context, judgements)
-    yield "trust by money", single(np.nan_to_num(walked(context.ledger, money), nan=_UNREACHED)[client])
+    yield "trust by money", np.nan_to_num(walked(context.ledger, money), nan=_UNREACHED)[client]
 
 
 def _paid_together(context: Context, judgements: Judgements) -> Floats:
@@ -225,15 +210,15 @@ def _pauses(subject: Ints, ts: Floats) -> Floats:
     return _hours(pause)
 
 
-def _untraced(judgements: Judgements, size: int) -> Iterator[tuple[str, Floats]]:
+def _untraced(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield how improbable so few traces are, of opinions written and received."""
     usable = (judgements.kind == Kind.FEEDBACK) | (judgements.kind == Kind.CLIENT_RATING)
     odd = usable & ~judgements.traced
     base = float(np.clip(odd.sum() / max(usable.sum(), 1), 0.02, 0.98)) if len(odd) else 0.5
     ratio = np.where(odd, np.log(1 / base), np.where(usable, np.log(0.25 / (1 - base)), 0.0))
-    for name, group in (("as rater", judgements.rater), ("as rated", judgements.rated)):
-        yield f"untraced {name}", group_sums(ratio, group, size)
-        yield f"number untraced {name}", np.log1p(group_sums(odd, group, size))
+    for name, groups in (("as rater", judgements.by_rater), ("as rated", judgements.by_rated)):
+        yield f"untraced {name}", groups.sums(ratio)
+        yield f"number untraced {name}", np.log1p(groups.sums(odd))
 
 
 def _gaps(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
@@ -245,41 +230,38 @@ def _gaps(context: Context, judgements: Judgements) -> Iterator[tuple[str, Float
         ("fresh", -np.log(np.maximum(context.freshness[judgements.rows], 1e-6)) > _FRESH),
         ("thin", context.activity[judgements.rater] <= _FEW),
     ):
-        one, other = group_counts(judgements.rated[odd], size), group_counts(judgements.rated[~odd], size)
-        gap = mean_by(percent[odd], judgements.rated[odd], size) - mean_by(percent[~odd], judgements.rated[~odd], size)
-        score = gap / (_SPREAD * np.sqrt(1 / np.maximum(one, 1) + 1 / np.maximum(other, 1)))
+        one, other = (Groups.by(judgements.rated[side], size) for side in (odd, ~odd))
+        gap = one.mean(percent[odd]) - other.mean(percent[~odd])
+        score = gap / (_SPREAD * np.sqrt(1 / np.maximum(one.count, 1) + 1 / np.maximum(other.count, 1)))
         yield f"gap of {name}", score
         row = np.nan_to_num(score[judgements.rated] * np.where(odd, 1, -1), nan=-9)
-        yield f"gap of {name} as rater", top_by(row, judgements.rater, size)
-    spread = _spread(percent, judgements.rated, size)
+        yield f"gap of {name} as rater", judgements.by_rater.top(row)
+    spread = _spread(percent, judgements.by_rated)
     yield "spread as rated", spread
-    yield (
-        "spread as rated, seen by raters",
-        top_by(np.nan_to_num(spread[judgements.rated]) * judgements.praise, judgements.rater, size),
-    )
-    yield "spread as rater", _spread(percent, judgements.rater, size)
+    seen = np.nan_to_num(spread[judgements.rated]) * judgements.praise
+    yield "spread as rated, seen by raters", judgements.by_rater.top(seen)
+    yield "spread as rater", _spread(percent, judgements.by_rater)
 
 
-def _surprises(judgements: Judgements, size: int) -> Iterator[tuple[str, Floats]]:
+def _surprises(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield how far the opinions of an account lie from its usual distance to what others say."""
-    surprise = judgements.distance - except_own(judgements.distance, judgements.rater, size, 0.0)
-    yield "top surprise as rater", top_by(surprise, judgements.rater, size)
-    yield "least surprise as rater", -top_by(-surprise, judgements.rater, size)
+    surprise = judgements.distance - judgements.by_rater.except_own(judgements.distance, 0.0)
+    yield "top surprise as rater", judgements.by_rater.top(surprise)
+    yield "least surprise as rater", judgements.by_rater.least(surprise)
 
 
-def _spread(percent: Floats, groups: Ints, size: int) -> Floats:
+def _spread(percent: Floats, groups: Groups) -> Floats:
     """Return the standard deviation by group; nan for fewer than two values."""
-    middle = mean_by(percent, groups, size)
-    variance = np.maximum(mean_by(percent**2, groups, size) - middle**2, 0)
-    return np.where(group_counts(groups, size) > 1, np.sqrt(variance), np.nan)
+    middle = groups.mean(percent)
+    variance = np.maximum(groups.mean(percent**2) - middle**2, 0)
+    return np.where(groups.count > 1, np.sqrt(variance), np.nan)
 
 
 def _business(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield payments, answers and transfers beside opinions."""
     ledger = context.ledger
     size, feedback = ledger.accounts, judgements.kind == Kind.FEEDBACK
-    client, server = clients_and_servers(ledger)
-    pays, earns = np.bincount(client, minlength=size), np.bincount(server, minlength=size)
+    pays, earns = judgements.by_payer.count, judgements.by_seller.count
     writes, gets = (np.bincount(side[feedback], minlength=size) for side in (judgements.rater, judgements.rated))
     rates, rated = (np.bincount(side[~feedback], minlength=size) for side in (judgements.rater, judgements.rated))
     for name, left, right in (
@@ -293,8 +275,8 @@ def _business(context: Context, judgements: Judgements) -> Iterator[tuple[str, F
         yield name, np.where(left + right > 0, np.log((left + 0.5) / (right + 0.5)), np.nan)
     known = (ledger.payer >= 0) & (ledger.paid_agent >= 0)
     amount = np.log(np.maximum(ledger.amount[known], 1e-9))
-    yield "amount as client", mean_by(amount, client, size)
-    yield "amount as server", mean_by(amount, server, size)
+    yield "amount as client", judgements.by_payer.mean(amount)
+    yield "amount as server", judgements.by_seller.mean(amount)
     later = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
     later &= ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src
     yield "transfers out", np.log1p(np.bincount(ledger.src[later], minlength=size))

@@ -1,4 +1,4 @@
-"""Judgements: the first opinion of each rater about each subject, and values gathered by group."""
+"""Judgements: the first opinion of each rater about each subject."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Flags, Floats, Ints, contained_pairs, distinct_keys, group_counts, group_sums, pairs
+from bilateral.trust.arrays import Flags, Floats, Groups, Ints, contained_pairs, distinct_keys, pairs
 from bilateral.trust.opinions import Kind
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ class Judgements:
         praise: Marks the favourable ones.
         traced: Marks those whose two accounts other rows join as client and server: payments, or answers.
         distance: The percentage above what others say about the subject.
-        served: The pairs of server and client of payments, as `pairs` joins them, ascending.
+        by_rater, by_rated: The judgements of each rater, and about each account that answers.
+        by_praised: The favourable ones about each account that answers.
+        by_payer, by_seller: The payments for a known agent, by who paid and by the owner of the agent.
     """
 
     rows: Ints
@@ -44,7 +46,11 @@ class Judgements:
     praise: Flags
     traced: Flags
     distance: Floats
-    served: Ints
+    by_rater: Groups
+    by_rated: Groups
+    by_praised: Groups
+    by_payer: Groups
+    by_seller: Groups
 
     @classmethod
     def of(cls, context: Context) -> Judgements:
@@ -58,100 +64,45 @@ class Judgements:
         rows = np.sort(rows[opinions.kind[rows] != Kind.CONSTANT_TAG])
         rater, subject, kind = opinions.rater[rows], opinions.subject[rows], opinions.kind[rows]
         rated, percent = ledger.subject_account[subject].astype(np.int32), opinions.percent[rows]
-        usual = context.mean[kind]
-        client, server = clients_and_servers(ledger)
-        served = distinct_keys(pairs(server, client, ledger.accounts))
+        usual, praise = context.mean[kind], percent >= _HIGH
+        payer, seller = _clients_and_servers(ledger)
+        others = Groups.by(subject, ledger.subjects).except_own(percent, usual)
         return cls(
             rows=rows,
             rater=rater,
             rated=rated,
             subject=subject,
             kind=kind,
-            height=single(percent - usual),
-            praise=percent >= _HIGH,
-            traced=_traces(ledger, rater, rated, kind, served),
-            distance=single(percent - except_own(percent, subject, ledger.subjects, usual)),
-            served=served,
+            height=np.asarray(percent - usual, np.float32),
+            praise=praise,
+            traced=_traces(rater, rated, kind, pairs(seller, payer, ledger.accounts), ledger.accounts),
+            distance=np.asarray(percent - others, np.float32),
+            by_rater=Groups.by(rater, ledger.accounts),
+            by_rated=Groups.by(rated, ledger.accounts),
+            by_praised=Groups.by(rated[praise], ledger.accounts),
+            by_payer=Groups.by(payer, ledger.accounts),
+            by_seller=Groups.by(seller, ledger.accounts),
         )
 
 
-def clients_and_servers(ledger: Ledger) -> tuple[Ints, Ints]:
-    """Return the payer and the owner of the agent of each payment for a known agent.
-
-    Args:
-        ledger: The coded tables.
-    """
+def _clients_and_servers(ledger: Ledger) -> tuple[Ints, Ints]:
+    """Return the payer and the owner of the agent of each payment for a known agent."""
     paid = (ledger.payer >= 0) & (ledger.paid_agent >= 0)
     agent = ledger.paid_agent[paid]
     return ledger.payer[paid], ledger.owner[agent] if len(agent) else agent
 
 
-def senders_and_receivers(context: Context) -> tuple[Ints, Ints]:
-    """Return the sender and the receiver of each transfer in which no hub takes part.
+def _traces(rater: Ints, rated: Ints, kind: Ints, paid: Ints, size: int) -> Flags:
+    """Mark the opinions with another row of the same client and server. Validations have no such rows.
 
     Args:
-        context: The ledger and what detectors share.
+        rater: The rater of each opinion.
+        rated: The account that answers for its subject.
+        kind: Its kind.
+        paid: The pair of server and client of each payment, as `pairs` joins them.
+        size: The number of accounts.
     """
-    ledger, hub = context.ledger, context.kin.is_hub
-    inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
-    inside &= ~hub[np.maximum(ledger.src, 0)] & ~hub[np.maximum(ledger.dst, 0)]
-    return ledger.src[inside], ledger.dst[inside]
-
-
-def except_own(values: Floats, groups: Ints, size: int, prior: Floats | float) -> Floats:
-    """Return the mean of the other values of each row's group, drawn towards a prior by one value.
-
-    Args:
-        values: One value a row.
-        groups: The group of each row.
-        size: The number of groups.
-        prior: The prior.
-    """
-    out = group_sums(values, groups, size)[groups]
-    out -= values
-    out += prior
-    out /= group_counts(groups, size)[groups]
-    return out
-
-
-def mean_by(values: Floats | Flags, groups: Ints, size: int) -> Floats:
-    """Return the mean of values by group; nan for a group without any.
-
-    Args:
-        values: One value a row.
-        groups: The group of each row.
-        size: The number of groups.
-    """
-    count = group_counts(groups, size)
-    return np.where(count > 0, group_sums(values, groups, size) / np.maximum(count, 1), np.nan)
-
-
-def top_by(values: Floats | Flags, groups: Ints, size: int) -> Floats:
-    """Return the largest value by group; nan for a group without any.
-
-    Args:
-        values: One value a row.
-        groups: The group of each row.
-        size: The number of groups.
-    """
-    out = np.full(size, -np.inf, np.float32)
-    np.maximum.at(out, groups, single(values))
-    out[np.isneginf(out)] = np.nan
-    return out
-
-
-def single(values: Floats | Flags) -> Floats:
-    """Return values in single precision.
-
-    Args:
-        values: The values.
-    """
-    return np.asarray(values, np.float32)
-
-
-def _traces(ledger: Ledger, rater: Ints, rated: Ints, kind: Ints, served: Ints) -> Flags:
-    """Mark the opinions with another row of the same client and server. Validations have no such rows."""
-    size = ledger.accounts
+    served = distinct_keys(paid)
     feedback, answer = kind == Kind.FEEDBACK, kind == Kind.CLIENT_RATING
     server, client = np.where(answer, rater, rated), np.where(answer, rated, rater)
     answered = distinct_keys(pairs(rater[answer], rated[answer], size))

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Floats, Ints, group_counts, group_sums, stretches
-from bilateral.trust.judgements import clients_and_servers, except_own, mean_by, senders_and_receivers, top_by
+from bilateral.trust.arrays import Floats, Groups, Ints, group_sums, stretches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,30 +32,32 @@ def around(context: Context, judgements: Judgements, score: Floats) -> Iterator[
     base = float(score[judgements.rater].mean()) if len(judgements.rater) else 0.0
     yield "itself", score
     for name, chosen in (("praise", judgements.praise), ("other", ~judgements.praise)):
-        rater, rated, subject = judgements.rater[chosen], judgements.rated[chosen], judgements.subject[chosen]
-        beside = except_own(score[rater], subject, ledger.subjects, base)
-        yield f"raters beside, {name}, mean", mean_by(beside, rater, size)
-        yield f"raters beside, {name}, top", top_by(beside, rater, size)
-        yield f"raters, {name}, mean", mean_by(score[rater], rated, size)
-        yield f"raters, {name}, sum", group_sums(score[rater] - base, rated, size)
-        yield f"rated, {name}, mean", mean_by(score[rated], rater, size)
-        yield f"rated, {name}, top", top_by(score[rated], rater, size)
+        rater, rated = (Groups.by(side[chosen], size) for side in (judgements.rater, judgements.rated))
+        of_rater, of_rated = score[rater.of], score[rated.of]
+        beside = Groups.by(judgements.subject[chosen], ledger.subjects).except_own(of_rater, base)
+        yield f"raters beside, {name}, mean", rater.mean(beside)
+        yield f"raters beside, {name}, top", rater.top(beside)
+        yield f"raters, {name}, mean", rated.mean(of_rater)
+        yield f"raters, {name}, sum", rated.sums(of_rater - base)
+        yield f"rated, {name}, mean", rater.mean(of_rated)
+        yield f"rated, {name}, top", rater.top(of_rated)
     yield from _believed(context, judgements, score)
-    for name, left, right in _ties(context):
-        yield f"{name}, mean", mean_by(score[right], left, size)
-        yield f"{name}, top", top_by(score[right], left, size)
+    for name, left, right in _ties(context, judgements):
+        yield f"{name}, mean", left.mean(score[right.of])
+        yield f"{name}, top", left.top(score[right.of])
     for grouping in context.kin.groupings:
         inside = grouping.group >= 0
         out = np.full(size, np.nan)
-        out[inside] = except_own(score[inside], grouping.group[inside], max(grouping.size, 1), base)
+        out[inside] = Groups.by(grouping.group[inside], max(grouping.size, 1)).except_own(score[inside], base)
         yield f"kin by {grouping.name}", out
     owner, wallet = ledger.owner[ledger.wallet >= 0], ledger.wallet[ledger.wallet >= 0]
-    yield "owners of one wallet, mean", top_by(except_own(score[owner], wallet, size, base), owner, size)
+    beside = Groups.by(wallet, size).except_own(score[owner], base)
+    yield "owners of one wallet, mean", Groups.by(owner, size).top(beside)
 
 
 def _believed(context: Context, judgements: Judgements, score: Floats) -> Iterator[tuple[str, Floats]]:
     """Yield how far opinions lie above what others say about the subject, who count the less the more they are odd."""
-    size, subjects = context.ledger.accounts, context.ledger.subjects
+    subjects = context.ledger.subjects
     believed = 1 / (1 + np.exp(np.asarray(score, np.float64) - _ODD))
     distance = np.empty(len(judgements.rater), np.float32)
     for stretch in stretches(judgements.subject):
@@ -66,28 +67,33 @@ def _believed(context: Context, judgements: Judgements, score: Floats) -> Iterat
         total = group_sums(weight * percent, subject, subjects)[subject] - weight * percent
         count = group_sums(weight, subject, subjects)[subject] - weight
         distance[stretch] = percent - (total + usual) / (count + 1)
-    yield "believed distance, mean as rater", mean_by(distance, judgements.rater, size)
-    yield "believed distance, top as rater", top_by(distance, judgements.rater, size)
-    yield "believed distance, least as rater", -top_by(-distance, judgements.rater, size)
-    yield (
-        "believed distance, mean of praise",
-        mean_by(distance[judgements.praise], judgements.rated[judgements.praise], size),
-    )
+    yield "believed distance, mean as rater", judgements.by_rater.mean(distance)
+    yield "believed distance, top as rater", judgements.by_rater.top(distance)
+    yield "believed distance, least as rater", judgements.by_rater.least(distance)
+    yield "believed distance, mean of praise", judgements.by_praised.mean(distance[judgements.praise])
     percent = judgements.height + context.mean[judgements.kind]
     means = []
     for share in (1 - believed, believed):
         weight = share[judgements.rater]
-        count = np.maximum(group_sums(weight, judgements.rated, size), 0.5)
-        means.append(group_sums(np.multiply(weight, percent, out=weight), judgements.rated, size) / count)
+        count = np.maximum(judgements.by_rated.sums(weight), 0.5)
+        means.append(judgements.by_rated.sums(np.multiply(weight, percent, out=weight)) / count)
     suspect, ordinary = means
-    yield "gap of odd raters", np.where(group_counts(judgements.rated, size) > 1, suspect - ordinary, np.nan)
+    yield "gap of odd raters", np.where(judgements.by_rated.count > 1, suspect - ordinary, np.nan)
 
 
-def _ties(context: Context) -> Iterator[tuple[str, Ints, Ints]]:
+def _ties(context: Context, judgements: Judgements) -> Iterator[tuple[str, Groups, Groups]]:
     """Yield the ties of money, each as the accounts of one end and of the other."""
-    sender, receiver = senders_and_receivers(context)
+    size = context.ledger.accounts
+    sender, receiver = (Groups.by(side, size) for side in _senders_and_receivers(context))
     yield "receivers of its money", sender, receiver
     yield "senders of its money", receiver, sender
-    client, server = clients_and_servers(context.ledger)
-    yield "whom it pays", client, server
-    yield "who pays it", server, client
+    yield "whom it pays", judgements.by_payer, judgements.by_seller
+    yield "who pays it", judgements.by_seller, judgements.by_payer
+
+
+def _senders_and_receivers(context: Context) -> tuple[Ints, Ints]:
+    """Return the sender and the receiver of each transfer in which no hub takes part."""
+    ledger, hub = context.ledger, context.kin.is_hub
+    inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
+    inside &= ~hub[np.maximum(ledger.src, 0)] & ~hub[np.maximum(ledger.dst, 0)]
+    return ledger.src[inside], ledger.dst[inside]

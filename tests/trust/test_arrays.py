@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bilateral.trust.arrays import contained_pairs, distinct_keys, group_counts, group_sums, pairs, percentiles
+from bilateral.trust.arrays import Groups, contained_pairs, distinct_keys, group_counts, group_sums, pairs, percentiles
 from bilateral.trust.columns import coded_together
 from bilateral.trust.tables import Tables
 from tests.trust.conftest import addressed
@@ -26,6 +26,24 @@ def test_sums_and_counts_by_group_are_those_of_numpy(rows):
     group, values = rows
     assert np.array_equal(group_sums(values, group, SIZE), np.bincount(group, values, SIZE))
     assert np.array_equal(group_counts(group, SIZE), np.bincount(group, minlength=SIZE))
+
+
+def test_groups_gather_what_the_rows_of_each_hold(rows):
+    group, values = rows
+    groups, single = Groups.by(group, SIZE), values.astype(np.float32)
+    held = [values[group == number] for number in range(SIZE)]
+    assert np.array_equal(
+        groups.mean(values), [np.cumsum(part)[-1] / len(part) if len(part) else np.nan for part in held], equal_nan=True
+    )
+    for gathered, end in ((groups.top(single), np.max), (groups.least(single), np.min)):
+        wanted = [end(part.astype(np.float32)) if len(part) else np.nan for part in held]
+        assert gathered.dtype == np.float32
+        assert np.array_equal(gathered, wanted, equal_nan=True)
+
+
+def test_value_is_left_out_of_the_mean_of_its_own_group():
+    groups = Groups.by(np.array([0, 0, 0, 2]), 3)
+    assert groups.except_own(np.array([10.0, 20.0, 60.0, 5.0]), 40.0).tolist() == [40.0, 110 / 3, 70 / 3, 40.0]
 
 
 @pytest.mark.parametrize("digits", [0, 9], ids=["repeated", "distinct"])
