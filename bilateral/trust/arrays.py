@@ -53,7 +53,7 @@ def group_sums(values: Floats | Flags, groups: Ints, size: int) -> Floats:
     out = np.zeros(size)
     for start in range(0, len(groups), _STRETCH):  # `numpy.bincount` would copy both as numbers of 64 bits
         part = slice(start, start + _STRETCH)
-        np.add.at(out, groups[part].astype(np.intp), np.asarray(values[part], np.float64))
+        np.add.at(out, groups[part].astype(np.intp, copy=False), np.asarray(values[part], np.float64))
     return out
 
 
@@ -66,7 +66,7 @@ def group_counts(groups: Ints, size: int) -> Ints:
     """
     out = np.zeros(size, np.int64)
     for start in range(0, len(groups), _STRETCH):
-        np.add.at(out, groups[start : start + _STRETCH].astype(np.intp), 1)
+        np.add.at(out, groups[start : start + _STRETCH].astype(np.intp, copy=False), 1)
     return out
 
 
@@ -152,6 +152,28 @@ def distinct_keys(keys: Ints) -> Ints:
     return firsts
 
 
+def lexical_order(*keys: npt.NDArray[Any]) -> Ints:
+    """Return the order of rows by keys, the last one first, as `numpy.lexsort` does, in a fifth of its time.
+
+    Numpy sorts by vector instructions only where rows with equal keys may change places. They are put back afterwards.
+
+    Args:
+        keys: The keys, at least one, none of them nan.
+    """
+    count = len(keys[0])
+    order = np.arange(count)
+    for key in keys:
+        column = key[order]
+        if (column[1:] < column[:-1]).any():
+            place = np.argsort(column)
+            run = count * (np.cumsum(first_of(column[place])) - 1)
+            place += run
+            place.sort()
+            place -= run
+            order = order[place]
+    return order
+
+
 def dense(keys: Ints) -> tuple[Ints, int]:
     """Renumber non-negative keys from 0, and leave negative ones at -1.
 
@@ -183,7 +205,7 @@ def runs(groups: Ints, times: Floats, gap: float) -> Ints:
     rows = np.flatnonzero(groups >= 0)
     if not len(rows):
         return out
-    order = rows[np.lexsort((times[rows], groups[rows]))]
+    order = rows[lexical_order(times[rows], groups[rows])]
     starts = np.ones(len(order), bool)
     starts[1:] = (np.diff(groups[order]) != 0) | (np.diff(times[order]) > gap)
     out[order] = np.cumsum(starts) - 1
@@ -208,7 +230,7 @@ def percentiles(values: Floats, weights: Floats | None = None) -> Floats:
     return out
 
 
-def first_of(order_keys: Ints) -> Flags:
+def first_of(order_keys: Ints | Floats) -> Flags:
     """Mark the first row of each run of equal keys.
 
     Args:
@@ -217,6 +239,20 @@ def first_of(order_keys: Ints) -> Flags:
     out = np.ones(len(order_keys), bool)
     out[1:] = order_keys[1:] != order_keys[:-1]
     return out
+
+
+def looked_up(wanted: Ints, keys: Ints, values: Floats) -> Floats:
+    """Return the value of each key; 0 for keys without one.
+
+    Args:
+        wanted: The keys that are looked up.
+        keys: The keys of the values, ascending.
+        values: The values.
+    """
+    if not len(keys):
+        return np.zeros(len(wanted))
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, values[place], 0.0)
 
 
 def contained(keys: Ints, among: Ints) -> Flags:

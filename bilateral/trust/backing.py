@@ -16,10 +16,11 @@ from bilateral.trust.arrays import (
     Flags,
     Floats,
     Ints,
-    contained,
     distinct_keys,
     group_counts,
     group_sums,
+    lexical_order,
+    looked_up,
     pairs,
     unpaired,
 )
@@ -78,7 +79,7 @@ class _Purchases:
     """Purchases by pairs of client and hand of the seller.
 
     Attributes:
-        keys: The pairs, ascending.
+        keys: The pairs of seller and client, ascending.
         client, seller: Their ends.
         share: The part of a usual payment that stayed, at most 1: a fortune backs no more than a purchase.
         usual: The usual payment of a pair.
@@ -106,7 +107,7 @@ def backing(context: Context, rows: Ints, hand: Ints) -> Floats:
     seller = hand[ledger.subject_account[subject]]
     is_own = hand[rater] == seller
     rated = group_counts(unpaired(distinct_keys(pairs(subject, rater, size)), size)[1], size)
-    own = _looked_up(pairs(rater, seller, size), bought)
+    own = looked_up(pairs(seller, rater, size), bought.keys, bought.share)
     voices = _Voices.of(context, rows, bought.usual)
     spent = np.maximum(group_sums(bought.share, bought.client, size), 1.0)
     trust = _first_trust(context, bought)
@@ -130,28 +131,20 @@ def backing(context: Context, rows: Ints, hand: Ints) -> Floats:
 
 def _purchases(context: Context, hand: Ints) -> _Purchases:
     """Add up what clients paid to sellers of another hand, less what came back."""
-    ledger, money, size = context.ledger, context.money, context.ledger.accounts
-    sender, receiver = unpaired(money.keys, size)
+    money, size = context.money, context.ledger.accounts
+    receiver, sender = unpaired(money.keys, size)
     paid = money.amount - money.gifts
     some = paid > 0
     sender, receiver, paid = sender[some].astype(np.int64), receiver[some].astype(np.int64), paid[some]
     back = money.between(receiver, sender, gifts=True)
     seller = hand[receiver]
     other = hand[sender] != seller
-    keys, place = np.unique(pairs(sender[other], seller[other], ledger.accounts), return_inverse=True)
+    keys, place = np.unique(pairs(seller[other], sender[other], size), return_inverse=True)
     amount, returned = (np.bincount(place, weights=values[other], minlength=len(keys)) for values in (paid, back))
     usual = float(np.median(amount)) if len(keys) else 1.0
     left = np.where(returned < _RETURNED * amount, amount - returned, 0.0)
-    client, seller = unpaired(keys, size)
+    seller, client = unpaired(keys, size)
     return _Purchases(keys, client.astype(np.int64), seller.astype(np.int64), np.minimum(left / usual, 1.0), usual)
-
-
-def _looked_up(wanted: Ints, bought: _Purchases) -> Floats:
-    """Return the share of a usual payment of each pair of client and seller; 0 for pairs without one."""
-    out = np.zeros(len(wanted))
-    known = contained(wanted, bought.keys)
-    out[known] = bought.share[np.searchsorted(bought.keys, wanted[known])]
-    return out
 
 
 def _first_trust(context: Context, bought: _Purchases) -> Floats:
@@ -201,18 +194,21 @@ class _Voices:
         source, target = ledger.src[moved].astype(np.int64), ledger.dst[moved].astype(np.int64)
         times = ledger.sent_at[moved]
         strange = np.flatnonzero(context.money.between(target, source) <= 0)  # a seller returns money to its clients
-        order = strange[np.lexsort((times[strange], target[strange]))]
+        order = strange[lexical_order(times[strange], target[strange])]
         source, target, times = source[order], target[order], times[order]
         # One ascending number for account and time, so that a search finds the gifts of a stretch of time.
         start = min(float(times.min(initial=np.inf)), float(opinions.ts.min(initial=np.inf))) - 2 * _GIVEN
         span = max(float(times.max(initial=start)), float(opinions.ts.max(initial=start))) - start + _DAY
-        rater = opinions.rater[rows].astype(np.int64)
-        at = rater * span + (opinions.ts[rows] - start)
+        receives = np.zeros(size, bool)
+        receives[target] = True
+        given = np.flatnonzero(receives[opinions.rater[rows]])
+        at = opinions.rater[rows[given]].astype(np.int64) * span + (opinions.ts[rows[given]] - start)
         moments = target * span + (times - start)
         low, high = np.searchsorted(moments, at - _GIVEN), np.searchsorted(moments, at)
         count = high - low
-        row = np.repeat(np.arange(len(rows)), count)
+        row = np.repeat(np.arange(len(given)), count)
         giver = source[np.arange(len(row)) + (high - np.cumsum(count))[row]] if len(row) else row
+        row = given[row]
         keys, group = np.unique(pairs(opinions.subject[rows[row]], giver, size), return_inverse=True)
         return cls(row, group, len(keys))
 

@@ -69,7 +69,7 @@ class BiasModel:
             bias = group_sums(np.multiply(weight, rest, out=scratch), rater, raters) / by_rater
             np.abs(np.subtract(rest, np.take(bias, rater, out=scratch), out=rest), out=rest)
             np.divide(_HUBER, np.maximum(rest, 1e-9, out=scratch), out=scratch)
-            np.power(np.minimum(1.0, scratch, out=scratch), 1.5, out=scratch)
+            np.power(scratch, 1.5, out=scratch, where=np.minimum(1.0, scratch, out=scratch) < 1)  # most are 1
             np.multiply(trust, scratch, out=weight)
             np.multiply(weight, np.square(rest, out=scratch), out=scratch)
             spread = float(np.sqrt(scratch.sum() / max(weight.sum(), 1e-9))) if len(rest) else 15.0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bilateral.trust.arrays import Floats, Ints, distinct_keys, first_of, pairs
+from bilateral.trust.arrays import Floats, Ints, distinct_keys, first_of, lexical_order, pairs
 from bilateral.trust.columns import (
     at,
     coded_together,
@@ -28,6 +28,9 @@ from bilateral.trust.tables import OPTIONAL
 
 if TYPE_CHECKING:
     from bilateral.trust.tables import Tables
+
+_DENSE: Final = 8
+"""The numbers for each agent up to which a table of all of them, of 4 bytes each, is quicker than a search."""
 
 
 def coded(tables: Tables, steps: Steps = ARRAYS) -> Ledger:
@@ -56,7 +59,7 @@ class _Coding:
             columns["agents", "holders"] = pc.struct_field(pc.list_flatten(tables.agents["holders"]), "account")
         self.addresses, codes = coded_together(list(columns.values()))
         self.accounts = dict(zip(columns, codes, strict=True))
-        order = np.argsort(integers(tables.agents["agent_id"]), kind="stable")
+        order = lexical_order(integers(tables.agents["agent_id"]))
         ids = integers(tables.agents["agent_id"])[order]
         self.agent_order = order[first_of(ids)]
         self.agent_ids = ids[first_of(ids)]
@@ -74,7 +77,7 @@ class _Coding:
         kinds = (count, accounts, count, count, count)
         opinions, tags, constant = self.opinions(kinds, owner, (payer, paid_agent))
         sent_at = floats(transfers["ts"])
-        by_time = np.argsort(sent_at, kind="stable")
+        by_time = lexical_order(sent_at)
         src, dst = self.accounts["transfers", "src"][by_time], self.accounts["transfers", "dst"][by_time]
         sent, sent_at = floats(transfers["amount"])[by_time], sent_at[by_time]
         funds = flags(transfers["funds"], missing=True)[by_time] if "funds" in transfers.column_names else None
@@ -153,9 +156,12 @@ class _Coding:
     def agent(self, column: pa.ChunkedArray) -> Ints:
         """Return the agent of each id; -1 for null and for unknown ids."""
         ids = integers(column)
-        if not len(self.agent_ids):
-            return np.full(len(ids), -1, np.int32)
-        places = np.minimum(np.searchsorted(self.agent_ids, ids), len(self.agent_ids) - 1)
+        count, last = len(self.agent_ids), int(self.agent_ids[-1]) if len(self.agent_ids) else -1
+        if last < _DENSE * count:  # most registries number agents from 0 or 1 on
+            table = np.full(last + 2, -1, np.int32)
+            table[self.agent_ids] = np.arange(count)
+            return table[np.where(ids <= last, ids, -1)]
+        places = np.minimum(np.searchsorted(self.agent_ids, ids), count - 1)
         return np.where(self.agent_ids[places] == ids, places, -1).astype(np.int32)
 
     def opinions(

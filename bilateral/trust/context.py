@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy import stats
 
-from bilateral.trust.arrays import Flags, Floats, Ints, first_of, group_sums, pairs, percentiles, stretches
+from bilateral.trust.arrays import (
+    Flags,
+    Floats,
+    Ints,
+    first_of,
+    group_sums,
+    lexical_order,
+    pairs,
+    percentiles,
+    stretches,
+)
 from bilateral.trust.kinship import Kinship, kinship
 from bilateral.trust.money import Money
 from bilateral.trust.opinions import Kind
@@ -161,10 +171,9 @@ def _paid(ledger: Ledger) -> Flags:
     usable[usable] = logs > middle - 4 * spread  # less is dust, which buys a proof and nothing else
     # The agent is the left code: opinions are sorted by subject, so that each search begins near the one before.
     keys = pairs(ledger.paid_agent[usable], ledger.payer[usable], ledger.accounts)
-    order = np.lexsort((ledger.paid_at[usable], keys))
-    keys, times = keys[order], ledger.paid_at[usable][order]
-    start = first_of(keys)
-    keys, times = keys[start], times[start]
+    order = np.argsort(keys)
+    starts = np.flatnonzero(first_of(keys[order]))
+    keys, times = keys[order[starts]], np.minimum.reduceat(ledger.paid_at[usable][order], starts)
     paid: Flags = (agent >= 0) & (opinions.kind != Kind.CLIENT_RATING)
     for stretch in stretches(opinions.subject):
         wanted = pairs(np.maximum(agent[stretch], 0), opinions.rater[stretch], ledger.accounts)
@@ -189,7 +198,7 @@ def _freshness(ledger: Ledger, kin: Kinship) -> Floats:
     """Return the share of opinions of the same time by raters of at most the same age."""
     times, rater = ledger.opinions.ts, ledger.opinions.rater
     out = np.ones(len(times), np.float32)
-    for part in np.array_split(np.argsort(times, kind="stable"), max(1, min(_TIMES, len(times) // 200))):
+    for part in np.array_split(lexical_order(times), max(1, min(_TIMES, len(times) // 200))):
         if len(part):
             out[part] = percentiles(np.maximum(times[part] - kin.born[rater[part]], 0.0))
     return out

@@ -156,12 +156,13 @@ def _money(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floa
     )
     gave, got = money.between(client, server), money.between(server, client, gifts=True)
     yield "money back", got / np.maximum(gave + got, 1e-12)
-    sender, _, left = money.kept()
+    kept = money.kept()
+    sender, _, left = kept
     spent = group_sums(left, sender, context.ledger.accounts)
     usual = np.median(left) if len(left) else 1.0
     yield "spent elsewhere", np.log1p(np.maximum(spent[client] - np.maximum(gave - got, 0), 0) / usual)
     yield "paid together", _paid_together(context, judgements)
-    yield "trust by money", np.nan_to_num(walked(context.ledger, money), nan=_UNREACHED)[client]
+    yield "trust by money", np.nan_to_num(walked(context.ledger, kept), nan=_UNREACHED)[client]
 
 
 def _paid_together(context: Context, judgements: Judgements) -> Floats:
@@ -171,9 +172,7 @@ def _paid_together(context: Context, judgements: Judgements) -> Floats:
     account do not count.
     """
     money, size = context.money, context.ledger.accounts
-    giver, taker = unpaired(money.keys[money.gifts > 0], size)
-    order = np.argsort(taker, kind="stable")
-    giver, taker = giver[order], taker[order]
+    taker, giver = unpaired(money.keys[money.gifts > 0], size)
     start, stop = (np.searchsorted(taker, np.arange(size), side=side) for side in ("left", "right"))
     many = stop - start
     many[many > _GIVERS] = 0  # a shop, or a busy account

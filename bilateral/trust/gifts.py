@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Flags, Floats, Ints, contained, distinct_keys, group_sums, pairs
+from bilateral.trust.arrays import Flags, Floats, Ints, contained, distinct_keys, group_sums, lexical_order, pairs
 
 if TYPE_CHECKING:
     from bilateral.trust.ledger import Ledger
@@ -30,7 +30,7 @@ def gifts_of(ledger: Ledger) -> Ints:
     gift = inside & (ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src) & _usual(ledger.sent)
     rows = np.flatnonzero(gift)
     keys = pairs(ledger.src[rows], ledger.dst[rows], ledger.accounts)
-    order = np.argsort(keys, kind="stable")
+    order = lexical_order(keys)
     rows, keys = rows[order], keys[order]
     known = distinct_keys(keys)
     paid = (ledger.payer >= 0) & (ledger.payee >= 0) & (ledger.payer != ledger.payee)

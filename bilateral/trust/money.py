@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy import sparse
 
-from bilateral.trust.arrays import Flags, Floats, Ints, first_of, group_counts, group_sums, pairs, unpaired
+from bilateral.trust.arrays import (
+    Flags,
+    Floats,
+    Ints,
+    first_of,
+    group_counts,
+    group_sums,
+    lexical_order,
+    looked_up,
+    pairs,
+    unpaired,
+)
 
 if TYPE_CHECKING:
     from bilateral.trust.ledger import Ledger
@@ -35,7 +46,8 @@ class Money:
     """Money between pairs of accounts. The money of a wallet counts as its owner's, and exchanges are left out.
 
     Attributes:
-        keys: The pairs of sender and receiver, as `pairs` joins them, ascending.
+        keys: The pairs of receiver and sender, as `pairs` joins them, ascending. Opinions are sorted by the rated, so
+            that each search for what raters paid begins near the one before.
         amount: The money of each pair.
         gifts: The part of it that paid for no service.
         size: The number of accounts.
@@ -70,8 +82,8 @@ class Money:
         receiver = np.concatenate([server, hand[ledger.dst[moved]]])
         amount = np.concatenate([ledger.amount[paid], ledger.sent[moved]])
         other = sender != receiver
-        keys = pairs(sender[other], receiver[other], ledger.accounts)
-        order = np.argsort(keys, kind="stable")
+        keys = pairs(receiver[other], sender[other], ledger.accounts)
+        order = lexical_order(keys)
         keys, amount = keys[order], amount[other][order]
         gifts = np.where((np.arange(len(sender)) >= paid.sum())[other][order], amount, 0.0)
         first = first_of(keys)
@@ -86,31 +98,29 @@ class Money:
             receiver: Their receivers.
             gifts: Count only what paid for no service: partners pay each other for their work.
         """
-        if not len(self.keys):
-            return np.zeros(len(sender))
-        wanted = pairs(sender, receiver, self.size)
-        place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        return np.where(self.keys[place] == wanted, (self.gifts if gifts else self.amount)[place], 0.0)
+        some = self.gifts > 0 if gifts else slice(None)  # gifts are few, which makes the search short
+        values = self.gifts if gifts else self.amount
+        return looked_up(pairs(receiver, sender, self.size), self.keys[some], values[some])
 
     def kept(self) -> tuple[Ints, Ints, Floats]:
         """Return the pairs whose receiver kept money, and how much: what it got less what it gave back."""
-        sender, receiver = unpaired(self.keys, self.size)
+        receiver, sender = unpaired(self.keys, self.size)
         left = self.amount - self.between(receiver, sender)
         some = left > 0
         return sender[some], receiver[some], left[some]
 
 
-def walked(ledger: Ledger, money: Money) -> Floats:
+def walked(ledger: Ledger, kept: tuple[Ints, Ints, Floats]) -> Floats:
     """Return how much trust reaches each account that pays or is paid, by its ties; nan for the others.
 
     Trust starts from early payers of several sellers, and follows money that stayed with its receiver, both ways.
 
     Args:
         ledger: The coded tables.
-        money: The money between accounts.
+        kept: The money that accounts kept, as `Money.kept` returns it.
     """
     size = ledger.accounts
-    sender, receiver, left = money.kept()
+    sender, receiver, left = kept
     out = np.full(size, np.nan)
     if not len(left):
         return out

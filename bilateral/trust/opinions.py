@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow.compute as pc
 
+from bilateral.trust.arrays import lexical_order
 from bilateral.trust.columns import distinct, positions
 from bilateral.trust.searches import first_equal
 from bilateral.values import STANDARD_TAGS
@@ -101,7 +102,7 @@ class Opinions:
         keys = [self.row, self.ts, self.subject]
         if len(order) < len(self):
             keys = [key[order] for key in keys]
-        order = order[np.lexsort(keys)]
+        order = order[lexical_order(*keys)]
         del keys
         held = vars(self)
         return Opinions(**{name: held.pop(name)[order] for name in list(held)})
@@ -122,7 +123,7 @@ def scaled(raw: Floats, tag: Ints, texts: list[str]) -> tuple[Floats, Ints]:
     percent = np.full(len(raw), np.nan, np.float32)
     constant = []
     if len(texts) > 0:
-        order = np.argsort(tag, kind="stable")
+        order = lexical_order(tag)
         bounds = np.searchsorted(tag, np.arange(len(texts) + 1), sorter=order)
         for code, text in enumerate(texts):
             rows = order[bounds[code] : bounds[code + 1]]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Flags, Floats, Ints, pairs, stretches
+from bilateral.trust.arrays import Flags, Floats, Ints, lexical_order, pairs, stretches
 from bilateral.trust.opinions import Kind
 from bilateral.trust.propagation import EigenTrust
 
@@ -164,7 +164,7 @@ class Arrays(Steps):
         if moves.funds is not None:
             inbound &= moves.funds
         rows = np.flatnonzero(inbound)
-        rows = rows[np.lexsort((moves.sent[rows], moves.src[rows], moves.sent_at[rows]))][::-1]
+        rows = rows[lexical_order(moves.sent[rows], moves.src[rows], moves.sent_at[rows])][::-1]
         funder[moves.dst[rows]] = moves.src[rows]  # in reverse order of time, so that the first is written last
         funded_at[moves.dst[rows]], amount[moves.dst[rows]] = moves.sent_at[rows], moves.sent[rows]
         return First(funder, funded_at, amount)

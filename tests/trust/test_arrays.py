@@ -6,7 +6,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bilateral.trust.arrays import Groups, contained_pairs, distinct_keys, group_counts, group_sums, pairs, percentiles
+from bilateral.trust.arrays import (
+    Groups,
+    contained_pairs,
+    distinct_keys,
+    group_counts,
+    group_sums,
+    lexical_order,
+    looked_up,
+    pairs,
+    percentiles,
+)
 from bilateral.trust.columns import coded_together
 from bilateral.trust.tables import Tables
 from tests.trust.conftest import addressed
@@ -39,6 +49,23 @@ def test_groups_gather_what_the_rows_of_each_hold(rows):
         wanted = [end(part.astype(np.float32)) if len(part) else np.nan for part in held]
         assert gathered.dtype == np.float32
         assert np.array_equal(gathered, wanted, equal_nan=True)
+
+
+@pytest.mark.parametrize("highest", [0, 3, 10**6], ids=["equal", "repeated", "distinct"])
+@pytest.mark.parametrize("is_sorted", [False, True], ids=["mixed", "sorted"])
+def test_order_by_several_keys_is_that_of_numpy(rows, highest, is_sorted):
+    draw, count = np.random.default_rng(5), len(rows[0])
+    keys = [draw.integers(0, highest + 1, count), draw.integers(0, highest + 1, count).astype(np.float64), rows[0]]
+    if is_sorted:
+        keys = [np.sort(key) for key in keys]
+    for number in (1, 2, 3):
+        assert np.array_equal(lexical_order(*keys[:number]), np.lexsort(keys[:number]))
+
+
+def test_value_of_a_key_is_looked_up_and_zero_without_one():
+    keys, values = np.array([3, 5, 9]), np.array([1.0, 2.0, 3.0])
+    assert looked_up(np.array([9, 4, 3, 10, 0]), keys, values).tolist() == [3.0, 0.0, 1.0, 0.0, 0.0]
+    assert looked_up(np.array([9, 4]), keys[:0], values[:0]).tolist() == [0.0, 0.0]
 
 
 def test_value_is_left_out_of_the_mean_of_its_own_group():

@@ -7,9 +7,10 @@ import pytest
 
 from bilateral.trust.bias import BiasModel
 from bilateral.trust.detectors.blocks import Blocks
-from bilateral.trust.detectors.lockstep import Lockstep, effective
+from bilateral.trust.detectors.lockstep import _SIZES, Lockstep, _densest, effective
 from bilateral.trust.detectors.retaliation import Retaliation
 from bilateral.trust.detectors.values import Values
+from bilateral.trust.significance import excess
 from tests.trust.conftest import names
 
 RING = [f"member{number}" for number in range(6)]
@@ -94,6 +95,30 @@ def test_hundreds_of_raters_count_as_a_hundred():
     assert (counts[0] == 100).all()
     assert set(counts[1]) == {49, 50}
     assert effective(np.array([7]), np.array([30])) == (7, 30)
+
+
+def test_bursts_below_a_level_are_those_of_all_windows():
+    draw, most = np.random.default_rng(3), 1e-3
+    subject = np.sort(draw.integers(0, 40, 900))
+    times = draw.uniform(0, 1e6, 900) * np.where(draw.random(900) < 0.3, 0.01, 1.0)
+    times = times[np.lexsort((times, subject))]
+    judged, length = np.bincount(subject), np.full(40, 1e6)
+    wanted = []
+    for number in range(40):
+        at = times[subject == number]
+        windows = []
+        for size in _SIZES:
+            for start in range(len(at) - size + 1):
+                expected = 3 * len(at) * min((at[start + size - 1] - at[start] + 60) / 1e6, 1.0)
+                tail = len(at) * excess(np.array([size - 1]), np.array([expected]))[0]
+                windows.append((tail, size, start + int(np.searchsorted(subject, number))))
+        wanted.append(min(windows, default=(1.0, 0, 0), key=lambda window: window[:1]))
+    likely = [(place, size, tail) for tail, size, place in wanted if tail < most]
+    tested = zip(*_densest(subject, times, slice(0, 900), judged, length, most), strict=True)
+    assert 5 < len(likely) < 35
+    assert [told for told in tested if told[2] < most] == [
+        (place, size, pytest.approx(tail)) for place, size, tail in likely
+    ]
 
 
 @pytest.mark.parametrize(("step", "told"), [(5, "within 55 seconds."), (10, "within 1.8 minutes.")])

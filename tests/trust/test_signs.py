@@ -48,6 +48,27 @@ def test_a_tree_goes_left_up_to_its_limit_and_right_above_it():
     assert trees.score(codes).tolist() == [1.5, 2.5, 4.5, 4.5]
 
 
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 6])
+def test_trees_of_all_depths_lead_each_account_from_the_root_to_its_leaf(depth, monkeypatch):
+    monkeypatch.setattr("bilateral.trust.signs._ROWS", 7)
+    draw, nodes = np.random.default_rng(depth), 2**depth - 1
+    trees = Trees(
+        0.25,
+        draw.integers(0, 5, (3, nodes)).astype(np.int32),
+        draw.integers(0, 9, (3, nodes)).astype(np.uint8),
+        draw.normal(size=(3, nodes + 1)).astype(np.float32),
+    )
+    codes = draw.integers(0, 10, (5, 40)).astype(np.uint8)
+    wanted = np.full(40, 0.25, np.float32)
+    for feature, above, value in zip(trees.feature, trees.above, trees.value, strict=True):
+        for account in range(40):
+            node = 0
+            while node < nodes:
+                node = 2 * node + 1 + int(codes[feature[node], account] > above[node])
+            wanted[account] += value[node - nodes]
+    assert np.array_equal(trees.score(codes), wanted)
+
+
 def test_unknown_and_infinite_values_have_codes():
     assert known(np.array([np.nan, np.inf, -np.inf, 2.0])).tolist() == [-1e6, 1e6, -1e6, 2.0]
 

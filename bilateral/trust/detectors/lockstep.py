@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from scipy import special
 
 from bilateral.trust.arrays import Floats, Ints, first_of, percentiles, stretches
 from bilateral.trust.context import THIN, inflation_odds, unpaid_odds
@@ -40,6 +41,9 @@ them count as a hundred who came apart."""
 
 _BUSY: Final = 100
 """The opinions of one rater that count in full where opinions are ranked. Of more, each counts less."""
+
+_MARGIN: Final = 1.001
+"""The factor on an expected number that rounding errors do not reach."""
 
 _SHARES: Final = (0.01, 0.03, 0.1, 0.2)
 _SIZES: Final = (4, 8, 16, 32)
@@ -159,7 +163,7 @@ class Lockstep(Detector):
     def _bursts(self, context: Context, rows: Ints) -> tuple[list[Trial], int]:
         """Test each subject for raters that come within a time that is too short."""
         ledger, opinions = context.ledger, context.ledger.opinions
-        order = rows[np.lexsort((opinions.ts[rows], opinions.subject[rows]))]
+        order = np.sort(rows)  # opinions are sorted by subject and time
         subject, times = opinions.subject[order], opinions.ts[order]
         judged = np.bincount(subject, minlength=ledger.subjects)
         start = np.full(ledger.subjects, np.inf)
@@ -169,7 +173,8 @@ class Lockstep(Detector):
             agent >= 0, np.minimum(start, ledger.registered[np.maximum(agent, 0)] if ledger.agents else 0), start
         )
         length = np.maximum(times.max() - start, 1.0)
-        best = [_densest(subject, times, stretch, judged, length) for stretch in stretches(subject)]
+        most = self.level / 10 / len(_SIZES)
+        best = [_densest(subject, times, stretch, judged, length, most) for stretch in stretches(subject)]
         place, size_of, p_value = (np.concatenate([part[n] for part in best]) for n in range(3))
         smallest = np.minimum(p_value * len(_SIZES), 1.0)
 
@@ -182,6 +187,7 @@ class Lockstep(Detector):
                 times[low:high] <= opinions.ts[members].max() + reach
             )
             members = order[low:high][inside]
+            members = members[np.lexsort((opinions.rater[members], opinions.ts[members]))]
             together = f"{len(members)} of {judged[number]} raters"
             span = _duration(float(opinions.ts[members].max() - opinions.ts[members].min()))
             thin = float((context.activity[opinions.rater[members]] <= THIN).mean())
@@ -223,8 +229,12 @@ def effective(counts: Ints, judged: Ints) -> tuple[Ints, Ints]:
     return counts * trials // judged, trials
 
 
-def _densest(subject: Ints, times: Floats, stretch: slice, judged: Ints, length: Floats) -> tuple[Ints, Ints, Floats]:
+def _densest(  # noqa: PLR0913, PLR0917
+    subject: Ints, times: Floats, stretch: slice, judged: Ints, length: Floats, most: float
+) -> tuple[Ints, Ints, Floats]:
     """Return the least probable window of each subject: its first place, its number of opinions, and its p-value.
+
+    Windows that cannot be as improbable as is needed are left out: to compute a p-value takes long.
 
     Args:
         subject: The subject of each opinion, ascending.
@@ -232,6 +242,7 @@ def _densest(subject: Ints, times: Floats, stretch: slice, judged: Ints, length:
         stretch: The opinions to look at: all of some subjects.
         judged: The number of raters of each subject.
         length: The time in which each subject could be judged.
+        most: The p-value that is needed.
     """
     own, at = subject[stretch], times[stretch]
     numbers, within = np.unique(own, return_inverse=True)
@@ -243,10 +254,13 @@ def _densest(subject: Ints, times: Floats, stretch: slice, judged: Ints, length:
             continue
         number = own[first]
         window = at[first + size - 1] - at[first] + 60.0
-        rate = judged[number] * np.minimum(window / length[number], 1.0)
-        p_value = np.minimum(
-            judged[number] * excess(np.full(len(first), size - 1), np.asarray(3 * rate, np.float64)), 1.0
-        )
+        expected = np.asarray(3 * judged[number] * np.minimum(window / length[number], 1.0), np.float64)
+        # A subject has as many windows as raters, so the tail of a Poisson count has to be below a part of `most`.
+        likely = np.flatnonzero(expected <= _MARGIN * special.gammaincinv(size - 1, most / size))
+        first, number, expected = first[likely], number[likely], expected[likely]
+        if not len(first):
+            continue
+        p_value = np.minimum(judged[number] * excess(np.full(len(first), size - 1), expected), 1.0)
         starts = np.flatnonzero(first_of(number))
         least = np.minimum.reduceat(p_value, starts)
         group = within[first[starts]]

@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Flags, Floats, Ints, contained, contained_pairs, group_counts, pairs, unpaired
+from bilateral.trust.arrays import (
+    Flags,
+    Floats,
+    Ints,
+    contained,
+    contained_pairs,
+    group_counts,
+    lexical_order,
+    pairs,
+    unpaired,
+)
 from bilateral.trust.context import MOSTLY
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Basis, Finding, Part
@@ -202,7 +212,7 @@ def _moves(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats, Ints]:
 
 def _sorted(moves: _Moves) -> _Moves:
     """Return moves in the order of their ends and times."""
-    order = np.lexsort((moves.times, moves.keys))
+    order = lexical_order(moves.times, moves.keys)
     return _Moves(moves.keys[order], moves.sent[order], moves.times[order], moves.transfers[order])
 
 
@@ -256,7 +266,7 @@ def _own_funder(context: Context) -> Ints:
 def _two_steps(context: Context, within: float) -> _Moves:
     """Return the transfers that pass on what an account that is not an exchange received shortly before."""
     src, dst, sent, at, rows = _moves(context.ledger)
-    order = np.argsort(src, kind="stable")
+    order = lexical_order(src)
     out_src, out_dst, out_sent, out_at = src[order], dst[order], sent[order], at[order]
     low, high = np.searchsorted(out_src, dst), np.searchsorted(out_src, dst, side="right")
     fan = np.where(context.kin.is_hub[dst], 0, high - low) if len(dst) else np.zeros(0, np.int64)
