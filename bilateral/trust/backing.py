@@ -201,14 +201,14 @@ class _Voices:
         span = max(float(times.max(initial=start)), float(opinions.ts.max(initial=start))) - start + _DAY
         receives = np.zeros(size, bool)
         receives[target] = True
-        given = np.flatnonzero(receives[opinions.rater[rows]])
-        at = opinions.rater[rows[given]].astype(np.int64) * span + (opinions.ts[rows[given]] - start)
+        gifted = np.flatnonzero(receives[opinions.rater[rows]])
+        at = opinions.rater[rows[gifted]].astype(np.int64) * span + (opinions.ts[rows[gifted]] - start)
         moments = target * span + (times - start)
         low, high = np.searchsorted(moments, at - _GIVEN), np.searchsorted(moments, at)
         count = high - low
-        row = np.repeat(np.arange(len(given)), count)
+        row = np.repeat(np.arange(len(gifted)), count)
         giver = source[np.arange(len(row)) + (high - np.cumsum(count))[row]] if len(row) else row
-        row = given[row]
+        row = gifted[row]
         keys, group = np.unique(pairs(opinions.subject[rows[row]], giver, size), return_inverse=True)
         return cls(row, group, len(keys))
 
