@@ -8,16 +8,14 @@ An empty database is filled first, which takes minutes. Files are in data URIs, 
 
 from __future__ import annotations
 
-import argparse
 import random
-import sys
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 from sqlalchemy import func, select
 
 from bench.load import measure, served
-from bench.world.build import build
+from bench.world.opening import WorldParser, open_world
 from bench.world.people import World
 from bilateral.events import NewFeedback
 from bilateral.index.store.database import open_database
@@ -36,19 +34,12 @@ _MILLISECONDS: Final = 25.0
 
 def main() -> None:
     """Measure, and print a table."""
-    parser = argparse.ArgumentParser(description="Measure checks on an index of a made-up world.")
-    parser.add_argument("--database", required=True, metavar="URL")
-    parser.add_argument("--agents", type=int, default=100_000)
-    parser.add_argument("--ratings", type=int, default=1_000_000)
+    parser = WorldParser("Measure checks on an index of a made-up world.")
     parser.add_argument("--questions", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    engine = open_database(arguments.database)
+    arguments = parser.parsed()
+    open_world(arguments)
     world = World(arguments.agents, arguments.ratings, arguments.seed)
-    with engine.connect() as connection:
-        is_empty = connection.execute(select(schema.chain.c.chain_id)).first() is None
-    if is_empty:
-        build(engine, world, lambda line: print(line, file=sys.stderr, flush=True))
+    engine = open_database(arguments.database)
     questions = _questions(engine, world, arguments.questions)
     engine.dispose()
     print("| question | p50 ms | p95 ms | worst ms | processor ms of the service | limit ms | within |")

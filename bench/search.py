@@ -10,21 +10,16 @@ processor time of this process says more on one that does. It leaves out that of
 
 from __future__ import annotations
 
-import argparse
 import random
-import sys
 import time
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
-from bench.world.build import build
-from bench.world.copies import repeat
-from bench.world.people import World
-from bilateral.index.store.database import open_database
-from bilateral.index.tables import files, schema
+from bench.world.opening import WorldParser, open_world
+from bilateral.index.tables import files
 from bilateral.query.readers import Reader
 from bilateral.query.search.agents import search_agents
 from bilateral.query.search.filters import AgentSearch, Gate
@@ -115,54 +110,13 @@ def searches(reader: Reader, seed: int) -> Iterator[AgentSearch]:
         yield AgentSearch(text=text, gates=(Gate(tag=chance.choice(_TAGS), **wanted),))
 
 
-def open_world(database: str, agents: int, ratings: int, seed: int, copies: int = 1) -> int:
-    """Fill a database with a world if it is empty.
-
-    Args:
-        database: The URL of the database.
-        agents: The number of agents that it must have.
-        ratings: The number of ratings.
-        seed: The seed.
-        copies: The number of worlds.
-
-    Returns:
-        The number of agents.
-    """
-    engine = open_database(database)
-    with engine.connect() as connection:
-        is_empty = connection.execute(select(func.count()).select_from(schema.chain)).scalar_one() == 0
-    if is_empty:
-        build(engine, World(agents, ratings, seed), _report)
-        if copies > 1:
-            repeat(engine, copies, _report)
-    with engine.connect() as connection:
-        stored: int = connection.execute(select(func.count()).select_from(schema.agent)).scalar_one()
-    engine.dispose()
-    if stored < agents * copies:
-        raise SystemExit(
-            f"the database has {stored:,} agents, fewer than {agents * copies:,}: see --agents and --copies"
-        )
-    return stored
-
-
-def _report(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
 def main() -> None:
     """Measure, and print a table."""
-    parser = argparse.ArgumentParser(description="Measure searches on an index of a made-up world.")
-    parser.add_argument("--database", required=True, metavar="URL")
-    parser.add_argument("--agents", type=int, default=100_000)
-    parser.add_argument("--ratings", type=int, default=1_000_000)
-    parser.add_argument("--copies", type=int, default=1, help="See `python -m bench.world`.")
+    parser = WorldParser("Measure searches on an index of a made-up world.", copies=True)
     parser.add_argument("--questions", type=int, default=400)
     parser.add_argument("--limit", type=float, default=100.0, help="Milliseconds of a gated search, p95.")
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    if arguments.copies > 1 and arguments.database.startswith("sqlite"):
-        parser.error("--copies needs PostgreSQL: its server makes the copies")
-    agents = open_world(arguments.database, arguments.agents, arguments.ratings, arguments.seed, arguments.copies)
+    arguments = parser.parsed()
+    agents = open_world(arguments)
     reader = Reader(arguments.database, seconds=60.0)
     questions, tags = searches(reader, arguments.seed), random.Random(arguments.seed)  # noqa: S311  # not secret
     asked: dict[str, tuple[Callable[[], object], float]] = {

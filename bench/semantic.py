@@ -9,7 +9,6 @@ names one of them.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections import defaultdict
 from itertools import cycle
@@ -19,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import select
 
-from bench.search import Times, open_world
+from bench.search import Times
+from bench.world.opening import WorldParser, open_world
 from bench.world.questions import KINDS, PARAPHRASES, known_of, questions
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.search.meaning import MAX_SECTION, vector_row
@@ -163,16 +163,12 @@ def write_part(page: Path, part: str, lines: Sequence[str]) -> None:
 
 def main() -> None:
     """Measure, print the tables, and write them into a page."""
-    parser = argparse.ArgumentParser(description="Measure searches by meaning on an index of a made-up world.")
-    parser.add_argument("--database", required=True, metavar="URL")
-    parser.add_argument("--agents", type=int, default=100_000)
-    parser.add_argument("--ratings", type=int, default=1_000_000)
+    parser = WorldParser("Measure searches by meaning on an index of a made-up world.")
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--limit", type=float, default=100.0, help="Milliseconds of a search, p95.")
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--page", type=Path, help="The page to write the tables into; none if left out.")
-    arguments = parser.parse_args()
-    open_world(arguments.database, arguments.agents, arguments.ratings, arguments.seed)
+    arguments = parser.parsed()
+    open_world(arguments)
     engine = open_database(arguments.database)
     began = time.perf_counter()
     if filled := fill_vectors(engine):

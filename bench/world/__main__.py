@@ -8,33 +8,18 @@ The second makes ten worlds of 100,000 agents, for they take minutes where one o
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 
-from bench.world.build import build
-from bench.world.copies import repeat
-from bench.world.people import World
+from bench.world.opening import WorldParser, fill_world
 from bilateral.index.store.database import open_database
 
 
 def main() -> None:
     """Fill a database, and say how long it took."""
-    parser = argparse.ArgumentParser(description="Fill an empty database with a made-up world.")
-    parser.add_argument("--database", required=True, metavar="URL")
-    parser.add_argument("--agents", type=int, default=100_000)
-    parser.add_argument("--ratings", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--copies", type=int, default=1, help="The number of worlds; one on SQLite.")
-    arguments = parser.parse_args()
-    if arguments.copies > 1 and arguments.database.startswith("sqlite"):
-        parser.error("--copies needs PostgreSQL: its server makes the copies")
+    arguments = WorldParser("Fill an empty database with a made-up world.", copies=True).parsed()
     began, cpu = time.perf_counter(), time.process_time()
     engine = open_database(arguments.database)
-    world = World(arguments.agents, arguments.ratings, arguments.seed)
-    build(engine, world, lambda line: print(line, file=sys.stderr, flush=True))
-    if arguments.copies > 1:
-        repeat(engine, arguments.copies, lambda line: print(line, file=sys.stderr, flush=True))
+    fill_world(engine, arguments)
     engine.dispose()
     seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
     agents, ratings = arguments.agents * arguments.copies, arguments.ratings * arguments.copies

@@ -22,7 +22,7 @@ from bilateral.index.patience import Patience
 from bilateral.index.registries import added_registries, begun_block, registries_of
 from bilateral.index.store.backfill_ranges import BackfillRanges, Claim, RangeLostError
 from bilateral.index.store.chain_store import JOURNAL_BLOCKS, ChainStore
-from bilateral.index.store.database import is_lost, is_transient, unavailable
+from bilateral.index.store.database import passing_failure
 from bilateral.index.tables.batches import Batch
 from bilateral.index.worker import chain_id_of, deployments_of
 
@@ -236,9 +236,7 @@ def fill_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Even
         except NoEndpointError as problem:
             patience.wait(problem)
         except DBAPIError as problem:
-            if not (is_lost(problem) or is_transient(problem)):
-                raise unavailable(problem) from None
-            patience.wait(unavailable(problem))
+            patience.wait(passing_failure(problem))
         else:
             patience.succeeded()
             if all(step is Progress.DONE for step in steps.values()):

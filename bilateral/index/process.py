@@ -15,7 +15,7 @@ from bilateral.index.chain.follow import ENOUGH_LOGS
 from bilateral.index.errors import FirstBlockAheadError, NoEndpointError
 from bilateral.index.files.worker import FileWorkers
 from bilateral.index.patience import Patience
-from bilateral.index.store.database import is_lost, is_transient, unavailable
+from bilateral.index.store.database import passing_failure
 from bilateral.index.store.feed_pruning import keep_pruned
 from bilateral.index.worker import Worker
 
@@ -136,9 +136,7 @@ class _Process:
             except NoEndpointError as problem:
                 patience.wait(problem)
             except DBAPIError as problem:
-                if not (is_lost(problem) or is_transient(problem)):
-                    raise unavailable(problem) from None
-                patience.wait(unavailable(problem))
+                patience.wait(passing_failure(problem))
         return None
 
     def _fail(self, failure: Exception) -> None:

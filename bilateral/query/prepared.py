@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.index.tables.dialects import dialect_named, dialect_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Dialect, SelectBase
     from sqlalchemy.sql.compiler import SQLCompiler
@@ -70,6 +70,21 @@ def spread(name: str, values: Sequence[Any], size: int) -> dict[str, Any]:
     """
     last = values[-1] if values else None
     return {f"{name}_{place}": values[place] if place < len(values) else last for place in range(size)}
+
+
+def listed(names: Iterable[str], lists: Iterable[Iterable[Any]]) -> tuple[dict[str, Any], list[int]]:
+    """Return the parameters of several `one_of`, and the number of parameters of each.
+
+    Args:
+        names: The names of the lists.
+        lists: The values of each.
+    """
+    values, sizes = {}, []
+    for name, entries in zip(names, lists, strict=True):
+        different = sorted(set(entries))
+        sizes.append(size_for(different))
+        values.update(spread(name, different, sizes[-1]))
+    return values, sizes
 
 
 class Prepared:

@@ -10,10 +10,12 @@ from contextlib import ExitStack, closing, contextmanager
 
 import pytest
 from sqlalchemy import make_url, text, update
+from sqlalchemy.exc import DBAPIError
 
 from bilateral.events import NewFeedback
+from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.migrate import upgrade_within
-from bilateral.index.store.database import connect_engine, open_database
+from bilateral.index.store.database import connect_engine, open_database, passing_failure
 from bilateral.index.tables import schema
 from simulation.events import ADDRESSES
 from tests.index.conftest import CHAIN_ID
@@ -242,6 +244,18 @@ def test_a_database_server_that_does_not_answer_is_named(run):
     code, told = run(into="postgresql://127.0.0.1:9/index")
     assert code == 11
     assert "the server of the database does not answer: start it, or correct --database" in told
+
+
+def test_a_failure_that_waiting_does_not_mend_is_raised(postgres_url):
+    engine = connect_engine(postgres_url)
+    with pytest.raises(DBAPIError) as failure, engine.connect() as connection:
+        connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+    assert "the server of the database does not answer" in str(passing_failure(failure.value))
+    with pytest.raises(DBAPIError) as failure, engine.connect() as connection:
+        connection.execute(text("SELECT 1 / 0"))
+    with pytest.raises(DatabaseUnavailableError, match="the database cannot be used: division by zero"):
+        passing_failure(failure.value)
+    engine.dispose()
 
 
 def test_a_database_from_before_the_first_release_is_to_be_built_anew(run, database):  # noqa: F811  # a fixture

@@ -208,6 +208,21 @@ def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:
     return DatabaseUnavailableError(f"the database cannot be used: {reason}")
 
 
+def passing_failure(problem: DBAPIError) -> DatabaseUnavailableError:
+    """Return the error to wait after, of a failure that ends without anybody's help.
+
+    Args:
+        problem: See `unavailable`.
+
+    Raises:
+        DatabaseUnavailableError: Waiting would not help.
+    """
+    failure = unavailable(problem)
+    if is_lost(problem) or is_transient(problem):
+        return failure
+    raise failure from None
+
+
 def is_transient(problem: DBAPIError) -> bool:
     """Return True if PostgreSQL undid a transaction only because of another one at the same time: try again."""
     return getattr(problem.orig, "sqlstate", None) in _TRANSIENT

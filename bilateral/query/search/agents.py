@@ -19,11 +19,11 @@ from bilateral.index.tables.files import State
 from bilateral.index.tables.schema import agent
 from bilateral.index.tables.search import agent_file
 from bilateral.query.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
-from bilateral.query.prepared import Prepared, one_of
+from bilateral.query.prepared import Prepared, listed, one_of
 from bilateral.query.search.conditions import KEY
 from bilateral.query.search.facets import LOOKED_AT, Facets, count_facets
 from bilateral.query.search.filters import AgentSearch
-from bilateral.query.search.passed import Rating, listed, passed
+from bilateral.query.search.passed import Rating, passed
 from bilateral.query.search.plans import plan_of
 from bilateral.query.search.statements import rows_of
 from bilateral.query.search.ways import steps

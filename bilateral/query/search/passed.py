@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, select
 
 from bilateral.index.tables.schema import registry, summary
-from bilateral.query.prepared import Prepared, one_of, size_for, spread
+from bilateral.query.prepared import Prepared, listed, one_of
 from bilateral.query.search.conditions import KEY
 from bilateral.query.search.filters import Order
 from bilateral.query.search.gates import is_of_summaries, limited, named, ratings, source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from sqlalchemy import Connection
 
@@ -83,21 +83,6 @@ def _merit(rating: Rating, order: Order) -> tuple[Any, ...]:
     bound = -1.0 if rating.lower_bound is None else rating.lower_bound
     first = {Order.MEAN: rating.mean, Order.ACTIVITY: float(rating.count)}.get(order, bound)
     return first, bound, rating.count, rating.registry, rating.tag
-
-
-def listed(names: Iterable[str], lists: Iterable[Iterable[Any]]) -> tuple[dict[str, Any], list[int]]:
-    """Return lists of values as parameters of a prepared statement, and the number of parameters of each.
-
-    Args:
-        names: The names of the lists.
-        lists: The values of each.
-    """
-    values, sizes = {}, []
-    for name, entries in zip(names, lists, strict=True):
-        different = sorted(set(entries))
-        sizes.append(size_for(different))
-        values.update(spread(name, different, sizes[-1]))
-    return values, sizes
 
 
 @lru_cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cache, partial
 from math import floor
@@ -86,7 +86,7 @@ def steps(plan: Plan, place: Place) -> Iterator[Iterable[Part]]:
     elif plan.search.ranking in (Order.STANDING, Order.RELEVANCE):
         yield from _by_names(plan, place)
     elif plan.walks_bounds:
-        yield _down_bounds(plan, place, None, plan.words.has, _with_words(plan))
+        yield _down(plan.chains, _with_words(plan), Part(Way.BOUNDS, place, plan.words.has))
     else:
         yield _down_agents(plan, place, None, plan.words.has)
 
@@ -109,11 +109,14 @@ def _by_names(plan: Plan, place: Place) -> Iterator[Iterable[Part]]:
             among = partial(_agents_of, plan, names.begin)
         where = [*plan.words.has, *names.exactly]
         if not by_standing:
-            down = _down_bounds(plan, here, relevance, where, among()) if plan.walks_bounds else None
-            yield _down_agents(plan, here, relevance, where) if down is None else down
+            if plan.walks_bounds:
+                yield _down(plan.chains, among(), Part(Way.BOUNDS, here, where, relevance=relevance))
+            else:
+                yield _down_agents(plan, here, relevance, where)
             continue
         if here is None or here[0] > relevance:
-            yield _down_ranks(plan, here, relevance, where, among() if plan.walks_bounds else None)
+            part = Part(Way.RANKS, here, where, relevance=relevance)
+            yield _down(plan.chains, among() if plan.walks_bounds else None, part)
             here = None
         yield _without_standing(plan, here, relevance, names.exactly)
     if by_standing:
@@ -146,7 +149,7 @@ def _without_standing(plan: Plan, place: Place, relevance: int, exactly: Conditi
             yield Part(Way.ALL, place, [*among, *exactly, *plan.words.has])
     where = [*plan.words.has, *exactly]
     if plan.walks_bounds:
-        yield from _down_bounds(plan, place, relevance, where, None, walked)
+        yield from _down(walked, None, Part(Way.BOUNDS, place, where, relevance=relevance))
     else:
         yield from _down_agents(plan, place, relevance, where, walked)
 
@@ -167,31 +170,10 @@ def _down_agents(
             yield Part(Way.AGENTS, place, [*walked, *where], chain_id, relevance)
 
 
-def _down_bounds(  # noqa: PLR0913, PLR0917  # parts of one walk
-    plan: Plan,
-    place: Place,
-    relevance: int | None,
-    where: Conditions,
-    listed: Listed,
-    chains: Sequence[int] | None = None,
-) -> Iterator[Part]:
-    """Walk down the lower bounds of chains, among the listed agents if they are known."""
-    for chain_id, ids in _listed_of(plan.chains if chains is None else chains, listed):
-        yield Part(Way.BOUNDS, place, where, chain_id, relevance, ids)
-
-
-def _down_ranks(plan: Plan, place: Place, relevance: int, where: Conditions, listed: Listed) -> Iterator[Part]:
-    """Walk down the standings of chains, among the listed agents if they are known."""
-    for chain_id, ids in _listed_of(plan.chains, listed):
-        yield Part(Way.RANKS, place, where, chain_id, relevance, ids)
-
-
-def _listed_of(chains: Sequence[int], listed: Listed) -> Iterator[tuple[int, Sequence[int] | None]]:
-    """Yield the chains of a walk, and the agents that it can find there; None if they are not known."""
-    if listed is None:
-        yield from ((chain_id, None) for chain_id in chains)
-    else:
-        yield from ((chain_id, listed[chain_id]) for chain_id in sorted({*chains} & {*listed}))
+def _down(chains: Sequence[int], listed: Listed, part: Part) -> Iterator[Part]:
+    """Walk down the lower bounds or the standings of chains, among the listed agents if they are known."""
+    for chain_id in chains if listed is None else sorted({*chains} & {*listed}):
+        yield replace(part, chain_id=chain_id, listed=None if listed is None else listed[chain_id])
 
 
 def _with_words(plan: Plan) -> Listed:

@@ -23,6 +23,10 @@ def test_a_newcomer_registers_an_agent_and_rates_another_one_in_three_minutes(ac
     def write(label, text):
         page.get_by_label(label).press_sequentially(text, delay=KEY_MILLISECONDS)
 
+    def sign():
+        page.get_by_role("button", name="Sign in the wallet").click()
+        expect(page.get_by_text("The index has it.")).to_be_visible()
+
     page = acting("/", Wallet(market.url, MALLORY), refused=True)
     page.get_by_role("link", name="Register an agent").click()
     expect(page.get_by_label("Name")).to_be_visible()
@@ -34,8 +38,7 @@ def test_a_newcomer_registers_an_agent_and_rates_another_one_in_three_minutes(ac
     page.get_by_role("button", name="Connect a wallet").click()
     expect(page.get_by_text("Register the agent Lighthouse, which your account owns.")).to_be_visible()
     done("“Connect a wallet”: the page says what is signed")
-    page.get_by_role("button", name="Sign in the wallet").click()
-    expect(page.get_by_text("The index has it.")).to_be_visible()
+    sign()
     done("“Sign in the wallet”: mined, and shown by the index")
     page.get_by_role("link", name="See it on its page").click()
     page.wait_for_url(re.compile(r"/31337/\d+$"))
@@ -44,14 +47,13 @@ def test_a_newcomer_registers_an_agent_and_rates_another_one_in_three_minutes(ac
     page.get_by_role("link", name="Rate it", exact=True).click()
     expect(page.get_by_label("Value")).to_be_visible()
     done("Open agent 1, follow “Rate it”")
-    page.get_by_label("Value").press_sequentially("93", delay=KEY_MILLISECONDS)
+    write("Value", "93")
     write("Words", "It told me of the storm in time.")
     done("Fill in value and words")
     page.get_by_role("button", name="Connect a wallet").click()
     expect(page.get_by_role("button", name="Sign in the wallet")).to_be_visible()
     done("“Connect a wallet”")
-    page.get_by_role("button", name="Sign in the wallet").click()
-    expect(page.get_by_text("The index has it.")).to_be_visible()
+    sign()
     done("“Sign in the wallet”")
     page.get_by_role("link", name="See it on its page").click()
     page.wait_for_url(re.compile(r"/31337/ratings/\d+-\d+$"))
