@@ -58,6 +58,7 @@ class BiasModel:
         mean = float(np.average(values, weights=trust)) if trust.sum() > 0 else 50.0
         bias, quality = np.zeros(raters), np.full(subjects, mean)
         weight, spread = trust.copy(), 15.0
+        rater, subject = rater.astype(np.intp, copy=False), subject.astype(np.intp, copy=False)  # once for all rounds
         rest, scratch = np.empty(len(values)), np.empty(len(values))  # reused, because they may be large
         for _ in range(self.iterations):
             np.subtract(values, np.take(bias, rater, out=scratch), out=rest)

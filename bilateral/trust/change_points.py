@@ -83,15 +83,16 @@ def _current(subject: Ints, percent: Floats, weight: Floats, heard: Floats, mini
     starts, ends = _bounds(subject)
     place = np.arange(len(subject))
     told = np.concatenate([np.zeros((1, len(_GRID))), np.cumsum(weight[:, None] * _logarithms(percent), axis=0)])
-    before, after, every = told[place] - told[starts], told[ends] - told[place], told[ends] - told[starts]
-    odds = _evidence(before) + _evidence(after) - _evidence(every)
-    usual = _quality(before)
-    step = usual - _quality(after)
+    first = np.flatnonzero(first_of(subject))
+    sizes = np.diff(np.append(first, len(subject)))
+    (before, usual), (after, present) = (
+        _weighed(sums) for sums in (told[place] - told[starts], told[ends] - told[place])
+    )
+    every, _ = _weighed(told[ends[first]] - told[first])
+    odds, step = before + after - np.repeat(every, sizes), usual - present
     prior = np.where(step >= _SMALLEST, _DOWN, np.where(step <= -_SMALLEST, _UP, 0.0))
     possible = (place > starts) & (_beyond(percent, heard, usual, step, ends) >= minimum)
     turned = np.where(possible, prior * np.exp(np.minimum(odds, _CERTAIN)) / np.maximum(ends - starts - 1, 1), 0.0)
-    first = np.flatnonzero(first_of(subject))
-    sizes = np.diff(np.append(first, len(subject)))
     until = np.concatenate([np.cumsum(part) for part in np.split(turned, first[1:])])
     whole = np.repeat(until[first + sizes - 1], sizes) + (1 - _DOWN - _UP)
     return np.asarray((until + (1 - _DOWN - _UP)) / whole)
@@ -140,13 +141,8 @@ def _logarithms(percent: Floats) -> Floats:
     return np.asarray(np.log((1 - _FAILED[0] - _PRAISED[0]) * usual + (failed + praised)[:, None] + 1e-5))
 
 
-def _evidence(told: Floats) -> Floats:
-    """Return the logarithm of the mean probability of some opinions, over all qualities."""
+def _weighed(told: Floats) -> tuple[Floats, Floats]:
+    """Return the logarithm of the mean probability of some opinions, over all qualities, and the expected quality."""
     top = told.max(axis=1)
-    return np.asarray(top + np.log(np.exp(told - top[:, None]).mean(axis=1)))
-
-
-def _quality(told: Floats) -> Floats:
-    """Return the expected quality after some opinions."""
-    share = np.exp(told - told.max(axis=1)[:, None])
-    return np.asarray((share * _GRID).sum(axis=1) / share.sum(axis=1))
+    share = np.exp(told - top[:, None])
+    return top + np.log(share.mean(axis=1)), (share * _GRID).sum(axis=1) / share.sum(axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,6 +13,9 @@ from bilateral.trust.arrays import Flags, Floats, Ints, dense
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_FEW: Final = 0.01
+"""The share of new texts, of those that are sorted already, up to which they are put among them one by one."""
 
 LARGEST: Final = 1e38
 """The largest value that the registry stores. Larger ones in a table are cut to it."""
@@ -62,6 +66,8 @@ def coded_together(columns: Sequence[pa.ChunkedArray]) -> tuple[pa.Array, list[I
     """
     if (shared := _shared_texts(columns)) is not None:
         return shared, [_codes(column) for column in columns]
+    if (added := _added_texts(columns)) is not None:
+        return added
     coded = [
         column.unify_dictionaries() if pa.types.is_dictionary(column.type) else encoded(column) for column in columns
     ]
@@ -99,20 +105,61 @@ def _shared_texts(columns: Sequence[pa.ChunkedArray]) -> pa.Array | None:
     if not filled or not all(pa.types.is_dictionary(column.type) for column in filled):
         return None
     held = [chunk.dictionary for column in filled for chunk in column.chunks]
-    texts = held[0]
-    if (
-        len(
-            {
-                tuple(None if buffer is None else buffer.address for buffer in dictionary.buffers())
-                for dictionary in held
-            }
-        )
-        > 1
-    ):
+    return held[0] if len({_address(texts) for texts in held}) == 1 and _is_sorted(held[0]) else None
+
+
+def _added_texts(columns: Sequence[pa.ChunkedArray]) -> tuple[pa.Array, list[Ints]] | None:
+    """Return texts and codes as `coded_together` does, if most columns share a dictionary and few texts are beside it.
+
+    So it is after new rows: most accounts are known, and their codes only move up by the number of new ones before.
+    """
+    held = [chunk.dictionary for column in columns for chunk in column.chunks if pa.types.is_dictionary(chunk.type)]
+    texts = max(held, key=len, default=pa.array([], pa.string()))
+    chunks = [chunk for column in columns for chunk in column.chunks]
+    beside = [own for chunk in chunks if _address(own := _texts_of(chunk)) != _address(texts)]
+    if sum(len(own) for own in beside) > _FEW * len(texts) or not _is_sorted(texts):
         return None
-    same = all((dictionary.offset, len(dictionary)) == (texts.offset, len(texts)) for dictionary in held)
-    is_sorted = not texts.null_count and pc.all(pc.less(texts[:-1], texts[1:])).as_py() is not False
-    return texts if same and is_sorted else None
+    wanted = sorted({text for own in beside for text in own.to_pylist() if text is not None})
+    place = [bisect_left(range(len(texts)), text, key=lambda number: texts[number].as_py()) for text in wanted]
+    is_new = [at == len(texts) or texts[at].as_py() != text for text, at in zip(wanted, place, strict=True)]
+    new = [text for text, chosen in zip(wanted, is_new, strict=True) if chosen]
+    starts = np.array(place, np.int64)[is_new]
+    moved = np.append(np.arange(len(texts)) + np.searchsorted(starts, np.arange(len(texts)), side="right"), -1)
+    before = np.cumsum(is_new) - is_new
+    codes_of = dict(zip(wanted, (np.array(place) + before).tolist(), strict=True)) | {None: -1}
+    bounds = [0, *starts.tolist(), len(texts)]
+    parts = [texts[bounds[0] : bounds[1]]]
+    for text, start, stop in zip(new, bounds[1:-1], bounds[2:], strict=True):
+        parts += [pa.array([text]), texts[start:stop]]
+    tables = {_address(own): np.array([*(codes_of[text] for text in own.to_pylist()), -1]) for own in beside}
+    tables[_address(texts)] = moved
+    out = [
+        np.concatenate(
+            [np.zeros(0, np.int64), *(tables[_address(_texts_of(chunk))][_own_codes(chunk)] for chunk in column.chunks)]
+        )
+        for column in columns
+    ]
+    return pa.concat_arrays(parts), [codes.astype(np.int32) for codes in out]
+
+
+def _texts_of(chunk: pa.Array) -> pa.Array:
+    """Return the dictionary of an array; the array itself if it has none."""
+    return chunk.dictionary if pa.types.is_dictionary(chunk.type) else chunk
+
+
+def _own_codes(chunk: pa.Array) -> Ints:
+    """Return the indices of an array into its texts."""
+    return _indices(chunk) if pa.types.is_dictionary(chunk.type) else np.arange(len(chunk))
+
+
+def _address(texts: pa.Array) -> tuple[int | None, ...]:
+    """Return the place of texts in memory, by which one dictionary is told from another."""
+    return (*(None if buffer is None else buffer.address for buffer in texts.buffers()), texts.offset, len(texts))
+
+
+def _is_sorted(texts: pa.Array) -> bool:
+    """Check that texts ascend, without repetition and without null."""
+    return not texts.null_count and pc.all(pc.less(texts[:-1], texts[1:])).as_py() is not False
 
 
 def _codes(column: pa.ChunkedArray) -> Ints:

@@ -142,7 +142,8 @@ def _first_of_pairs(ledger: Ledger) -> Ints:
     parts = [np.zeros(0, np.int32)]
     for stretch in stretches(opinions.subject):
         keys = pairs(opinions.subject[stretch], opinions.rater[stretch], ledger.accounts)
-        parts.append((np.unique(keys, return_index=True)[1] + stretch.start).astype(np.int32))
+        order = lexical_order(keys)
+        parts.append((order[first_of(keys[order])] + stretch.start).astype(np.int32))
     return np.concatenate(parts)
 
 

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Flags, Floats, Groups, Ints, distinct_keys, group_sums, pairs, stretches, unpaired
+from bilateral.trust.arrays import (
+    Flags,
+    Floats,
+    Groups,
+    Ints,
+    distinct_keys,
+    first_of,
+    group_sums,
+    pairs,
+    stretches,
+    unpaired,
+)
 from bilateral.trust.money import walked
 from bilateral.trust.opinions import Kind
 from bilateral.trust.sharing import sharing
@@ -137,8 +148,10 @@ def _distance_at_its_time(context: Context, judgements: Judgements) -> Floats:
         subject, usual = judgements.subject[stretch], context.mean[judgements.kind[stretch]]
         percent, place = np.asarray(judgements.height[stretch] + usual, np.float64), np.arange(len(subject))
         total = np.concatenate([[0.0], np.cumsum(percent)])
-        low = np.maximum(np.searchsorted(subject, subject, side="left"), place - _NEAREST)
-        high = np.minimum(np.searchsorted(subject, subject, side="right"), place + _NEAREST + 1)
+        first = np.flatnonzero(first_of(subject))
+        sizes = np.diff(first, append=len(subject))
+        low = np.maximum(np.repeat(first, sizes), place - _NEAREST)
+        high = np.minimum(np.repeat(first + sizes, sizes), place + _NEAREST + 1)
         distance[stretch] = percent - (total[high] - total[low] - percent + usual) / (high - low)
     return distance
 

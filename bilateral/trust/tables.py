@@ -85,6 +85,9 @@ _REPEATED: Final = {
 }
 """Columns whose texts repeat. They are read as dictionaries, which takes a fraction of the memory."""
 
+_CHUNKS: Final = 64
+"""The pieces of a column from which it is copied into one. Each later block adds one."""
+
 _CODED: Final = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -170,14 +173,9 @@ class Tables:
         Args:
             later: The rows of later blocks.
         """
-        return Tables(
-            **{
-                field.name: pa.concat_tables(
-                    [_plain(getattr(self, field.name)), _plain(getattr(later, field.name))], promote_options="default"
-                )
-                for field in fields(self)
-            }
-        )
+        joined = {field.name: _joined(getattr(self, field.name), getattr(later, field.name)) for field in fields(self)}
+        _share_texts(joined)
+        return Tables(**joined)
 
 
 def _read(path: Path, columns: Sequence[str], repeated: frozenset[str]) -> pa.Table:
@@ -235,6 +233,18 @@ def _checked(name: str, table: pa.Table | None) -> pa.Table:
             row = pc.index(pc.is_null(owners), True).as_py() + 1
             raise InvalidArgumentError(f"agents.owner is empty in row {row}: give each agent an owner")
     return pa.table(columns)
+
+
+def _joined(before: pa.Table, later: pa.Table) -> pa.Table:
+    """Return the rows of two tables; columns of the first that are coded stay so."""
+    later = _plain(later)
+    for place, field in enumerate(later.schema):
+        coded = before.schema.field(field.name).type if field.name in before.column_names else field.type
+        if coded != field.type:
+            later = later.set_column(place, field.name, pc.cast(encoded(later.column(place)), coded))
+    joined = pa.concat_tables([before, later], promote_options="default")
+    chunks = max((column.num_chunks for column in joined.columns), default=0)
+    return joined.combine_chunks() if chunks > _CHUNKS else joined
 
 
 def _plain(table: pa.Table) -> pa.Table:

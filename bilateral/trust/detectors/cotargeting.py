@@ -11,7 +11,7 @@ larger one counts. To be customers of one exchange alone proves nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -46,6 +46,9 @@ _CROWD: Final = 100
 
 Of more, each counts less.
 """
+
+
+_Limits: TypeAlias = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True)
@@ -85,11 +88,13 @@ class CoTargeting(Detector):
     def _find(self, context: Context) -> list[Finding]:
         edges = edges_of(context.ledger, context.pair)
         discovered, tests = [], 0
+        crowded = max(context.judged.max(initial=0), context.activity.max(initial=0)) > _CROWD
+        limits = _limits(context, edges) if crowded else None
         for grouping in context.kin.groupings:
-            cells, count = self._cells(context, grouping, edges)
+            cells, count = self._cells(context, grouping, edges, limits)
             discovered.append(cells)
             tests += count
-        del edges
+        del edges, limits
         self.cells_ = tests
         q_values = adjusted(np.concatenate([cells.p_value for cells in discovered]), tests)
         findings, start = [], 0
@@ -100,15 +105,15 @@ class CoTargeting(Detector):
             findings += self._of_groups(context, cells, chosen, q_value)
         return _without_repetitions(findings, self.limit)
 
-    def _cells(self, context: Context, grouping: Grouping, edges: Edges) -> tuple[_Cells, int]:
+    def _cells(self, context: Context, grouping: Grouping, edges: Edges, limits: _Limits | None) -> tuple[_Cells, int]:
         """Count the raters of each group and subject, and test the counts."""
         group = _without_exchanges(context, grouping)
         cells = context.steps.cells(context.ledger, edges, group, grouping.size)
         kind = context.ledger.subject_kind[cells.subject] if len(cells.count) else np.zeros(0, np.int64)
         total = np.bincount(edges.kind, minlength=KINDS)
         share = cells.written[cells.group * KINDS + kind] / np.maximum(total[kind], 1)
-        if max(context.judged.max(initial=0), context.activity.max(initial=0)) > _CROWD:
-            share = np.maximum(share, _limited(context, edges, group, grouping.size)[cells.group * KINDS + kind])
+        if limits is not None:
+            share = np.maximum(share, _limited(edges, limits, group, grouping.size)[cells.group * KINDS + kind])
         clustering = np.minimum(self.clustering, 1 / np.maximum(share, 1e-12))
         expected = clustering * context.judged[cells.subject] * share
         p_value = excess(cells.count, expected)
@@ -185,28 +190,39 @@ def _without_exchanges(context: Context, grouping: Grouping) -> Ints:
     return np.where(context.kin.is_hub[np.maximum(context.ledger.funder, 0)], -1, grouping.group)
 
 
-def _limited(context: Context, edges: Edges, group: Ints, size: int) -> Floats:
-    """Return the share of each group in the opinions of each kind, with a limit on the opinions about each subject.
+def _limits(context: Context, edges: Edges) -> _Limits:
+    """Return how far each distinct pair counts, with a limit on those of a subject and of a rater, and sums by kind.
 
     Args:
         context: The ledger and what detectors share.
+        edges: The distinct pairs.
+    """
+    of_subject, of_rater = (
+        np.minimum(1.0, _CROWD / np.maximum(count, 1)) for count in (context.judged, context.activity)
+    )
+    counts, total = np.minimum(of_subject[edges.subject], of_rater[edges.rater]), np.zeros(KINDS)
+    for stretch in stretches(edges.subject):
+        total += group_sums(counts[stretch], edges.kind[stretch], KINDS)
+    return counts, total
+
+
+def _limited(edges: Edges, limits: _Limits, group: Ints, size: int) -> Floats:
+    """Return the share of each group in the opinions of each kind, with a limit on the opinions about each subject.
+
+    Args:
         edges: The distinct pairs of rater and subject.
+        limits: How far each of them counts, and the sum by kind.
         group: The group of each account; -1 for none.
         size: The number of groups.
 
     Returns:
         The shares by group and kind, as one array.
     """
-    of_subject, of_rater = (
-        np.minimum(1.0, _CROWD / np.maximum(count, 1)) for count in (context.judged, context.activity)
-    )
-    written, total = np.zeros(size * KINDS), np.zeros(KINDS)
+    (limited, total), written = limits, np.zeros(size * KINDS)
     for stretch in stretches(edges.subject):
-        own, kind = group[edges.rater[stretch]], edges.kind[stretch]
-        counts = np.minimum(of_subject[edges.subject[stretch]], of_rater[edges.rater[stretch]])
+        own, kind, counts = group[edges.rater[stretch]], edges.kind[stretch], limited[stretch]
         inside = own >= 0
         written += group_sums(counts[inside], own[inside] * KINDS + kind[inside], size * KINDS)
-        total += group_sums(counts, kind, KINDS)
     shares: Floats = written / np.tile(np.maximum(total, 1.0), size)
     return shares
 
