@@ -60,17 +60,18 @@ class BiasModel:
         weight, spread = trust.copy(), 15.0
         rater, subject = rater.astype(np.intp, copy=False), subject.astype(np.intp, copy=False)  # once for all rounds
         rest, scratch = np.empty(len(values)), np.empty(len(values))  # reused, because they may be large
+        # Places are valid. To clip them avoids the copy that `numpy.take` makes otherwise, to raise an error.
         for _ in range(self.iterations):
-            np.subtract(values, np.take(bias, rater, out=scratch), out=rest)
+            np.subtract(values, np.take(bias, rater, out=scratch, mode="clip"), out=rest)
             total = group_sums(weight, subject, subjects) + self.prior_subject
             summed = group_sums(np.multiply(weight, rest, out=scratch), subject, subjects)
             quality = (summed + self.prior_subject * mean) / total
-            np.subtract(values, np.take(quality, subject, out=scratch), out=rest)
+            np.subtract(values, np.take(quality, subject, out=scratch, mode="clip"), out=rest)
             by_rater = group_sums(weight, rater, raters) + self.prior_rater
             bias = group_sums(np.multiply(weight, rest, out=scratch), rater, raters) / by_rater
-            np.abs(np.subtract(rest, np.take(bias, rater, out=scratch), out=rest), out=rest)
+            np.abs(np.subtract(rest, np.take(bias, rater, out=scratch, mode="clip"), out=rest), out=rest)
             np.divide(_HUBER, np.maximum(rest, 1e-9, out=scratch), out=scratch)
-            np.power(scratch, 1.5, out=scratch, where=np.minimum(1.0, scratch, out=scratch) < 1)  # most are 1
+            np.power(np.minimum(1.0, scratch, out=scratch), 1.5, out=scratch)
             np.multiply(trust, scratch, out=weight)
             np.multiply(weight, np.square(rest, out=scratch), out=scratch)
             spread = float(np.sqrt(scratch.sum() / max(weight.sum(), 1e-9))) if len(rest) else 15.0

@@ -161,9 +161,19 @@ class Model:
             row: The first row to be written.
         """
         for name, column in features:
-            codes[row] = np.searchsorted(self.edges[name], known(column[chosen]))
+            _write_codes(known(column[chosen]), self.edges[name], codes[row])
             row += 1
         return row
+
+
+def _write_codes(values: Floats, edges: Floats, codes: Ints) -> None:
+    """Write the number of edges below each value. All are compared: a search of so few takes five times as long."""
+    for start in range(0, len(values), _ROWS):
+        part, own = values[start : start + _ROWS], codes[start : start + _ROWS]
+        above = np.empty(len(part), bool)
+        own[:] = 0
+        for edge in edges:
+            np.add(own, np.greater(part, edge, out=above).view(np.uint8), out=own)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ SIZE = 300
 def rows(request, monkeypatch):
     """Groups and values, in more stretches than one."""
     monkeypatch.setattr("bilateral.trust.arrays._STRETCH", 700)
+    monkeypatch.setattr("bilateral.trust.arrays._PIECE", 300)
     draw = np.random.default_rng(request.param)
     return draw.integers(0, SIZE, request.param).astype(np.int32), draw.normal(50, 20, request.param)
 
