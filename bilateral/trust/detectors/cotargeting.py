@@ -211,7 +211,7 @@ def _limited(edges: Edges, limits: _Limits, group: Ints, size: int) -> Floats:
 
     Args:
         edges: The distinct pairs of rater and subject.
-        limits: How far each of them counts, and the sum by kind.
+        limits: The part for which each of them counts, and the sums by kind.
         group: The group of each account; -1 for none.
         size: The number of groups.
 
