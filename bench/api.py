@@ -65,14 +65,14 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=5_000)
     options = parser.parse_args()
     ids = agents(options.database, options.requests)
-    one = [f"/v1/agents/{agent}" for agent in ids]
+    alone = [f"/v1/agents/{agent}" for agent in ids]
     newest = [f"/v1/agents/{agent}?newest=20" for agent in ids]
     print("| request | requests/s | p50 ms | p95 ms | processor ms of the service | of the client | limit | within |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | --- | --- |")
     print(row("nothing", floor(options.requests)), flush=True)
     with served(options.database) as service:
         many = f"{CONNECTIONS} connections"
-        load = measure(*service, one)
+        load = measure(*service, alone)
         print(row(f"one agent, {many}", load, f"{_RATE:,}/s", lambda load: load.rate >= _RATE), flush=True)
         for name, connections in (("one connection", 1), (many, CONNECTIONS)):
             load = measure(*service, newest, connections)

@@ -140,8 +140,8 @@ def ask(engine: str, database: str, requests: int) -> bool:
             rate, p95 = requests / wall, took[len(took) * 95 // 100] * 1e3
             is_met = rate >= RATE and p95 <= P95_MS
             bound = verdict(f"{RATE}/s, p95 {P95_MS:g} ms", is_met=is_met)
-            each = f"{used / requests * 1e3:.2f} ms CPU each"
-            print(f"{engine}: profiles {rate:,.0f}/s, {_percentiles(took)}, {each}{bound}")
+            processor = f"{used / requests * 1e3:.2f} ms CPU each"
+            print(f"{engine}: profiles {rate:,.0f}/s, {_percentiles(took)}, {processor}{bound}")
             return is_met
         finally:
             service.terminate()

@@ -122,27 +122,27 @@ def room(module: str) -> str:
     return parts[0] if is_room else WORDS
 
 
-def violation(each: Import) -> str | None:
+def violation(statement: Import) -> str | None:
     """Judge one import by the rule of rooms.
 
     Args:
-        each: The import.
+        statement: The import.
 
     Returns:
         A sentence that names the broken rule; None if the import is allowed.
     """
-    importer, imported = room(each.importer), room(each.imported)
+    importer, imported = room(statement.importer), room(statement.imported)
     if importer in {imported, FACADE}:
         return None
     if imported == FACADE:
-        return f"{each}: import the module that defines the name, not the package that exports it"
+        return f"{statement}: import the module that defines the name, not the package that exports it"
     level = {name: number for number, names in enumerate(LEVELS) for name in names}
     for name in (importer, imported):
         if name not in level:
-            return f"{each}: the room {name!r} has no level: add it to LEVELS in scripts/_imports.py"
+            return f"{statement}: the room {name!r} has no level: add it to LEVELS in scripts/_imports.py"
     if {importer, imported} == NEIGHBOURS or level[imported] < level[importer]:
         return None
-    return f"{each}: the room {importer!r} must not import the room {imported!r}"
+    return f"{statement}: the room {importer!r} must not import the room {imported!r}"
 
 
 def circle(graph: Mapping[str, set[str]]) -> list[str] | None:

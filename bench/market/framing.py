@@ -128,10 +128,10 @@ def framed(market: Market, kind: Kind, targets: Array, random: np.random.Generat
     """
     settings, log = market.settings, market.log
     hides, spread = random.random() < 0.5, random.choice([0.05, 1.0, 6.0])  # noqa: PLR2004
-    each = (settings.withdrawal if hides else settings.gas) + 4 * settings.gas
-    each += settings.registration if kind.ring else 0.0
-    each += kind.paid * (settings.fee if kind.refunds else 1.0)
-    count = min(int(random.integers(8, 60)), int(BUDGET / each))
+    price = (settings.withdrawal if hides else settings.gas) + 4 * settings.gas
+    price += settings.registration if kind.ring else 0.0
+    price += kind.paid * (settings.fee if kind.refunds else 1.0)
+    count = min(int(random.integers(8, 60)), int(BUDGET / price))
     start = settings.time(market.today - spread - 0.2)
     for target in targets:
         wallet = log.open(1)

@@ -226,11 +226,11 @@ def _words() -> Prepared:
             .limit(at_most(1))
         )
         parts.append(select(newest.subquery()))
-    one, all_ = schema.EVENT_TABLES[Approval], schema.EVENT_TABLES[ApprovalForAll]
+    single, all_ = schema.EVENT_TABLES[Approval], schema.EVENT_TABLES[ApprovalForAll]
     approved = (
-        select(*_place(one), _event(Approval), one.c.account.label("text")).where(
-            *(covering(one), one.c.registry == bindparam("identity"), one.c.agent_id == bindparam("agent_id")),
-            one.c.account != _NOBODY,
+        select(*_place(single), _event(Approval), single.c.account.label("text")).where(
+            *(covering(single), single.c.registry == bindparam("identity"), single.c.agent_id == bindparam("agent_id")),
+            single.c.account != _NOBODY,
         ),
         select(*_place(all_), _event(ApprovalForAll), all_.c.operator.label("text")).where(
             *(covering(all_), all_.c.registry == bindparam("identity"), all_.c.owner == bindparam("owner")),
@@ -370,13 +370,13 @@ def approved_reviewers(
 
 def _approvals(moment: Moment, identity: str, facts: AgentFacts) -> tuple[tuple[Select[Any], ColumnElement[Any]], ...]:
     """Return the queries for both kinds of approvals, each with the column of the approved account."""
-    one, all_ = schema.EVENT_TABLES[Approval], schema.EVENT_TABLES[ApprovalForAll]
+    single, all_ = schema.EVENT_TABLES[Approval], schema.EVENT_TABLES[ApprovalForAll]
     return (
         (
-            select(one.c.account.label("account"))
-            .where(moment.covers(one), one.c.registry == identity, one.c.agent_id == facts.agent_id)
-            .where(one.c.account != _NOBODY),
-            one.c.account,
+            select(single.c.account.label("account"))
+            .where(moment.covers(single), single.c.registry == identity, single.c.agent_id == facts.agent_id)
+            .where(single.c.account != _NOBODY),
+            single.c.account,
         ),
         (
             select(all_.c.operator.label("account"))

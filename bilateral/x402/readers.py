@@ -285,11 +285,11 @@ def deployment_of(state: ClientState) -> Deployment:
     return state.wanted
 
 
-def is_same_account(chain: ChainId, one: str, other: str) -> bool:
+def is_same_account(chain: ChainId, first: str, second: str) -> bool:
     """Compare two addresses: in any case on an EVM chain, exactly elsewhere ("Step 3")."""
-    if not one or not other:
+    if not first or not second:
         return False
-    return one.lower() == other.lower() if chain.is_evm else one == other
+    return first.lower() == second.lower() if chain.is_evm else first == second
 
 
 def check_wallet(reader: RegistryReader, registration: AgentRegistration) -> Operation[str]:

@@ -93,9 +93,9 @@ def shared(database, monkeypatch):
 @pytest.mark.usefixtures("shared")
 def test_processes_that_share_a_database_serve_a_buyer_once():
     proof, nobody = proof_named("trusted"), lambda *_: None
-    one, other = verifier(nobody), verifier(nobody)
-    assert one.check(proof, HOLDER, at=NOON) == proof.nullifier
-    assert refusal(other.check, proof, OTHER_HOLDER, at=NOON) == ("tier_already_used", 409)
+    first, second = verifier(nobody), verifier(nobody)
+    assert first.check(proof, HOLDER, at=NOON) == proof.nullifier
+    assert refusal(second.check, proof, OTHER_HOLDER, at=NOON) == ("tier_already_used", 409)
     assert verifier().check(proof, HOLDER, at=NOON) == proof.nullifier  # after a restart, without a verification
 
 

@@ -76,7 +76,7 @@ def test_feedback_and_ratings_say_that_they_are_blind(story):
         received = ratings_of(connection, key).items
         blind = feedback_of(connection, key, FeedbackFilter(blind=Blind.ONLY)).items
         rated = ratings_of(connection, key, Direction.GIVEN, blind=Blind.ONLY).items
-        one = rating_at(connection, CHAIN_ID, story.second, 0)
+        second = rating_at(connection, CHAIN_ID, story.second, 0)
     assert {(entry.client, entry.feedback_index): entry.is_blind for entry in feedback_rows} == {
         (ALICE, 1): False,
         (CAROL, 1): False,
@@ -92,7 +92,7 @@ def test_feedback_and_ratings_say_that_they_are_blind(story):
     ]
     assert [(entry.server_id, entry.is_blind) for entry in received] == [(4, False)]
     assert rated == ratings_given
-    assert one == ratings_given[1]
+    assert second == ratings_given[1]
 
 
 def test_open_rating_within_a_day_after_the_clients_feedback_is_an_answer(any_ledger):
@@ -111,10 +111,10 @@ def test_open_rating_within_a_day_after_the_clients_feedback_is_an_answer(any_le
     with ledger.engine.connect() as connection:
         ratings = ratings_of(connection, key_of(connection), Direction.GIVEN).items
         (received,) = ratings_of(connection, key_of(connection, in_time)).items
-        one = rating_at(connection, CHAIN_ID, answered, 0)
+        answer = rating_at(connection, CHAIN_ID, answered, 0)
     assert {entry.agent_id for entry in ratings} == set(accounts)
     assert {entry.agent_id for entry in ratings if entry.is_answer} == {in_time}
-    assert one == received
+    assert answer == received
 
 
 def test_sealed_pairs_are_shown_with_the_sides_that_opened(story):
@@ -261,5 +261,5 @@ def test_service_shows_blind_ratings_and_sealed_pairs_over_http_and_on_pages(sto
         listed = http.get(f"/{CHAIN_ID}/{SERVER}/ratings", params=only, follow_redirects=True).text
         assert listed.count(">blind</small>") == 2
         assert "that were sealed before the other side was seen" in listed
-        one = http.get(f"/{CHAIN_ID}/ratings/{story.second}-0", follow_redirects=True).text
-        assert "blind: sealed before either side saw" in one
+        page = http.get(f"/{CHAIN_ID}/ratings/{story.second}-0", follow_redirects=True).text
+        assert "blind: sealed before either side saw" in page

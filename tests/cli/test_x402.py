@@ -124,10 +124,10 @@ def test_digits_that_name_no_key_are_refused(publish, refused, owner, digits, pr
 
 
 def test_digits_of_two_keys_are_refused(publish, refused, owner):
-    one, other = OLD.public_key, OLD.public_key[:8] + "0" * 122
-    publish(signer_entry(OLD), signer_entry(OLD) | {"publicKey": other})
-    assert one[:8] == other[:8]
-    assert "2 listed keys begin with" in refused(3, *SIGNERS, "retire", 1, one[:8], key=owner)["message"]
+    digits, similar = OLD.public_key, OLD.public_key[:8] + "0" * 122
+    publish(signer_entry(OLD), signer_entry(OLD) | {"publicKey": similar})
+    assert digits[:8] == similar[:8]
+    assert "2 listed keys begin with" in refused(3, *SIGNERS, "retire", 1, digits[:8], key=owner)["message"]
 
 
 @pytest.mark.parametrize(

@@ -107,31 +107,31 @@ def revocation(agent, client, index):
 
 def test_batches_are_the_same_that_one_connection_stores(event_chain, generator, engine, store, made):
     alice, bob, carol = ("0x" + name * 20 for name in ("11", "22", "33"))
-    one, two = 10_001, 10_002  # the generator's agents have smaller numbers
+    first_agent, second_agent = 10_001, 10_002  # the generator's agents have smaller numbers
     first = [
-        *registration(one, alice),
-        *registration(two, alice),
-        *(feedback(one, carol, index, 10 * index) for index in (1, 2, 3)),
-        revocation(one, carol, 2),
-        feedback(two, bob, 1, 50),
-        transfer(two, alice, bob),
-        wallet(two, carol),
+        *registration(first_agent, alice),
+        *registration(second_agent, alice),
+        *(feedback(first_agent, carol, index, 10 * index) for index in (1, 2, 3)),
+        revocation(first_agent, carol, 2),
+        feedback(second_agent, bob, 1, 50),
+        transfer(second_agent, alice, bob),
+        wallet(second_agent, carol),
     ]
     second = [
-        revocation(one, carol, 1),
-        feedback(one, carol, 4, 70),
-        feedback(one, bob, 1, 5),
-        revocation(one, bob, 1),
-        transfer(one, alice, bob),
-        wallet(one, carol),
-        transfer(one, bob, carol),
+        revocation(first_agent, carol, 1),
+        feedback(first_agent, carol, 4, 70),
+        feedback(first_agent, bob, 1, 5),
+        revocation(first_agent, bob, 1),
+        transfer(first_agent, alice, bob),
+        wallet(first_agent, carol),
+        transfer(first_agent, bob, carol),
     ]
     third = [
-        revocation(one, carol, 4),
-        revocation(two, bob, 1),
-        wallet(two, alice),
-        transfer(two, bob, alice),
-        feedback(two, bob, 2, 100),
+        revocation(first_agent, carol, 4),
+        revocation(second_agent, bob, 1),
+        wallet(second_agent, alice),
+        transfer(second_agent, bob, alice),
+        feedback(second_agent, bob, 2, 100),
     ]
     step = step_of(store, event_chain.url)
     for changes in (first, second, third):

@@ -61,8 +61,8 @@ def test_small_index_takes_one_machine_and_no_engine():
 
 
 def test_ten_times_the_ratings_take_ten_times_the_disk():
-    ten, one = (answers(Size(agents=1, ratings=count, chains=20)) for count in (10**10, 10**9))
-    larger, smaller = (float(of["index", "disk of ratings"].split()[0]) for of in (ten, one))
+    tenfold, single = (answers(Size(agents=1, ratings=count, chains=20)) for count in (10**10, 10**9))
+    larger, smaller = (float(of["index", "disk of ratings"].split()[0]) for of in (tenfold, single))
     assert larger == pytest.approx(10 * smaller, rel=0.01)  # both are rounded
 
 

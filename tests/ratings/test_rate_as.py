@@ -20,11 +20,11 @@ def kind(request):
 @pytest.fixture(params=["one", "batch"])
 def rate_as(registry, kind, request):
     """A function that rates one agent, alone or in a batch of one."""
-    one, batch = getattr(registry, f"rate{kind}As"), getattr(registry, f"rate{kind}sAs")
+    single, batch = getattr(registry, f"rate{kind}As"), getattr(registry, f"rate{kind}sAs")
 
     def rate_as(subject_id, rating, server_id, subject_owner, sender):
         if request.param == "one":
-            return one(subject_id, rating, server_id, subject_owner, sender=sender)
+            return single(subject_id, rating, server_id, subject_owner, sender=sender)
         return batch([subject_id], [rating], server_id, [subject_owner], sender=sender)
 
     rate_as.is_batch = request.param == "batch"

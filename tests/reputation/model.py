@@ -78,7 +78,7 @@ class ReputationModel:
             return (0, 0, 0)
         mean = sum(Fraction(entry.value, 10**entry.decimals) for entry in counted) / len(counted)
         frequency = Counter(entry.decimals for entry in counted)
-        decimals = min(frequency, key=lambda each: (-frequency[each], each))
+        decimals = min(frequency, key=lambda places: (-frequency[places], places))
         wad_mean = math.trunc(mean * WAD)
         scaled = {number: math.trunc(Fraction(wad_mean * 10**number, WAD)) for number in range(decimals + 1)}
         decimals = max(places for places, value in scaled.items() if -(2**127) <= value < 2**127)

@@ -47,7 +47,7 @@ def defined_summary(values):
     mean = sum(Fraction(value.value, 10**value.decimals) for value in values) / len(values)
     wad = math.trunc(mean * 10**18)
     frequency = Counter(value.decimals for value in values)
-    decimals = min(frequency, key=lambda each: (-frequency[each], each))
+    decimals = min(frequency, key=lambda places: (-frequency[places], places))
     scaled = [math.trunc(Fraction(wad, 10 ** (18 - number))) for number in range(decimals + 1)]
     decimals = max(places for places, value in enumerate(scaled) if -(2**127) <= value < 2**127)
     return Summary(len(values), scaled[decimals], decimals)

@@ -52,7 +52,7 @@ def main():
     progress = Progress(parser.parse_args().examples)
     tally = run(progress.examples, progress.show)
     progress.end(tally)
-    rarest = min(REFUSALS, key=lambda each: (tally[each], each))
+    rarest = min(REFUSALS, key=lambda refusal: (tally[refusal], refusal))
     print(f"{len(REFUSALS)} refusals, the rarest {tally[rarest]:,} times: {' '.join(rarest)}")
     refusals = shortcomings(tally, progress.examples) + unseen_refusals(tally)
     print("\n".join(refusals) or "The registries answered like the model after every step.")

@@ -94,7 +94,7 @@ def test_tag_comes_back_and_filters(ask, answer, status, summary, tag):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first_tag", "second_tag"),
     [
         ("a", "A"),
         ("a", "a\x00"),
@@ -106,13 +106,13 @@ def test_tag_comes_back_and_filters(ask, answer, status, summary, tag):
     ],
     ids=["case", "zero byte", "space", "31 and 32 bytes", "254 and 255 bytes", "composition", "last byte"],
 )
-def test_tags_that_differ_are_not_the_same(ask, answer, status, summary, one, other):
+def test_tags_that_differ_are_not_the_same(ask, answer, status, summary, first_tag, second_tag):
     first, second = ask("one"), ask("other")
-    answer(first, 10, tag=one)
-    answer(second, 90, tag=other)
-    assert (status(first)["tag"], status(second)["tag"]) == (one, other)
-    assert summary(tag=one) == (1, 10)
-    assert summary(tag=other) == (1, 90)
+    answer(first, 10, tag=first_tag)
+    answer(second, 90, tag=second_tag)
+    assert (status(first)["tag"], status(second)["tag"]) == (first_tag, second_tag)
+    assert summary(tag=first_tag) == (1, 10)
+    assert summary(tag=second_tag) == (1, 90)
 
 
 def test_tag_is_shared_by_agents_and_validators(ask, answer, summary, other_validator, other_agent_id, other_owner):

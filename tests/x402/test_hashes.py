@@ -86,5 +86,5 @@ def test_boundary_between_the_bodies_is_not_signed():
 def test_agents_whose_texts_run_together_have_one_message():
     """A property of the specification: the parts of the client's message have no boundaries either."""
     registry = AccountId.parse(f"{examples.BASE}:{examples.IDENTITY}")
-    one = client_message_hash(GlobalAgentId(registry, "4"), "2:task", 1)
-    assert one == client_message_hash(GlobalAgentId(registry, "42"), ":task", 1)
+    message = client_message_hash(GlobalAgentId(registry, "4"), "2:task", 1)
+    assert message == client_message_hash(GlobalAgentId(registry, "42"), ":task", 1)

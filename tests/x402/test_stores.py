@@ -75,13 +75,13 @@ def kept(size=10):
 
 
 def test_answer_is_found_by_another_process_for_its_time(open_store, clock):
-    one, other = (open_store(StoredAnswers, seconds=10) for _ in range(2))
-    one.keep(KEYS[0], kept())
+    writer, reader = (open_store(StoredAnswers, seconds=10) for _ in range(2))
+    writer.keep(KEYS[0], kept())
     clock.now = 9.99
-    assert other.find(KEYS[0]) == kept()
-    assert other.find(KEYS[1]) is None
+    assert reader.find(KEYS[0]) == kept()
+    assert reader.find(KEYS[1]) is None
     clock.now = 10
-    assert other.find(KEYS[0]) is None
+    assert reader.find(KEYS[0]) is None
 
 
 def test_answer_is_replaced(open_store):
@@ -111,20 +111,20 @@ def test_of_a_large_answer_only_the_proof_is_kept(open_store):
 
 
 def test_authorization_is_reserved_once_among_processes(open_store, clock):
-    one, other = (open_store(StoredReservations, seconds=10) for _ in range(2))
+    first, second = (open_store(StoredReservations, seconds=10) for _ in range(2))
     holder, stranger = object(), object()
-    assert one.take(KEYS[0], holder)
-    assert not other.take(KEYS[0], stranger)
-    assert one.take(KEYS[0], holder)
-    other.release(KEYS[0], stranger)
-    one.release(KEYS[0], stranger)
-    assert not other.take(KEYS[0], stranger)
-    one.release(KEYS[0], holder)
-    assert other.take(KEYS[0], stranger)
-    one.release(KEYS[0], holder)
-    assert not one.take(KEYS[0], holder)
+    assert first.take(KEYS[0], holder)
+    assert not second.take(KEYS[0], stranger)
+    assert first.take(KEYS[0], holder)
+    second.release(KEYS[0], stranger)
+    first.release(KEYS[0], stranger)
+    assert not second.take(KEYS[0], stranger)
+    first.release(KEYS[0], holder)
+    assert second.take(KEYS[0], stranger)
+    first.release(KEYS[0], holder)
+    assert not first.take(KEYS[0], holder)
     clock.now = 10
-    assert one.take(KEYS[0], holder)
+    assert first.take(KEYS[0], holder)
 
 
 def test_reservations_are_limited(open_store):
@@ -188,30 +188,30 @@ def workers(url, facilitator, token, seller, agent, deployment):
     server = resource_server(x402ResourceServer, facilitator, extensions[0])
     app.add_middleware(ReputationMiddleware, routes=routes, server=server, answers=stores[0])
     protect_flask(flask, routes, resource_server(x402ResourceServerSync, facilitator, extensions[1]), answers=stores[2])
-    with serving(app) as one, serving_wsgi(flask) as other:
-        yield one, other, runs, hold, stores
+    with serving(app) as first, serving_wsgi(flask) as second:
+        yield first, second, runs, hold, stores
     for store in stores:
         store.close()
 
 
 def test_lost_answer_is_fetched_from_another_process(workers, buyer):
-    one, other, runs, *_ = workers
-    headers = payment_for(one + "/weather", buyer, identifier="a-secret-of-16-or-more")
-    first, again = (httpx.get(url + "/weather", headers=headers, timeout=120) for url in (one, other))
-    assert (again.status_code, again.content, proof(again)) == (200, first.content, proof(first))
+    first, second, runs, *_ = workers
+    headers = payment_for(first + "/weather", buyer, identifier="a-secret-of-16-or-more")
+    original, again = (httpx.get(url + "/weather", headers=headers, timeout=120) for url in (first, second))
+    assert (again.status_code, again.content, proof(again)) == (200, original.content, proof(original))
     assert runs == [1]
 
 
 def test_one_authorization_sent_to_two_processes_runs_the_application_once(workers, buyer):
-    one, other, runs, hold, _ = workers
+    first, second, runs, hold, _ = workers
     hold.clear()
-    headers = payment_for(one + "/weather", buyer)
+    headers = payment_for(first + "/weather", buyer)
     with ThreadPoolExecutor(2) as pool:
-        pending = pool.submit(httpx.get, one + "/weather", headers=headers, timeout=120)
+        pending = pool.submit(httpx.get, first + "/weather", headers=headers, timeout=120)
         while not runs:
             assert not pending.done()
             time.sleep(0.01)
-        refused = httpx.get(other + "/weather", headers=headers, timeout=120)
+        refused = httpx.get(second + "/weather", headers=headers, timeout=120)
         hold.set()
         assert pending.result().status_code == 200
     assert (refused.status_code, refusal(refused)) == (402, "payment_in_progress")
@@ -220,10 +220,10 @@ def test_one_authorization_sent_to_two_processes_runs_the_application_once(worke
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_store_of_answers_that_fails_takes_no_answer_away(workers, buyer):
-    one, other, _, _, stores = workers
+    first, second, _, _, stores = workers
     with stores[0]._engine.begin() as connection:
         connection.execute(text("DROP TABLE x402_kept_answer"))
-    for url in (one, other):
+    for url in (first, second):
         headers = payment_for(url + "/weather", buyer, identifier="a-secret-of-16-or-more")
         response = httpx.get(url + "/weather", headers=headers, timeout=120)
         assert response.status_code == 200
@@ -232,10 +232,10 @@ def test_store_of_answers_that_fails_takes_no_answer_away(workers, buyer):
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_store_of_reservations_that_fails_takes_no_money(workers, buyer, token):
-    one, other, runs, _, stores = workers
+    first, second, runs, _, stores = workers
     with stores[1]._engine.begin() as connection:
         connection.execute(text("DROP TABLE x402_reserved_payment"))
-    for url in (one, other):
+    for url in (first, second):
         response = httpx.get(url + "/weather", headers=payment_for(url + "/weather", buyer), timeout=120)
         assert (response.status_code, refusal(response)) == (402, "reservations_unavailable")
     assert (runs, token.functions.balanceOf(buyer.address).call()) == ([], 10**9)

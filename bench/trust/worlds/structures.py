@@ -149,9 +149,9 @@ def _divided(world: World, plan: Plan, members: list[Account]) -> None:
     for _ in range(max(2, len(members) // int(draw.integers(1, 4)))):
         owner = new_owner(world, plan) if source is None else _paid_owner(world, plan, source)
         agents.append(new_agent(world, plan, owner))
-    each = int(draw.integers(1, 3))
+    praises = int(draw.integers(1, 3))
     for place, account in enumerate(members):
-        for step in range(each):
+        for step in range(praises):
             praise(world, plan, account, agents[(place + step) % len(agents)])
 
 

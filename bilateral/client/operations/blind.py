@@ -187,7 +187,7 @@ def open_(
     return (yield from transactions.send(state, Registry.BIDIRECTIONAL, function, arguments, decode))
 
 
-def pair_of(one: SignedEnvelope, other: SignedEnvelope) -> tuple[Pair, tuple[bytes, bytes]]:
+def pair_of(first: SignedEnvelope, second: SignedEnvelope) -> tuple[Pair, tuple[bytes, bytes]]:
     """Put both envelopes together, in either order.
 
     Returns:
@@ -197,7 +197,7 @@ def pair_of(one: SignedEnvelope, other: SignedEnvelope) -> tuple[Pair, tuple[byt
         InvalidArgumentError: Both are of the same side.
         EnvelopeMismatchError: They name different sides, or different interactions.
     """
-    client, server = (one, other) if isinstance(one.envelope, SealedFeedback) else (other, one)
+    client, server = (first, second) if isinstance(first.envelope, SealedFeedback) else (second, first)
     if not (isinstance(client.envelope, SealedFeedback) and isinstance(server.envelope, SealedRating)):
         raise InvalidArgumentError("envelopes: expected one of the client and one of the server")
     return Pair.of(client.envelope, server.envelope), (client.signature, server.signature)

@@ -224,8 +224,8 @@ class SqliteDialect(EntityDialect):
     def listed_keys(self, keys: Sequence[tuple[int, str, int]]) -> Select[Any]:
         """See `EntityDialect.listed_keys`."""
         listed = msgspec.json.encode([(sqlite_integer(number), text, sqlite_integer(of)) for number, text, of in keys])
-        each = func.json_each(literal(listed.decode(), Text)).table_valued("value")
-        return select(*(func.json_extract(each.c.value, literal_column(f"'$[{at}]'")) for at in range(3)))
+        keys_table = func.json_each(literal(listed.decode(), Text)).table_valued("value")
+        return select(*(func.json_extract(keys_table.c.value, literal_column(f"'$[{at}]'")) for at in range(3)))
 
     def integer_in_text(self, text: ColumnElement[str]) -> ColumnElement[int]:
         """See `EntityDialect.integer_in_text`."""
@@ -311,8 +311,8 @@ class PostgresDialect(EntityDialect):
     def listed_keys(self, keys: Sequence[tuple[int, str, int]]) -> Select[Any]:
         """See `EntityDialect.listed_keys`."""
         listed = msgspec.json.encode([(str(number), text, str(of)) for number, text, of in keys])
-        each = func.json_array_elements(cast(literal(listed.decode(), Text), JSON)).table_valued("value")
-        first, second, third = (type_coerce(each.c.value, JSON)[at].as_string() for at in range(3))
+        keys_table = func.json_array_elements(cast(literal(listed.decode(), Text), JSON)).table_valued("value")
+        first, second, third = (type_coerce(keys_table.c.value, JSON)[at].as_string() for at in range(3))
         return select(cast(first, Numeric), second, cast(third, Numeric))
 
     def integer_in_text(self, text: ColumnElement[str]) -> ColumnElement[int]:

@@ -41,7 +41,7 @@ def closest_of(connection: Connection, matcher: Matcher, search: AgentSearch) ->
     # The ranks are one parameter: SQLAlchemy would word 800 in 20 ms.
     listed = literal(json.dumps(ranks), Text)
     # Both functions return a row for each key of an object.
-    each = func.json_each_text(cast(listed, JSON)) if dialect_of(connection).has_server else func.json_each(listed)
-    rows = each.table_valued("key", "value")
+    entries = func.json_each_text(cast(listed, JSON)) if dialect_of(connection).has_server else func.json_each(listed)
+    rows = entries.table_valued("key", "value")
     columns = cast(rows.c.key, BigInteger).label("vector_id"), cast(rows.c.value, Float(53)).label("rank")
     return select(*columns).subquery("closest")

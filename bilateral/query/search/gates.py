@@ -354,7 +354,7 @@ def _of_claims(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[
             or_(payee.owner == columns.payee, payee.wallet == columns.payee),
         )
         wanted += [columns.is_bound, columns.payer == columns.account, is_payee.correlate(payment_claim, registry)]
-    each = (
+    by_client = (
         select(
             *named(payment_claim),
             func.count().label("entries"),
@@ -365,10 +365,10 @@ def _of_claims(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[
         .group_by(*named(payment_claim), columns.account)
         .subquery()
     )
-    key = [each.c[name] for name in _RATINGS]
-    count, clients = func.sum(each.c.entries), func.count()
-    mean = func.sum(each.c.units) / UNITS / count
-    bound = lower_bound(cast(func.sum(each.c.share), _REAL), cast(clients, _REAL), each.c.tag)
+    key = [by_client.c[name] for name in _RATINGS]
+    count, clients = func.sum(by_client.c.entries), func.count()
+    mean = func.sum(by_client.c.units) / UNITS / count
+    bound = lower_bound(cast(func.sum(by_client.c.share), _REAL), cast(clients, _REAL), by_client.c.tag)
     return (
         select(
             *key,

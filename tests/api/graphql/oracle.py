@@ -121,10 +121,10 @@ class Oracle:
         )
         return _test(operator, parsed(type_name, value), operand)
 
-    def _compare(self, entity, order_by, one, other):
-        keys = [self._key(entity, order_by, entry) for entry in (one, other)]
+    def _compare(self, entity, order_by, first, second):
+        keys = [self._key(entity, order_by, entry) for entry in (first, second)]
         if keys[0] == keys[1]:
-            keys = [entry["id"] for entry in (one, other)]
+            keys = [entry["id"] for entry in (first, second)]
         if None in keys:
             return 1 if keys[0] is None else -1
         return (keys[0] > keys[1]) - (keys[0] < keys[1])

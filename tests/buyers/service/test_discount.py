@@ -161,8 +161,8 @@ def test_policy_holds_for_the_service_that_it_was_published_with(buyers):
         "tests": (4, "granted"),
         "talk": (0, "not_offered"),
     }
-    one = buyers.get(path, params={**query, "serviceName": "tests"}).json()
-    assert (one["discount"]["percentage"], one["originalPricing"]) == (4, {"tests": 3})
+    tests_alone = buyers.get(path, params={**query, "serviceName": "tests"}).json()
+    assert (tests_alone["discount"]["percentage"], tests_alone["originalPricing"]) == (4, {"tests": 3})
     missing = buyers.get(path, params={**query, "serviceName": "cook"})
     assert (missing.status_code, missing.json()["code"]) == (404, "service_not_found")
     results = buyers.get("/api/search", params={"buyerAddress": SAMPLE.address}).json()["results"]

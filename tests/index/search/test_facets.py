@@ -71,10 +71,10 @@ def test_domain_that_names_an_agent_is_a_condition_and_a_facet(changed, oracle, 
         for service in agent.file["services"] if agent.file else ():
             if (host := secure_host(service["endpoint"])) is not None:
                 by_host.setdefault(host, []).append(agent.key)
-    (one, (named, *_)), (other, (denied, *_)) = [(host, by_host[host]) for host in sorted(by_host)][:2]
+    (host, (named, *_)), (other_host, (denied, *_)) = [(host, by_host[host]) for host in sorted(by_host)][:2]
     assert keys(search_agents(changed, AgentSearch(verified_domain=True))) == []
-    named_by(changed, one, named)
-    named_by(changed, other, (1, *denied[1:]))  # the same registry and id, on another chain
+    named_by(changed, host, named)
+    named_by(changed, other_host, (1, *denied[1:]))  # the same registry and id, on another chain
     page, facets = search_with_facets(changed, AgentSearch(verified_domain=True, order=Order.LAST_ACTIVE))
     assert keys(page) == [named]
     assert ("verified_domain", (("yes", 1),)) in [(facet.name, facet.values) for facet in facets.facets]
