@@ -41,11 +41,8 @@ PATTERNS = {
 }
 """The patterns, by the description that a finding shows."""
 
-NAMES = {"it", "found", "said", "given", "what"}
+NAMES = {"it", "found", "said", "given", "what", "one", "each"}
 """The names that say nothing about a variable's value."""
-
-LOOP_NAMES = NAMES | {"one", "each"}
-"""The names that say nothing about the items of a loop."""
 
 SENTENCE = 4
 """The words from which on a string other than a docstring counts as a sentence."""
@@ -221,8 +218,6 @@ def empty_names(path: Path, name: str) -> Iterator[Finding]:
         for field in node.body
         if isinstance(field, ast.AnnAssign)
     }
-    loops = (node.target for node in ast.walk(tree) if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension))
-    items = {id(name) for target in loops for name in ast.walk(target)}
     for node in ast.walk(tree):
         if isinstance(node, ast.arg):
             variable = node.arg
@@ -230,7 +225,7 @@ def empty_names(path: Path, name: str) -> Iterator[Finding]:
             variable = node.id
         else:
             continue
-        if variable in (LOOP_NAMES if id(node) in items else NAMES):
+        if variable in NAMES:
             yield Finding(f"{name}:{node.lineno}", "names a variable without saying what it holds", f"`{variable}`")
 
 

@@ -110,7 +110,7 @@ def told_apart(tables: Mapping[str, pa.Table]) -> list[str]:
     told = []
     for pair in _RELATED:
         held = [_occurring(tables[name][column]) for name, column in pair]
-        (few, rare), (many, other) = sorted(zip(held, pair, strict=True), key=lambda one: len(one[0]))
+        (few, rare), (many, other) = sorted(zip(held, pair, strict=True), key=lambda column: len(column[0]))
         shared = pc.sum(pc.is_in(few, many)).as_py() or 0
         if len(few) >= _ENOUGH and shared < _FEW * len(few):
             told.append(

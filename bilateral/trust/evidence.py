@@ -95,8 +95,8 @@ def costs_of_servers(ledger: Ledger, rows: Ints, hand: Ints, stayed: Stayed, bor
     own[known] = by_pair[np.searchsorted(paid_pairs, wanted[known])]
     last = float(opinions.ts.max(initial=0.0))
     age = np.clip((last - born[rater]) / _MONTH_SECONDS, 0.0, _OLDEST)
-    each = ((spent[rater] - own) + MONTH * age) / praised[rater] + 2 * ACT
-    return group_sums(np.maximum(each, 0.0), agent, ledger.agents)
+    cost = ((spent[rater] - own) + MONTH * age) / praised[rater] + 2 * ACT
+    return group_sums(np.maximum(cost, 0.0), agent, ledger.agents)
 
 
 def costs_of_clients(ledger: Ledger, rows: Ints, stayed: Stayed) -> Floats:

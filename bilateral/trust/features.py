@@ -193,9 +193,9 @@ def _paid_together(context: Context, judgements: Judgements) -> Floats:
     out = np.zeros(len(judgements.rows), np.float32)
     for stretch in stretches(judgements.subject):
         rows = np.flatnonzero(judgements.praise[stretch] & (many[judgements.rater[stretch]] > 0)) + stretch.start
-        each = many[judgements.rater[rows]]
-        row = np.repeat(rows, each)
-        within = np.arange(len(row)) - np.repeat(np.cumsum(each) - each, each)
+        givers = many[judgements.rater[rows]]
+        row = np.repeat(rows, givers)
+        within = np.arange(len(row)) - np.repeat(np.cumsum(givers) - givers, givers)
         source = giver[start[judgements.rater[row]] + within]
         strange = source != judgements.rated[row]
         row, source = row[strange], source[strange]
@@ -242,9 +242,9 @@ def _gaps(context: Context, judgements: Judgements) -> Iterator[tuple[str, Float
         ("fresh", -np.log(np.maximum(context.freshness[judgements.rows], 1e-6)) > _FRESH),
         ("thin", context.activity[judgements.rater] <= _FEW),
     ):
-        one, other = (Groups.by(judgements.rated[side], size) for side in (odd, ~odd))
-        gap = one.mean(percent[odd]) - other.mean(percent[~odd])
-        score = gap / (_SPREAD * np.sqrt(1 / np.maximum(one.count, 1) + 1 / np.maximum(other.count, 1)))
+        marked, others = (Groups.by(judgements.rated[side], size) for side in (odd, ~odd))
+        gap = marked.mean(percent[odd]) - others.mean(percent[~odd])
+        score = gap / (_SPREAD * np.sqrt(1 / np.maximum(marked.count, 1) + 1 / np.maximum(others.count, 1)))
         yield f"gap of {name}", score
         row = np.nan_to_num(score[judgements.rated] * np.where(odd, 1, -1), nan=-9)
         yield f"gap of {name} as rater", judgements.by_rater.top(row)

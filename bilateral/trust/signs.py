@@ -202,8 +202,8 @@ class Told:
         out = []
         for place, account in enumerate(self.accounts.tolist()):
             changed = np.repeat(self.codes[:, place : place + 1], len(names) + 1, axis=1)
-            each = np.arange(len(names))
-            changed[each, each] = self.usual
+            diagonal = np.arange(len(names))
+            changed[diagonal, diagonal] = self.usual
             score = among.score(changed)
             lost = score[-1] - score[:-1]
             out += [(account, names[n], float(lost[n])) for n in np.argsort(-lost)[:number] if lost[n] > 0]

@@ -171,8 +171,13 @@ def test_variables_and_arguments_are_named_for_what_they_hold(tmp_path):
     ]
 
 
-def test_items_of_a_loop_are_named_for_what_they_are(tmp_path):
+def test_items_of_loops_and_values_beside_them_are_named_for_what_they_are(tmp_path):
     source = "one, each = 1, 2\nfor place, one in enumerate(rows):\n    [each for each in rows]\n"
     (tmp_path / "module.py").write_text(source)
     names = [(finding.place, finding.text) for finding in empty_names(tmp_path / "module.py", "module.py")]
-    assert sorted(names) == [("module.py:2", "`one`"), ("module.py:3", "`each`")]
+    assert sorted(names) == [
+        ("module.py:1", "`each`"),
+        ("module.py:1", "`one`"),
+        ("module.py:2", "`one`"),
+        ("module.py:3", "`each`"),
+    ]

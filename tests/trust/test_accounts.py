@@ -61,9 +61,9 @@ def read_from(made, folder):
     return Tables.read(folder)
 
 
-def same(one, other):
-    assert one.addresses.equals(other.addresses)
-    assert one.agents.equals(other.agents)
+def same(first, second):
+    assert first.addresses.equals(second.addresses)
+    assert first.agents.equals(second.agents)
 
 
 SPELLINGS = [to_checksum_address, lambda text: "0X" + text[2:].upper()]

@@ -122,9 +122,9 @@ def test_tables_that_are_read_hold_each_address_once(tables, tmp_path):
 )
 def test_columns_of_one_dictionary_without_a_letter_are_coded(texts, codes):
     coded = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts, pa.string()))
-    code, (one, other) = coded_together([pa.chunked_array([coded])] * 2)
+    code, (first, second) = coded_together([pa.chunked_array([coded])] * 2)
     assert code.to_pylist() == texts
-    assert one.tolist() == other.tolist() == [-1 if code is None else code for code in codes]
+    assert first.tolist() == second.tolist() == [-1 if code is None else code for code in codes]
 
 
 @pytest.fixture

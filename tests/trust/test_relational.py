@@ -152,12 +152,12 @@ def test_an_empty_list_is_refused(tables, stored):
 def same(first, second):
     """Check that two results are equal, but for the last digits of trust."""
     for field in fields(first):
-        one, other = getattr(first, field.name), getattr(second, field.name)
+        left, right = getattr(first, field.name), getattr(second, field.name)
         if field.name == "trust":
-            assert one["address"].to_pylist() == other["address"].to_pylist()
-            assert other["trust"].to_pylist() == pytest.approx(one["trust"].to_pylist(), abs=1e-12)
+            assert left["address"].to_pylist() == right["address"].to_pylist()
+            assert right["trust"].to_pylist() == pytest.approx(left["trust"].to_pylist(), abs=1e-12)
         else:
-            assert one.equals(other), field.name
+            assert left.equals(right), field.name
 
 
 def test_a_whole_analysis_is_equal_on_both_paths(stored):

@@ -122,7 +122,7 @@ def test_a_drawn_attack_has_members(seed):
 
 
 @pytest.mark.sample(10)
-@pytest.mark.parametrize("structure", sorted(set(EVERY), key=lambda one: one.__name__))
+@pytest.mark.parametrize("structure", sorted(set(EVERY), key=lambda structure: structure.__name__))
 def test_every_structure_makes_attackers(structure, monkeypatch):
     monkeypatch.setattr(worlds_drawn, "EVERY", (structure,))
     made = honest_world(5, SMALL)

@@ -159,16 +159,16 @@ def test_dust_beside_one_refund_frames_no_shop(market):
 
 
 @pytest.mark.parametrize(
-    ("moves_back", "each", "count"), [(1, 1.0, 0), (4, 0.1, 0), (1, 2.0, 1), (4, 0.5, 1), (4, 1.0, 1), (1, 3.7, 1)]
+    ("moves_back", "amount", "count"), [(1, 1.0, 0), (4, 0.1, 0), (1, 2.0, 1), (4, 0.5, 1), (4, 1.0, 1), (1, 3.7, 1)]
 )
-def test_a_client_counts_from_half_of_its_money_on_however_many_moves_bring_it_back(market, moves_back, each, count):
+def test_a_client_counts_from_half_of_its_money_on_however_many_moves_bring_it_back(market, moves_back, amount, count):
     market.agent(99, "shop")
     for client in range(4):
         for number in range(4):
             market.payment(f"buyer{client}", "shop", 99, 1.0, 900.0 + number)
         market.feedback(f"buyer{client}", 99, 90, 960.0)
         for number in range(moves_back):
-            market.transfer("shop", f"buyer{client}", each, 1000.0 + number)
+            market.transfer("shop", f"buyer{client}", amount, 1000.0 + number)
     findings = fit(market)[1].findings_
     assert len(findings) == count
     if findings:

@@ -78,7 +78,7 @@ class Blocks(Detector):
             findings.append(self._finding(context, members, chosen, strongest, "judge each other or the same subjects"))
         for members, chosen, q_of_cycle in cycles:
             findings.append(self._finding(context, members, chosen, q_of_cycle, "judge each other in a cycle"))
-        return sorted(findings, key=lambda one: -one.strength)[: self.limit]
+        return sorted(findings, key=lambda finding: -finding.strength)[: self.limit]
 
     def _mutual(self, context: Context, rows: Ints) -> tuple[Ints, Ints, Floats]:
         """Return the pairs of accounts that judge each other, with corrected p-values."""
@@ -94,9 +94,9 @@ class Blocks(Detector):
         mutual = contained(pairs(right, left, ledger.accounts), forth) & (left < right)
         left, right = left[mutual], right[mutual]
         total = max(len(feedback), 1)
-        one = np.minimum(self.clustering * out[left] * into[right] / total, 1.0)
-        other = np.minimum(self.clustering * out[right] * into[left] / total, 1.0)
-        chosen = one * other < 0.1  # noqa: PLR2004  # the circle as a whole is tested below
+        forward = np.minimum(self.clustering * out[left] * into[right] / total, 1.0)
+        backward = np.minimum(self.clustering * out[right] * into[left] / total, 1.0)
+        chosen = forward * backward < 0.1  # noqa: PLR2004  # the circle as a whole is tested below
         left, right = left[chosen], right[chosen]
         circle = np.arange(ledger.accounts, dtype=np.int32)
         if len(left):

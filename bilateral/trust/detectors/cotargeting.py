@@ -231,7 +231,7 @@ def _without_repetitions(findings: list[Finding], limit: int) -> list[Finding]:
     """Leave out findings whose rows stronger ones cover already."""
     kept: list[Finding] = []
     covered: set[int] = set()
-    for finding in sorted(findings, key=lambda one: (one.q_value, len(one.opinions))):
+    for finding in sorted(findings, key=lambda finding: (finding.q_value, len(finding.opinions))):
         rows = set(finding.opinions.tolist())
         if len(rows - covered) > 0.2 * len(rows):
             kept.append(finding)

@@ -161,7 +161,7 @@ class Links(Detector):
                 ends = opinions.rater, account
                 findings.append(self._finding(ends, link, parts[place], q_value, statistics[place], moved))
             start += len(parts)
-        return sorted(findings, key=lambda one: -one.strength)[: self.limit]
+        return sorted(findings, key=lambda finding: -finding.strength)[: self.limit]
 
     def _links(self, context: Context, stretch: slice, account: Ints, gifts: Ints) -> list[_Link]:
         """Return each kind of link in a stretch of opinions.

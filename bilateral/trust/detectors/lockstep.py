@@ -79,7 +79,7 @@ class Lockstep(Detector):
         )
         tests = [test for family, _ in families for test in family]
         findings = discoveries(tests, sum(number for _, number in families))
-        return sorted(findings, key=lambda one: -one.strength)[: self.limit]
+        return sorted(findings, key=lambda finding: -finding.strength)[: self.limit]
 
     def _thin(self, context: Context, rows: Ints, rank: Floats) -> tuple[list[Trial], int]:
         """Test each subject for too many raters of the lowest ranks."""
