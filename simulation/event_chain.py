@@ -21,8 +21,8 @@ OPTIONS: Final = ("--gas-limit", "3000000000", "--no-mining", "--order", "fifo",
 """Options of anvil under which many logs fit into a block."""
 
 _SELECTOR: Final = keccak(text="emitLogs((bytes32[],bytes)[])")[:4]
-_GAS: Final = hex(2_000_000_000)
-_GAS_PRICE: Final = hex(10**10)
+_GAS: Final = hex(2_000_000_000)  # two thirds of a block's gas in `OPTIONS`
+_GAS_PRICE: Final = hex(10**10)  # wei; above the base fee, which rises after full blocks
 
 
 class EventChain:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from bilateral.query.registries import Registries
 
-_MOST_DEPTH: Final = 16
+_MOST_DEPTH: Final = 16  # messages have a few levels, and a recursion of Python ends at a thousand
 
 
 def read_buyer(

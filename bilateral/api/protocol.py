@@ -26,7 +26,7 @@ HEAD_SECONDS: Final = 20.0
 READ_SECONDS: Final = 20.0
 """The time in which a client has to take `READ_BYTES` of its answer, or the rest of it."""
 
-READ_BYTES: Final = 64 * 1024
+READ_BYTES: Final = 64 * 1024  # what a transport of asyncio holds before it asks a writer to wait
 
 MAX_CONNECTIONS: Final = 800
 """The connections of a process. Most systems give a process 1,024 open files."""

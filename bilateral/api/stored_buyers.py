@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from bilateral.checks.as_of_block import Moment
 
-_SHOWN: Final = 3
+_SHOWN: Final = 3  # examples: whom the buyer paid last
 
 
 def stored_buyers(connection: Connection, moment: Moment, account: str) -> BuyerRecord | None:

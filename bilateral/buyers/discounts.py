@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 DEFAULT_DISPUTE_RATE: Final = 10
 """The largest dispute rate that `excludeHighDisputeRate` allows if the seller names none, in percent."""
 
-_UNIT: Final = Decimal(1).scaleb(-6)
+_UNIT: Final = Decimal(1).scaleb(-6)  # the smallest unit of USDC, which has six decimals
 _PERCENT: Final = 100  # per cent, and the greatest score
 
 

@@ -37,7 +37,7 @@ MOST_FUNDED: Final = 100
 """The accounts that a funder may have. One with more is an exchange or a faucet, and ties nobody."""
 
 _HIGHEST: Final = 100  # the Buyer Reputation Protocol rates from 0 to 100
-_LAST_BLOCK: Final = 2**62
+_LAST_BLOCK: Final = 2**62  # a block that no chain reaches, within a BIGINT
 _AT_ONCE: Final = 500
 """Values of one statement's list, so that no statement grows with what a question finds."""
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bilateral.signatures import TypedMessage
 
 _MAGIC: Final = bytes.fromhex("1626ba7e")
-_RETRY_SECONDS: Final = 5
+_RETRY_SECONDS: Final = 5  # two blocks of most chains
 _NODE_SECONDS: Final = 5.0
 """The longest wait for a node: a caller waits meanwhile, and is told to try again."""
 

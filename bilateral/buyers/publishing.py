@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from bilateral.client.inputs import TransactionSigner
 
 _MAX_SCORE: Final = 100  # the Buyer Reputation Protocol scores from 0 to 100
-_ID_DIGITS: Final = 64
+_ID_DIGITS: Final = 64  # hexadecimal digits of 32 bytes
 _CONSENT_SECONDS: Final = 300
 """The seconds for which a buyer's wish to see its messages holds. The service takes up to 600."""
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SECONDS: Final = 30.0
 """The longest wait for a service of buyers: a payment waits meanwhile."""
 
-_MAX_ANSWER: Final = 1 << 20
+_MAX_ANSWER: Final = 1 << 20  # bytes; fewer could cut a page of the service, more only fill memory
 _MAX_SCORE: Final = 100  # the Buyer Reputation Protocol scores from 0 to 100
 PROVIDER: Final = "/api/buyer"
 """The path of buyers."""

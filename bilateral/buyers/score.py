@@ -19,7 +19,7 @@ DOLLAR: Final = 1_000_000
 _MAX_WEIGHT: Final = 20
 """The reviews, and the votes of sellers, that weigh in the effective fairness."""
 
-_IDEAL_REVIEW: Final = 65
+_IDEAL_REVIEW: Final = 65  # section 2.3 of the Buyer Reputation Protocol
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NODES_IN_PART: Final = 32
 """The nodes in one row: a row of 1 KiB, which PostgreSQL does not move into another table as it does from 2 KiB on."""
 
-_NODE: Final = 32
+_NODE: Final = 32  # bytes of a node: an element of a field of 254 bits
 _ROWS_AT_ONCE: Final = 10_000
 """Rows of one insert: a tree may have millions, and they need not all be in memory."""
 

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 _MOST_GIVEN: Final = 1_000
 """Newest ratings that are looked at: a client may have given millions."""
 
-_MOST_NAMED: Final = 20
-_SHOWN: Final = 3
+_MOST_NAMED: Final = 20  # of ratings; an answer that names more is read by nobody
+_SHOWN: Final = 3  # examples are enough to follow a reason
 _FEW_GIVEN: Final = 5
 """The number of feedbacks from which a client is judged by what it gave."""
 

@@ -48,7 +48,7 @@ _MAX_LISTED: Final = 1_000
 """Entries of a list of a policy: each is compared with each rater."""
 
 _MAX_DAYS: Final = 36_500  # a hundred years: no chain is older
-_MAX_TAG_BYTES: Final = 400
+_MAX_TAG_BYTES: Final = 400  # the index keeps longer tags as hashes, see `MAX_KEY_BYTES`
 
 
 def _address(value: object) -> object:

@@ -48,7 +48,7 @@ _MOST_OPINIONS: Final = 1_000
 _LOOKED_AT: Final = 200
 """The newest ratings that are looked at: an agent may have millions."""
 
-_SHOWN: Final = 3
+_SHOWN: Final = 3  # examples are enough to follow a reason
 _AT_ONCE: Final = 500
 """Values of one statement's list, so that no statement grows with what a question finds."""
 

@@ -34,7 +34,7 @@ _AT_ONCE: Final = 500
 """Values of one statement's list, so that no statement grows with what a question finds."""
 
 _HUNDREDTH: Final = Decimal("0.01")
-_UNIT: Final = 10**DECIMALS
+_UNIT: Final = 10**DECIMALS  # the value 1 in the sums of the tables
 
 Tallies: TypeAlias = "Mapping[Rater, tuple[int, int]]"
 """The number of entries of each rater, and the sum of their shares in millionths."""

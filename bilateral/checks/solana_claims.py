@@ -40,8 +40,8 @@ SECONDS: Final = 86_400
 """The seconds for which an outcome counts as new: an agent's file changes seldom, and strangers make the claims."""
 
 _REFERENCE: Final = 32  # characters of the genesis hash that CAIP-30 keeps
-_MOST_PROBLEM: Final = 300
-_REQUEST_SECONDS: Final = 30.0
+_MOST_PROBLEM: Final = 300  # characters of a refusal that the index keeps
+_REQUEST_SECONDS: Final = 30.0  # as long as a request of `Client` may take
 
 
 @dataclass(frozen=True)

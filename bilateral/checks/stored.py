@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from bilateral.checks.as_of_block import Moment
 
-_MOST_FINDINGS: Final = 5
-_SHOWN: Final = 3
+_MOST_FINDINGS: Final = 5  # the strongest decide; each takes a query for its evidence
+_SHOWN: Final = 3  # examples are enough to follow a finding
 _MADE: Final = schema.analysis.c
 _ANALYSES: Final = Prepared(
     select(_MADE.identity_registry, _MADE.block_number, _MADE.run, _MADE.seen_block)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _MOST_ANSWERS: Final = 1_000
 """The newest answers that are looked at: anybody may ask a validator for any number."""
 
-_SHOWN: Final = 3
+_SHOWN: Final = 3  # examples are enough to follow a reason
 _ANSWERS: Final = schema.EVENT_TABLES[ValidationResponse]
 
 

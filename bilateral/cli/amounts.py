@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 GWEI: Final = 10**9  # wei
 
 _AMOUNT = re.compile(r"[0-9]+(\.[0-9]+)?", re.ASCII)
-_LONGEST: Final = 60
-_EXACT: Final = Context(prec=90)
+_LONGEST: Final = 60  # characters: more than the supply of any currency has
+_EXACT: Final = Context(prec=90)  # as many digits times 10^18 are exact
 
 
 def wei_of(amount: str, unit: int, option: str) -> int:

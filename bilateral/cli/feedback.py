@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 app = make_group("feedback")
 
 
-_TAGS_SHOWN: Final = 5
+_TAGS_SHOWN: Final = 5  # a hint on one line
 
 
 @dataclass(frozen=True)

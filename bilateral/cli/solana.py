@@ -115,7 +115,7 @@ def transfer(  # noqa: PLR0913, PLR0917  # as many as the user has options
     _write(invocation, node, chain, key_file, lambda identity: identity.transfer(mint, to))
 
 
-_REQUEST_SECONDS: Final = 30.0
+_REQUEST_SECONDS: Final = 30.0  # as long as a request of `Client` may take
 
 
 def _write(invocation: Invocation, node: str, chain: str, key_file: Path, write: Callable[[SatiIdentity], str]) -> None:

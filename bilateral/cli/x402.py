@@ -29,7 +29,7 @@ app.add_typer(signers)
 
 SIGNING_VARIABLE: Final = "BILATERAL_X402_KEY"
 
-_MIN_DIGITS: Final = 8
+_MIN_DIGITS: Final = 8  # four bytes: few keys begin alike by chance
 _HOUR: Final = timedelta(hours=1)
 
 

@@ -37,7 +37,7 @@ _MINT: Final = {
     "outputs": [],
     "stateMutability": "nonpayable",
 }
-_POLL_SECONDS: Final = 0.01
+_POLL_SECONDS: Final = 0.01  # the local node mines at once
 
 
 @cache

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from x402.mechanisms.evm.types import TransactionReceipt
 
-POLL_SECONDS = 0.005
-RECEIPT_POLL_SECONDS = 0.01
+POLL_SECONDS = 0.005  # tests start many servers
+RECEIPT_POLL_SECONDS = 0.01  # the local node mines at once
 KEEP_ALIVE_SECONDS = 600
 """A server that closes idle connections sooner may close one on which the next request is on its way."""
 

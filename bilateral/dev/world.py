@@ -39,7 +39,7 @@ FUNDS: Final = 1_000_000_000
 RECORD: Final = "deployment.json"
 ENVIRONMENT: Final = "environment.sh"
 _MODE: Final = 0o600  # only the user may read the keys
-_POLL_SECONDS: Final = 0.05
+_POLL_SECONDS: Final = 0.05  # the local node mines at once
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ RAW: Final = 0x55  # the codec `raw` of the multicodec table
 DAG_PB: Final = 0x70  # the codec `dag-pb` of the multicodec table
 _SHA2_256: Final = 0x12  # the hash `sha2-256` of the multicodec table
 _DIGEST_BYTES: Final = 32  # of SHA-256
-_MAX_LENGTH: Final = 128
+_MAX_LENGTH: Final = 128  # a CID of SHA-256 has 59 characters in base32, and 75 in base16
 
 
 @dataclass(frozen=True)

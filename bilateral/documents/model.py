@@ -12,7 +12,7 @@ from bilateral.errors import MalformedDocumentError
 from bilateral.text import printable
 from bilateral.text.encoding import decode_object, encode_object
 
-_PROBLEMS_SHOWN: Final = 10
+_PROBLEMS_SHOWN: Final = 10  # enough to mend a file by; a hostile one may have thousands
 
 
 class DocumentModel(BaseModel):

@@ -22,7 +22,7 @@ MAX_BLOCKS: Final = 256
 _RAW_DATA: Final = 0  # `DataType.Raw` of the specification of UnixFS
 _DIRECTORY: Final = 1  # `DataType.Directory`
 _FILE: Final = 2  # `DataType.File`
-_TYPES: Final = {3: "metadata", 4: "a symbolic link", 5: "a sharded folder"}
+_TYPES: Final = {3: "metadata", 4: "a symbolic link", 5: "a sharded folder"}  # `DataType` of unixfs.proto
 
 
 def read_file(fetch: Callable[[Cid], bytes], root: Cid, path: Sequence[str], limit: int) -> bytes:

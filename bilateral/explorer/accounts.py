@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row", Feedback, AuthorizedFeedback, Rating, Payment)
 
-_ROWS: Final = 12
+_ROWS: Final = 12  # of each list; its link leads to the rest
 _PAYMENTS: Final = 300
 """The newest payments of each chain and direction that the chart of money sums up."""
 

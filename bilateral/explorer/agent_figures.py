@@ -21,9 +21,9 @@ DAYS: Final = 84
 """The days of the chart of activity."""
 
 _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
-_TOP: Final = 5
-_MOST_TAGS: Final = 12
-_MOST_TICKS: Final = 120
+_TOP: Final = 5  # fewer are chance, and more are all raters of a young agent
+_MOST_TAGS: Final = 12  # rows of a chart that fits a screen
+_MOST_TICKS: Final = 120  # so many ticks cover half of the strip
 
 
 @dataclass(frozen=True, slots=True)

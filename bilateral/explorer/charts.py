@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from bilateral.explorer.neighbours import Neighbour
     from bilateral.explorer.over_time import Moment
 
-_WIDTH: Final = 470
-_ROW: Final = 23
-_GAP: Final = 27
-_FAN_WIDTH: Final = 820
+_WIDTH: Final = 470  # half of a page, in pixels
+_ROW: Final = 23  # pixels: a line of text and the space below
+_GAP: Final = 27  # pixels for the label between both sides
+_FAN_WIDTH: Final = 820  # pixels of a page
 _FAN_HEIGHT: Final = 500
-_STRIP: Final = 320
+_STRIP: Final = 320  # units, stretched to the cell of a table
 _LOW: Final = 50
 """The value from which a relation is a good one."""
 

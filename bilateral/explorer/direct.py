@@ -35,7 +35,7 @@ _ADDRESS: Final = re.compile("0x[0-9a-fA-F]{40}")
 _HASH: Final = re.compile("0x[0-9a-fA-F]{64}")
 _NUMBER: Final = re.compile(r"#?([0-9]{1,78})")
 _PAIR: Final = re.compile(r"/?([a-z0-9-]{1,40})\s*(?:/|:|#|\s)\s*#?([0-9]{1,78})")
-_MOST: Final = 5
+_MOST: Final = 5  # the results stand above those of the search, which must stay in sight
 _LOOKED_AT: Final = 20
 """The agents among which names that look alike are looked for: those with the words in their names come first."""
 

@@ -8,8 +8,8 @@ from typing import Final
 from markupsafe import Markup
 
 _CELLS: Final = 6
-_FILLED_BELOW: Final = 150
-_ACCENT_EVERY: Final = 5
+_FILLED_BELOW: Final = 150  # of 256: three cells in five
+_ACCENT_EVERY: Final = 5  # a fifth of these
 
 
 def cells(seed: str) -> tuple[str, list[tuple[int, int, str]]]:

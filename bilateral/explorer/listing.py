@@ -47,8 +47,8 @@ _FILTERS: Final = {
 }
 """The kinds of ratings that each filter is for."""
 
-_ROWS: Final = 50
-_AT_ONCE: Final = 1_000
+_ROWS: Final = 50  # of a page; the file of ratings has them all
+_AT_ONCE: Final = 1_000  # of a file of ratings: a thousand queries for a million
 
 
 @dataclass(frozen=True, slots=True)

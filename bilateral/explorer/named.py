@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SHOWN: Final = 12
 """The findings of an account or agent that a page shows: the strongest ones."""
 
-_NAMED: Final = 3
+_NAMED: Final = 3  # names that fit into the row of a finding
 _TABLES: Final = {table.name: table for table in schema.EVENT_TABLES.values()}
 
 

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 ROWS: Final = 50
 """The links of one page of the table."""
 
-_GOLDEN: Final = pi * (3 - sqrt(5))
-_ROUNDS: Final = 6
-_AROUND: Final = 12
-_MOST_AROUND: Final = 60
-_MOST_KEPT: Final = 8
+_GOLDEN: Final = pi * (3 - sqrt(5))  # the golden angle, at which points of a spiral never line up
+_ROUNDS: Final = 6  # each passes over all links, and the first ones move most agents
+_AROUND: Final = 12  # neighbours whose own links are drawn: each takes a query
+_MOST_AROUND: Final = 60  # links of the agent itself: names of more would overlap
+_MOST_KEPT: Final = 8  # networks, by chain and limit; one more, and all are made anew
 
 
 @dataclass(frozen=True, slots=True)

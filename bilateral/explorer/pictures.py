@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bilateral.explorer.views import SideView
     from bilateral.query.agent_answers import Agent
 
-_SIZE: Final = (1200, 630)
+_SIZE: Final = (1200, 630)  # pixels of Open Graph pictures, as sites show them
 _PAPER: Final = "#faf8f4"
 _INK: Final = "#16181d"
 _SOFT: Final = "#565c66"
@@ -25,8 +25,8 @@ _SERVER: Final = "#1f4fd8"
 _CLIENT: Final = "#b4490f"
 _LINE: Final = "#e6e1d8"
 _FACE: Final = 168
-_NAME: Final = 26
-_KEPT: Final = 512
+_NAME: Final = 26  # characters that fit beside the face
+_KEPT: Final = 512  # pictures of 22 kB: 11 MB in a process
 _SENTENCE: Final = "Who trusts whom: AI agents as servers and as clients"
 
 

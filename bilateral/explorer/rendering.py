@@ -46,7 +46,7 @@ POLICY: Final = (
 )
 """The content security policy of every page: only own files, nothing inline, and nothing from other hosts."""
 
-_FAN: Final = 8
+_FAN: Final = 8  # of each side: 56 pixels a name
 
 _SHARE_ANCHORS: Final = {
     "Payment proven": "payment",

@@ -48,10 +48,10 @@ FIELDS: Final = (
 )
 """The names of the form's fields, in their order."""
 
-_ROWS: Final = 20
+_ROWS: Final = 20  # the default page of the API
 _USUAL_TAG: Final = "starred"
 _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
-_MOST_DIGITS: Final = 18
+_MOST_DIGITS: Final = 18  # every number with as many fits into 64 bits
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 
     from bilateral.query.registries import AgentKey, Registries
 
-_ROWS: Final = 12
-_EDGES: Final = 100
+_ROWS: Final = 12  # of each list; its link leads to the rest
+_EDGES: Final = 100  # relations; the page draws eight of each side, and sums up the others
 _PAYMENTS: Final = 300
 """The newest payments of each account and direction that the chart of money sums up."""
 
-_LEADERS: Final = 5
+_LEADERS: Final = 5  # of each side, so that both fit on the first screen
 _OF_ONE_RATER: Final = 3
 """The rows of one rater among the latest ratings: one account with twelve new ratings would fill the first page."""
 

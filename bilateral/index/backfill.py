@@ -43,8 +43,8 @@ _GOOD_EVENTS: Final = 10_000
 _GOOD_SECONDS: Final = 5.0
 """The seconds after which a range should be read: the worker may wait for it."""
 
-_FASTEST_GROWTH: Final = 4
-_MOST_BLOCKS: Final = 1_000_000
+_FASTEST_GROWTH: Final = 4  # an empty stretch says little about the next blocks
+_MOST_BLOCKS: Final = 1_000_000  # a lost range is read again, so an empty one must not hold half a chain
 _ENOUGH_BYTES: Final = 20 * 1024**2
 """Bytes of logs' data after which a range is stored in parts."""
 

@@ -74,7 +74,7 @@ LARGEST: Final = Constant("share of the largest chain", 0.25, "", "assumed; one 
 CONSTANTS: Final = tuple(value for value in list(globals().values()) if isinstance(value, Constant))
 """All figures that the plan rests on, in the order of their definition."""
 
-_HOURS_OF_MONTH: Final = 730
+_HOURS_OF_MONTH: Final = 730  # a twelfth of 365 days
 _MOST_NODES: Final = 16
 """The nodes of a large analysis: more of them shorten hours and leave the price as it is."""
 

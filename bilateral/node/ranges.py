@@ -101,11 +101,11 @@ _TOO_WIDE: Final = re.compile(
 _AMBIGUOUS: Final = re.compile(r"limit exceeded", re.IGNORECASE)
 """Some nodes mean the range by these words, and others the rate."""
 
-_THOUSAND: Final = 1000
-_TIMEOUTS: Final = 3
-_OVERLOADS: Final = 2
-_AMBIGUOUS_SPLITS: Final = 3
-_UNKNOWN_SPLITS: Final = 2
+_THOUSAND: Final = 1000  # of limits such as `10k`
+_TIMEOUTS: Final = 3  # an eighth of the range that times out, too, is slow for another reason
+_OVERLOADS: Final = 2  # then the range is halved: some nodes call a wide one so
+_AMBIGUOUS_SPLITS: Final = 3  # an eighth of the range that is refused, too, means the rate
+_UNKNOWN_SPLITS: Final = 2  # a quarter of the range tells if its size was the reason
 
 
 _BEFORE_HINTS: Final = ((_STOP, Verdict(Reaction.STOP)), (_HEAD, Verdict(Reaction.HEAD)))

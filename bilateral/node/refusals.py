@@ -61,7 +61,7 @@ _WORDS: Final = {
 }
 _UNCLEAR_CODES: Final = (-32603, -32002)  # internal error; resource unavailable, or not in time
 
-_RATE_LIMIT_CODES: Final = (HTTPStatus.TOO_MANY_REQUESTS, -32005, -32011, -32029)
+_RATE_LIMIT_CODES: Final = (HTTPStatus.TOO_MANY_REQUESTS, -32005, -32011, -32029)  # EIP-1474; providers
 _RATE_LIMIT_WORDS = re.compile(
     r"rate.?limit|requests? (per|limit)|too many requests|limit exceeded|over capacity|throttl|no backend is currently"
 )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MAX_SECONDS: Final = 10**6
+_MAX_SECONDS: Final = 10**6  # eleven days; more is a mistake of units
 
 
 class Provider(Protocol):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _TABLE: Final = schema.EVENT_TABLES[NewAuthorizedFeedback]
 _TAG_BYTES: Final = 32  # the registry's tags are bytes32
-_MOST_TAGS: Final = 1_000
+_MOST_TAGS: Final = 1_000  # of one agent that differ in invalid bytes alone: made to annoy
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bilateral.query.registries import AgentKey
 
-_MOST: Final = 20
+_MOST: Final = 20  # claims of one file, which strangers write
 _CHAIN_BITS: Final = 63
 """The bits of the largest chain id that the tables hold."""
 

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-DEFAULT_LIMIT: Final = 20
+DEFAULT_LIMIT: Final = 20  # entries that a reader looks through; programs ask for more
 MAX_LIMIT: Final = 1_000
 """The largest number of entries of a page."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _HEXADECIMAL: Final = re.compile("(?:[0-9a-f]{2})*")
-_MAX_CURSOR: Final = 1_200
+_MAX_CURSOR: Final = 1_200  # characters: two texts of `MAX_KEY_BYTES` in base64, and numbers
 _MAX_BITS: Final = 63  # of a positive BIGINT
 _MAX_SMALL_BITS: Final = 31  # of a positive INTEGER
 _MAX_WIDE_BITS: Final = 256  # of an agent's id

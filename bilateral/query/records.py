@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bilateral.query.registries import AgentKey
 
 _RATED: Final = {"client": (ClientRated, "client_id"), "validator": (ValidatorRated, "validator_id")}
-_MOST_ANSWERS: Final = 100
+_MOST_ANSWERS: Final = 100  # a request has one validator, which may answer as often as it likes
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LOOKED_AT: Final = 20_000
 """The newest events of each kind that are looked at. An index by transactions would slow the storing of every event."""
 
-_MOST: Final = 20
+_MOST: Final = 20  # events; a batch may have more
 
 _RATINGS: Final = (NewFeedback, NewAuthorizedFeedback, ClientRated, ValidatorRated)
 

@@ -28,7 +28,7 @@ MAX_ACCOUNTS: Final = 200
 """Accounts that an answer names, the most suspicious first: a ring may have thousands."""
 
 _AUTHORIZED: Final = events.EVENT_TABLES[NewAuthorizedFeedback]
-_FALSE: Final = 0.5
+_FALSE: Final = 0.5  # a rating that is false more likely than not
 _RANKS_ONLY: Final = frozenset({"tied_by_others", "weak_signs"})
 """The parts of a suspicion that rank an account and never flag it."""
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _AUTH_BYTES: Final = 5 * 32  # five words of the contract ABI
 _SIGNATURE_BYTES: Final = 65  # r, s and v
-_V: Final = (27, 28)
+_V: Final = (27, 28)  # 27 and the parity, as `ecrecover` takes it
 _DOMAIN_TYPE: Final = [
     {"name": "name", "type": "string"},
     {"name": "version", "type": "string"},

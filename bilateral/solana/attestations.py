@@ -25,12 +25,12 @@ MAX_CONTENT: Final = 512
 MAX_PUBLIC_CONTENT: Final = 100
 """The bytes of content that fit for public feedback, because a transaction has it twice."""
 
-_VERSION: Final = 1
+_VERSION: Final = 1  # of the layout of SATI
 _INTERACTION: Final = b"SATI:interaction:v1"
-_MAX_CONTENT_TYPE: Final = 15
-_HASH_BYTES: Final = 32
+_MAX_CONTENT_TYPE: Final = 15  # SATI keeps 6 to 15 for later
+_HASH_BYTES: Final = 32  # of keccak-256 or SHA-256
 _SIGNATURE_BYTES: Final = 64  # of Ed25519 (RFC 8032, section 5.1.6)
-_SIGNATURES: Final = 2
+_SIGNATURES: Final = 2  # of the agent and of the counterparty
 
 
 class Outcome(IntEnum):

@@ -18,7 +18,7 @@ _URI_FIELD: Final = b"\x02"
 _KEY_FIELD: Final = b"\x03"
 _CREATE_IF_MISSING: Final = b"\x01"
 _SET_AUTHORITY: Final = 6  # `SetAuthority` of the token program
-_POINTER_AUTHORITY: Final = 12
+_POINTER_AUTHORITY: Final = 12  # `AuthorityType::MetadataPointer` of Token-2022
 _TRANSFER_CHECKED: Final = 12  # `TransferChecked` of the token program
 _SYSTEM_TRANSFER: Final = 2  # `Transfer` of the system program
 

@@ -28,8 +28,8 @@ _TRANSFER: Final = 3  # `Transfer` of the token program
 _TRANSFER_CHECKED: Final = 12  # `TransferChecked` of the token program
 _TRANSFER_WITH_FEE: Final = 26  # `TransferFeeExtension` of Token-2022
 _TRANSFERS: Final = frozenset({_TRANSFER, _TRANSFER_CHECKED, _TRANSFER_WITH_FEE})
-_TRANSFER_BYTES: Final = 10
-_TRANSFER_ACCOUNTS: Final = 4
+_TRANSFER_BYTES: Final = 10  # `TransferChecked`: its number, 8 bytes of an amount, and decimals
+_TRANSFER_ACCOUNTS: Final = 4  # source, mint, destination and authority
 _MAX_AMOUNT_DIGITS: Final = 20
 """The digits of the largest amount, 2^64 - 1."""
 

@@ -29,8 +29,8 @@ CORE: Final = "CoREENxT6tW1HoK8ypY1SxRMZTcVPm7R94rH4PZNhX7d"
 PROVEN: Final = "proven"
 
 _AGENT_BYTES: Final = 748
-_ASSET: Final = 1
-_OF_COLLECTION: Final = 2
+_ASSET: Final = 1  # `Key::AssetV1` of Metaplex Core
+_OF_COLLECTION: Final = 2  # `UpdateAuthority::Collection` of Metaplex Core
 _COUNTERS: Final = 3 * (32 + 8)
 """The bytes of three digests and counts: of feedback, responses and revocations."""
 

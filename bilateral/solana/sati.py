@@ -35,7 +35,7 @@ METADATA: Final = "metadata"
 OWNER: Final = "owner"
 
 _REGISTRY_BYTES: Final = 81  # discriminator, two addresses, a count and a bump: 8 + 64 + 8 + 1
-_INDEX_BYTES: Final = 41
+_INDEX_BYTES: Final = 41  # discriminator, mint and bump: 8 + 32 + 1
 _ADDRESS_BYTES: Final = 32  # of an account of Solana: an Ed25519 public key
 
 

@@ -23,7 +23,7 @@ CONFIDENCE: Final = 0.95
 QUANTILE: Final = 1.6448536269514722
 """The quantile of the normal distribution for `CONFIDENCE`."""
 
-_DEFAULT_SCALE: Final = (0, 100)
+_DEFAULT_SCALE: Final = (0, 100)  # as EIP-8004a rates
 
 
 def scale_of_tag(tag: str) -> tuple[int, int] | None:

@@ -8,8 +8,8 @@ from typing import Final
 ETHER: Final = 10**18  # wei
 
 _WEI: Final = Decimal(ETHER)
-_DIGITS: Final = Context(prec=6)
-_EXACT: Final = Context(prec=90)
+_DIGITS: Final = Context(prec=6)  # significant digits, as `ether` promises
+_EXACT: Final = Context(prec=90)  # a uint256 has 78 digits
 
 _SYMBOLS: Final = {56: "BNB", 97: "BNB", 100: "xDAI", 137: "POL", 80002: "POL", 43113: "AVAX", 43114: "AVAX"}
 """The currency of chains whose currency is not ether, by EIP-155 id."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-CHUNK: Final = 64 * 1024
+CHUNK: Final = 64 * 1024  # bytes of one read: the time of a read is checked as often
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ NOT_KEPT: Final = 410
 
 NOT_KEPT_BODY: Final = b'{"error": "answer_not_kept"}'
 
-_MIN_IDENTIFIER: Final = 16
+_MIN_IDENTIFIER: Final = 16  # characters, as the extension `payment-identifier` demands
 
 
 @dataclass(frozen=True)

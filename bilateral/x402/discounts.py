@@ -42,7 +42,7 @@ _HELD: Final = 10_000
 """Buyers whose discount is remembered."""
 
 _LENGTH: Final = 42  # characters of an address: 0x, and two digits for each of 20 bytes
-_MOST: Final = 100
+_MOST: Final = 100  # per cent
 
 _FAILURE_SECONDS: Final = 30.0
 """The seconds for which a failed look-up keeps the full price: both requests of a payment arrive within them."""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MAX_TEXT: Final = 256
-MAX_URI: Final = 2048
+MAX_TEXT: Final = 256  # the longest usual field, a global id with a registry, has some 80
+MAX_URI: Final = 2048  # characters that browsers and servers take
 MAX_SECONDS: Final = 2**53  # each reader of JSON knows smaller integers exactly (RFC 8259, section 6)
 
 _HEX: Final = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})+)")

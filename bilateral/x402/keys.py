@@ -36,7 +36,7 @@ KEY_BYTES: Final = 32  # of an Ed25519 public key (RFC 8032, section 5.1.5)
 _PROBE: Final = b"bilateral: does this key sign?".ljust(32, b".")
 _RECOVERABLE_BYTES: Final = 65  # r, s and v
 _PLAIN_BYTES: Final = 64  # r and s, or an Ed25519 signature (RFC 8032, section 5.1.6)
-_V: Final = {0: 0, 1: 1, 27: 0, 28: 1}
+_V: Final = {0: 0, 1: 1, 27: 0, 28: 1}  # the parity, alone or with the 27 of `ecrecover`
 
 
 class InteractionKey(Protocol):

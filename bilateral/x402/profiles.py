@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 REPUTATION_DRAFT: Final = "reputation"
 """The key of the upstream draft in `extensions` of x402 messages."""
 
-_KEY_BYTES: Final = {"ed25519": (32,), "secp256k1": (33, 65)}
+_KEY_BYTES: Final = {"ed25519": (32,), "secp256k1": (33, 65)}  # RFC 8032, section 5.1.5; SEC 1, section 2.3.3
 
 
 class Hashes(NamedTuple):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bilateral.client import AgentLike, AgentUriSet, Client, Handle
     from bilateral.x402.keys import InteractionKey
 
-OVERLAP: Final = timedelta(hours=24)
+OVERLAP: Final = timedelta(hours=24)  # the grace period of the extension's section on rotation
 CLOCK_SKEW: Final = timedelta(minutes=1)
 """The time by which a new key counts earlier: the clocks of clients, and the times of blocks, lag by seconds."""
 

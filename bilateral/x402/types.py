@@ -26,10 +26,10 @@ VERSION: Final = "1.0.0"
 X402_VERSION: Final = 2
 """The version of x402 whose prices and payments have these headers."""
 
-MAX_REGISTRATIONS: Final = 32
+MAX_REGISTRATIONS: Final = 32  # as many fit into `MAX_PAYMENT_HEADER`
 
 _VERSION = re.compile(r"([0-9]{1,6})\.[0-9]{1,6}\.[0-9]{1,6}")
-_SIGNATURE_BYTES: Final = (64, 65)
+_SIGNATURE_BYTES: Final = (64, 65)  # r and s, or an Ed25519 signature; r, s and v
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
-_CHUNK: Final = 64 * 1024
+_CHUNK: Final = 64 * 1024  # bytes of one read
 
 _UNESCAPED: Final = "/-._~!$&'()*+,;=:@"
 """The characters that a path holds without escapes (RFC 3986)."""

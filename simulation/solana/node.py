@@ -21,7 +21,7 @@ from bilateral.solana.addresses import TOKEN_PROGRAMS
 from bilateral.solana.token2022 import TokenAccount
 
 GENESIS = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"
-OLDER_SLOT = -32016
+OLDER_SLOT = -32016  # `JSON_RPC_SERVER_ERROR_MIN_CONTEXT_SLOT_NOT_REACHED` of Agave
 
 
 class NodeProblem(Exception):  # noqa: N818  # an answer of JSON-RPC

@@ -23,7 +23,7 @@ from simulation.solana import instructions as ix
 CHAIN = ChainId.parse(MAINNET)
 TOKEN_KEY = Pubkey.from_string(TOKEN)
 PROGRAM_8004 = solana_book()[MAINNET].registries["8004-solana"]
-RENT = 10**8
+RENT = 10**8  # lamports: the rent of 14 kB
 
 
 class World:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _PARTS = (2, 3)
 """The words of a service as a line: name, endpoint, and perhaps a version."""
 
-_MOST_SERVICES = 50
+_MOST_SERVICES = 50  # the form shows them all; files with more are written by hand
 
 
 class ServiceEntry(BaseModel):

@@ -67,8 +67,8 @@ MAX_FILTER_LEVELS: Final = 6
 MAX_LINKED_LEVELS: Final = 3
 """Levels of linked entities in a filter. graph-node has one."""
 
-MAX_FIRST: Final = 1_000
-MAX_SKIP: Final = 100_000
+MAX_FIRST: Final = 1_000  # as in graph-node
+MAX_SKIP: Final = 100_000  # the engine reads what it skips, within the time limit of a read
 
 _MAX_BRACKETS: Final = 60
 """Brackets that are open at once: the parser calls itself for each."""

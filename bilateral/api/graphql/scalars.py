@@ -19,7 +19,7 @@ _WHOLE: Final = re.compile(r"-?[0-9]{1,80}(?:\.0+)?", re.ASCII)
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,80}(?:\.[0-9]{1,80})?(?:[eE][+-]?[0-9]{1,2})?", re.ASCII)
 _BYTES: Final = re.compile(r"(?:0[xX])?(?:[0-9a-fA-F]{2})*", re.ASCII)
 _NUMBERS: Final = (IntValueNode, FloatValueNode, StringValueNode)
-_SHOWN: Final = 80
+_SHOWN: Final = 80  # characters of a refused value: an error stays on a line
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ MOST_RESOURCES: Final = 100
 STREAM_SECONDS: Final = 600.0
 """The length of a subscription over HTTP, as that of a stream of changes. Its client subscribes again."""
 
-_WAIT_SECONDS: Final = 15.0
+_WAIT_SECONDS: Final = 15.0  # as long as `/v1/changes` is silent
 _EVERYTHING: Final = FeedFilter()
 
 

@@ -18,7 +18,7 @@ from bilateral.query.statistics import DayStatistics, statistics
 
 router = APIRouter(prefix="/v1", tags=["chains"])
 
-_DEFAULT_DAYS = 30
+_DEFAULT_DAYS = 30  # a month, a row a day and chain
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ BEAT_SECONDS: Final = 15.0
 _MOST_VALUES: Final = 20
 """Values of one filter: each adds a branch to the statement."""
 
-_DEFAULT: Final = 100
+_DEFAULT: Final = 100  # as many as one delivery of a webhook has
 
 router = APIRouter(tags=["changes"])
 

@@ -63,7 +63,7 @@ _STOP_SECONDS: Final = 3 * 86_400
 _NOTE_SECONDS: Final = 60.0
 """Seconds after which the cursor of a subscription that nothing passes is stored. After a restart it reads again."""
 
-_MOST_PROBLEM: Final = 300
+_MOST_PROBLEM: Final = 300  # characters: the status and the first words tell the cause
 
 
 @dataclass

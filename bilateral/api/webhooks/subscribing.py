@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from bilateral.query.feed.reading import FeedFilter
 
-_MOST_URL: Final = 2_000
-_MOST_OWNER: Final = 64
+_MOST_URL: Final = 2_000  # characters, as of a URI in a file
+_MOST_OWNER: Final = 64  # the width of the column
 _MOST_VALUES: Final = 20
 """Values of one filter, as in `/v1/changes`."""
 

@@ -20,7 +20,7 @@ from bilateral.identifiers import checksummed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-VERSION: Final = 1
+VERSION: Final = 1  # of the format; a reader of another one refuses the list
 
 MOST_BYTES: Final = 64 * 1024 * 1024
 """The largest list that is read: some 20,000 members with their proofs."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DEPTH: Final = 20
 """The depth of the circuit for all proofs, so that a proof does not show the number of members."""
 
-MOST_MEMBERS: Final = 1 << DEPTH
+MOST_MEMBERS: Final = 1 << DEPTH  # the leaves of a tree of this depth
 
 SCALAR_ORDER: Final = 21888242871839275222246405745257275088548364400416034343698204186575808495617
 """The order of the scalar field of BN254: roots, nullifiers and commitments are below it."""

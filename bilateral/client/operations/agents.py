@@ -43,7 +43,7 @@ ZERO: Final = "0x" + "00" * 20
 _WALLET_LIMIT: Final = timedelta(minutes=5)
 """The registry's limit on a deadline: the distance from the time of the block of the transaction."""
 
-_WALLET_LEEWAY: Final = timedelta(minutes=1)
+_WALLET_LEEWAY: Final = timedelta(minutes=1)  # the clocks of nodes and users differ by seconds
 _WALLET_REASONS: Final = ("expired", "deadline_too_far")
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bilateral.identifiers import AgentId
     from bilateral.node.steps import Operation
 
-LIFETIME: Final = timedelta(days=1)
+LIFETIME: Final = timedelta(days=1)  # a client answers within a day; a longer permission can be misused for longer
 
 _PAGE: Final = 1000
 """Entries to ask for at once: some six million gas, which every node allows a call."""

@@ -28,7 +28,7 @@ M = TypeVar("M", bound="DocumentModel")
 _AT_A_TIME: Final = 16
 """Documents that are loaded together: the slowest server then delays no page by much."""
 
-_PLACEHOLDER: Final = "ipfs://" + "b" * 59
+_PLACEHOLDER: Final = "ipfs://" + "b" * 59  # the length of a CID of version 1 in base32
 
 
 def load(

@@ -20,7 +20,7 @@ _LEGACY: Final = 0  # transactions before EIP-2718
 _ACCESS_LIST: Final = 1  # EIP-2930
 _DYNAMIC_FEE: Final = 2  # EIP-1559
 
-_V_WITHOUT_CHAIN: Final = frozenset({27, 28})
+_V_WITHOUT_CHAIN: Final = frozenset({27, 28})  # of signatures from before EIP-155
 
 _PRICES: Final = {
     _LEGACY: ("gasPrice",),

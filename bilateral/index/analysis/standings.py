@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bilateral.index.tables.analysis import AnalysisKey
 
-_AT_ONCE: Final = 5_000
+_AT_ONCE: Final = 5_000  # rows of an insert: some megabytes of Python objects
 _RENAMED: Final = {"lower": "lower_bound", "upper": "upper_bound"}
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bilateral.index.analysis.tables import Place
     from bilateral.trust.results import Results
 
-_AT_ONCE: Final = 5_000
+_AT_ONCE: Final = 5_000  # rows of an insert: some megabytes of Python objects
 _SCORED: Final = {"agents": "server", "clients": "client", "validators": "validator", "buyers": "buyer"}
 """The sides by the tables of results that hold their scores."""
 

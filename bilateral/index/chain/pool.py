@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from bilateral.index.chain.source import Source
 
+# By failures in a row: a hiccup is over in a second, an outage takes minutes.
 _BENCH_SECONDS: Final = (1.0, 5.0, 30.0, 120.0, 600.0)
 _LIAR_SECONDS: Final = 3600.0
 """An endpoint that gave untrue logs is not asked for an hour: it seldom mends itself sooner."""

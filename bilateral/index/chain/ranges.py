@@ -29,8 +29,8 @@ class RangeSize:
         was_refused: True once the endpoint refused a range, so that its limit is worth remembering.
     """
 
-    _GROW_AFTER: Final = 8
-    _EXACT_ENOUGH: Final = 8
+    _GROW_AFTER: Final = 8  # so at most one request in nine is a try that may be refused
+    _EXACT_ENOUGH: Final = 8  # a limit is known to an eighth: each half more costs a refusal
     _FASTEST_GROWTH: Final = 16
     """The largest step of growth behind a dense stretch: three steps lead from a few blocks to ten thousand."""
 

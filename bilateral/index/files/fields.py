@@ -22,8 +22,8 @@ MAX_TEXT: Final = 10_000
 MAX_ITEMS: Final = 500
 """Entries of one list."""
 
-_MAX_PROBLEMS: Final = 10
-_SHOWN_NAME: Final = 60
+_MAX_PROBLEMS: Final = 10  # enough to mend a file by; a hostile one may have thousands
+_SHOWN_NAME: Final = 60  # characters of a field's name, which strangers choose
 
 
 class Fields:

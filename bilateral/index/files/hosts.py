@@ -18,7 +18,7 @@ MOST_HOSTS: Final = 3
 
 _WELL_KNOWN: Final = "/.well-known/agent-registration.json"
 _HTTPS_PORT: Final = 443  # the default port of `https` (RFC 9110, section 4.2.2)
-_MAX_HOST: Final = 290
+_MAX_HOST: Final = 290  # a name of the DNS has 253; the column of 300 holds the port, too
 _NAME: Final = re.compile("[a-z0-9._:-]+")
 """The characters of names in the DNS and of addresses. Answers to people and models show hosts."""
 

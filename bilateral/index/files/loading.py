@@ -32,10 +32,10 @@ _LOGGER: Final = logging.getLogger("bilateral.index")
 IPFS_HOST: Final = "ipfs:"
 """The name under which all gateways share their limits."""
 
-_MAX_HOST: Final = 300
-_MAX_PROBLEM: Final = 500
+_MAX_HOST: Final = 300  # the width of the column
+_MAX_PROBLEM: Final = 500  # characters: a URL, and the reason behind it
 _NO_HASH: Final = bytes(32)
-_BUSY: Final = frozenset({429, 503})
+_BUSY: Final = frozenset({429, 503})  # too many requests, and overload (RFC 6585, RFC 9110)
 
 
 @dataclass(frozen=True)

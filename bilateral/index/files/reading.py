@@ -39,7 +39,7 @@ READ_TABLES: Final = (
 )
 """The tables that hold what files say. Their rows vanish with the content."""
 
-_MOST_CAPABILITIES: Final = 2_000
+_MOST_CAPABILITIES: Final = 2_000  # four times `MAX_ITEMS`: each is a row, and strangers write files
 
 _SCRIPT: Final = re.compile(r"(?:javascript|vbscript|data|file|blob|about|view-source):", re.IGNORECASE)
 """Schemes of URIs at which nobody serves: browsers run them, or look into their own machine."""

@@ -10,6 +10,7 @@ _MINUTE: Final = 60  # seconds
 _HOUR: Final = 3_600  # seconds
 _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
+# A restart takes a minute, an outage hours.
 _AFTER_FAILURES: Final = (_MINUTE, 5 * _MINUTE, 30 * _MINUTE, 2 * _HOUR, 12 * _HOUR)
 _DAILY_FAILURES: Final = 30
 """Failures with a day between, after which a week is between: the server is most likely gone."""

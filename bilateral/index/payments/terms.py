@@ -16,8 +16,8 @@ MICROS: Final = 6
 _RETURNS: Final = "owners"
 """The senders whose transfers count as returns. Payments that were stored by another rule are read anew."""
 
-_MOST_DECIMALS: Final = 18
-_MOST_CONFIRMATIONS: Final = 64
+_MOST_DECIMALS: Final = 18  # as ether; stablecoins have 6 or 18
+_MOST_CONFIRMATIONS: Final = 64  # two epochs of Ethereum, after which a block is final
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _TRANSACTION: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
-_AT_ONCE: Final = 1_000
+_AT_ONCE: Final = 1_000  # rows in memory, and of one insert
 
 
 def find_payments(connection: Connection, which: ColumnElement[bool]) -> None:

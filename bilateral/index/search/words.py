@@ -25,6 +25,7 @@ LEARNT_LENGTHS: Final = range(4, 25)
 
 _ASCII_WORD: Final = re.compile("[a-z0-9]+")
 
+# Kana, and Chinese characters, whose words no space parts (the blocks of Unicode).
 _UNSPACED: Final = (range(0x3040, 0x3100), range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0x20000, 0x32000))
 
 

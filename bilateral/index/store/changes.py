@@ -36,7 +36,7 @@ MOST_TEXT: Final = 1_000
 """The characters of a text that a change shows. One more is kept, which tells that there are more."""
 
 _EVENTS: Final = tuple(EVENT_KINDS)
-_AT_ONCE: Final = 5_000
+_AT_ONCE: Final = 5_000  # rows of an insert: some megabytes of Python objects
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 MAX_KEY_BYTES: Final = 400
 """The longest text in a key of a derived table. An index of PostgreSQL refuses keys of more than 2,704 bytes."""
 
-_KEPT_CHARACTERS: Final = 64
+_KEPT_CHARACTERS: Final = 64  # enough to tell texts apart by eye; with the hash, 323 bytes at most
 
 
 def storable(text: ChainText) -> str:

@@ -40,7 +40,7 @@ _MOST_MEMBERS: Final = 45
 _DIGITS: Final = 100
 """Digits before the point of a sort key: more than any value has."""
 
-_EXACT: Final = Context(prec=800, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_EXACT: Final = Context(prec=800, Emax=MAX_EMAX, Emin=MIN_EMIN)  # more digits than 2^256 with 255 decimals has
 
 
 class EntityDialect(ABC):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bilateral.x402.aggregator.payments import Payment
     from bilateral.x402.aggregator.settings import SponsoredChain
 
-_RETRY_SECONDS: Final = 5
+_RETRY_SECONDS: Final = 5  # two blocks of most chains
 
 
 class Acceptance:

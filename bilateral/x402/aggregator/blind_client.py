@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _STATES: Final = frozenset({"waiting", "queued", "sealed", "opened", "failed"})
 _SIDES: Final = frozenset({"client", "server"})
-_LONGEST_PROBLEM: Final = 1_000
+_LONGEST_PROBLEM: Final = 1_000  # characters of an aggregator's words that a terminal shows
 
 
 def relay_blind_rating(

@@ -37,7 +37,7 @@ Answer = TypeVar("Answer")
 SECONDS: Final = 30.0
 """The longest wait for an aggregator."""
 
-_MAX_ANSWER: Final = 64 * 1024
+_MAX_ANSWER: Final = 64 * 1024  # bytes; an answer has some hundred
 
 _STATES: Final = frozenset({"submitted", "queued", "included", "confirmed"})
 _PROOFS: Final = frozenset({"bound", "unbound"})

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _SIGNATURE_DIGITS: Final = 128
 """The digits of a key's signature without its last byte."""
 
-_RETRY_SECONDS: Final = 5
+_RETRY_SECONDS: Final = 5  # a server restarts in as long
 
 
 @dataclass(frozen=True)

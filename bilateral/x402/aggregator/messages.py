@@ -36,13 +36,13 @@ MAX_BODIES: Final = 1024 * 1024
 MAX_MESSAGE: Final = MAX_BODIES * 4 // 3 + 64 * 1024
 """Bytes of a whole message."""
 
-MAX_TAG: Final = 128
-MAX_FEEDBACK_URI: Final = 8192
+MAX_TAG: Final = 128  # characters; tags are words, and the sponsor pays gas for each
+MAX_FEEDBACK_URI: Final = 8192  # characters: a small file in a data URI, for which the sponsor pays gas
 MAX_SIGNATURE: Final = 4096
 """Bytes of a signature: contract wallets may need many."""
 
-_AGENT_SIGNATURE_BYTES: Final = (64, 65)
-_MAX_HUMAN: Final = 100
+_AGENT_SIGNATURE_BYTES: Final = (64, 65)  # r and s, or an Ed25519 signature; r, s and v
+_MAX_HUMAN: Final = 100  # as EIP-8004a rates
 _UINT64: Final = 1 << 64  # one above the greatest
 _UINT256: Final = 1 << 256  # one above the greatest
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bilateral.x402.aggregator.settings import SponsoredChain
 
 _WORD: Final = 32  # bytes of a word of the contract ABI
-_RETRY_SECONDS: Final = 5
+_RETRY_SECONDS: Final = 5  # two blocks of most chains
 
 
 @dataclass(frozen=True)

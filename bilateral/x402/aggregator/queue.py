@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from bilateral.x402.aggregator.settings import SponsoredChain
 
-_AT_ONCE: Final = 100
+_AT_ONCE: Final = 100  # rows of a look; an account has 16 transactions under way
 
 
 class LeaseLostError(Exception):

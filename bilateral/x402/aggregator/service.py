@@ -46,8 +46,8 @@ _FLUSH_SECONDS: Final = 1.0
 _MIN_SECONDS_LEFT: Final = 60
 """A signature must hold for so long: a transaction may wait for a block."""
 
-_RETRY_SECONDS: Final = 5
-_NO_BAND: Final = -1
+_RETRY_SECONDS: Final = 5  # a busy database or node is free again in as long
+_NO_BAND: Final = -1  # feedback without a band of values, in the records of a day
 
 _CODES: Final[Mapping[str, Code]] = {
     "self_feedback": Code.SELF_FEEDBACK,
