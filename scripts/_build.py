@@ -90,17 +90,6 @@ class Build:
         """The hash of its creation code, as in `contracts/bytecode.lock`."""
         return f"{self.name} 0x{keccak(self.creation_code).hex()}\n"
 
-    def has_function(self, name: str) -> bool:
-        """Check for an external function by name.
-
-        Args:
-            name: The function's name.
-
-        Returns:
-            True if the contract has it.
-        """
-        return any(entry["type"] == "function" and entry["name"] == name for entry in self.abi)
-
     def runs_as(self, code: bytes) -> bool:
         """Compare deployed code with this contract's, ignoring immutable values.
 

@@ -62,50 +62,47 @@ class Hop:
         return cls(left, right, codes, label, connected_components(graph, directed=False)[1])
 
 
-def recall_at(score: Floats, label: Ints, rate: float = 0.01) -> float:
-    """Return the recall at a rate of false positives.
+def recall_at(score: Floats, label: Ints) -> float:
+    """Return the recall at 1 % false positives.
 
     Args:
         score: The scores.
         label: 1 for guilty.
-        rate: The rate.
     """
     ordered = np.sort(score[label == 0])[::-1]
-    return float((score[label == 1] > ordered[int(rate * len(ordered))]).mean())
+    return float((score[label == 1] > ordered[len(ordered) // 100]).mean())
 
 
-def by_seeds(hop: Hop, draws: int, share: float = 0.1) -> list[tuple[float, float]]:
-    """Return AUC and recall at 1 % where a share of the labels is known, for several draws.
+def by_seeds(hop: Hop, draws: int) -> list[tuple[float, float]]:
+    """Return AUC and recall at 1 % where a tenth of the labels is known, for several draws.
 
     Args:
         hop: The data.
         draws: The number of draws.
-        share: The share of known labels.
     """
     table = conduct(hop.source, hop.target, hop.sort, hop.label >= 0)
     labelled = np.flatnonzero(hop.label >= 0)
     out = []
     for draw in range(draws):
         random = np.random.default_rng(draw)
-        known = random.choice(labelled, int(share * len(labelled)), replace=False)
+        known = random.choice(labelled, len(labelled) // 10, replace=False)
         hidden = np.setdiff1d(labelled, known)
         score = CaseModel(draw).fit(*_cases(hop, known), table).probability_[hidden]
         out.append((float(roc_auc_score(hop.label[hidden], score)), recall_at(score, hop.label[hidden])))
     return out
 
 
-def by_component(hop: Hop, folds: int = 5) -> tuple[Floats, Ints]:
-    """Return scores and labels where whole components are held out.
+def by_component(hop: Hop) -> tuple[Floats, Ints]:
+    """Return scores and labels where whole components are held out, in five parts.
 
     Args:
         hop: The data.
-        folds: The number of folds.
     """
     table = conduct(hop.source, hop.target, hop.sort, hop.label >= 0)
     labelled = np.flatnonzero(hop.label >= 0)
     label = hop.label[labelled]
     score = np.zeros(len(labelled))
-    for fit, held in GroupKFold(folds).split(labelled, label, hop.component[labelled]):
+    for fit, held in GroupKFold(5).split(labelled, label, hop.component[labelled]):
         learned = CaseModel(neighbours=False).fit(*_cases(hop, labelled[fit]), table)
         score[held] = learned.probability_[labelled[held]]
     return score, label

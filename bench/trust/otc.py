@@ -171,8 +171,8 @@ def features(otc: Otc, *, received: bool) -> Floats:
     return np.asarray(np.nan_to_num(np.column_stack(columns)), np.float64)
 
 
-def supervised(otc: Otc, *, received: bool, repeats: int = 5) -> list[tuple[float, float]]:
-    """Return AUC and recall at 1 % of a cross-validation in ten parts, for several divisions.
+def supervised(otc: Otc, *, received: bool) -> list[tuple[float, float]]:
+    """Return AUC and recall at 1 % of a cross-validation in ten parts, for five divisions.
 
     The features and the models were chosen on Bitcoin-Alpha. Neighbours count by the labels of the other nine parts.
     With `received`, a forecast that saw no label is one more feature and one more model.
@@ -180,7 +180,6 @@ def supervised(otc: Otc, *, received: bool, repeats: int = 5) -> list[tuple[floa
     Args:
         otc: The ratings.
         received: True to look at received ratings too; without it, only traders who rate are judged.
-        repeats: The number of divisions.
     """
     active = np.bincount(otc.rater, minlength=otc.size)[otc.nodes] > 0
     chosen = np.ones(len(otc.nodes), bool) if received else active
@@ -190,7 +189,7 @@ def supervised(otc: Otc, *, received: bool, repeats: int = 5) -> list[tuple[floa
     if received:
         own = np.column_stack([own, np.log((guess + 0.01) / (1.01 - guess))])
     out = []
-    for seed in range(repeats):
+    for seed in range(5):
         score = guess.copy()
         for fit, held in StratifiedKFold(10, shuffle=True, random_state=seed).split(own, label):
             table = np.column_stack([own, _around(ties, nodes, fit, label[fit])])

@@ -34,6 +34,7 @@ _GOLDEN: Final = pi * (3 - sqrt(5))  # the golden angle, at which points of a sp
 _ROUNDS: Final = 6  # each passes over all links, and the first ones move most agents
 _AROUND: Final = 12  # neighbours whose own links are drawn: each takes a query
 _MOST_AROUND: Final = 60  # links of the agent itself: names of more would overlap
+_KEPT_SECONDS: Final = 10.0  # a browser asks for the JSON of a page at once
 _MOST_KEPT: Final = 8  # networks, by chain and limit; one more, and all are made anew
 
 
@@ -86,15 +87,10 @@ class NetworkPage:
 
 
 class RecentNetworks:
-    """Networks of chains that were made a moment ago: a page asks for the same one as HTML and as JSON.
+    """Networks of chains that were made a moment ago: a page asks for the same one as HTML and as JSON."""
 
-    Args:
-        seconds: The seconds after which a network is made again.
-    """
-
-    def __init__(self, seconds: float = 10.0) -> None:
+    def __init__(self) -> None:
         """See the class."""
-        self._seconds = seconds
         self._lock = Lock()
         self._made: dict[tuple[int, int], tuple[float, NetworkPage]] = {}
 
@@ -114,7 +110,7 @@ class RecentNetworks:
                     self._made.clear()
                 with tuned_interpreter():
                     page = make()
-                self._made[chain_id, limit] = monotonic() + self._seconds, page
+                self._made[chain_id, limit] = monotonic() + _KEPT_SECONDS, page
             return self._made[chain_id, limit][1]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from hashlib import sha256
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
@@ -94,11 +93,6 @@ def _mark(size: int) -> Image.Image:
     draw.pieslice([(0, gap), (large - 2 * gap, large - gap)], 90, 270, _SERVER)
     draw.pieslice([(2 * gap, gap), (large, large - gap)], 270, 90, _CLIENT)
     return image.resize((size, size), Image.Resampling.LANCZOS)
-
-
-def tag_of(body: bytes) -> str:
-    """Return the name of a picture for caches."""
-    return sha256(body).hexdigest()[:16]
 
 
 def _canvas() -> tuple[Image.Image, ImageDraw.ImageDraw]:

@@ -96,17 +96,15 @@ class Connection:
 
     Args:
         url: The node's URL.
-        max_bytes: The size limit of a reply.
 
     Attributes:
         name: The node's host, and its port if the URL names one.
     """
 
-    def __init__(self, url: str, max_bytes: int = MAX_RESPONSE_BYTES) -> None:
+    def __init__(self, url: str) -> None:
         """See the class."""
         self._url = Url(url)
         self.name = self._url.name
-        self._max_bytes = max_bytes
         self._deadline = _RequestDeadline()
         self._pool = httpcore.ConnectionPool(
             max_connections=64,
@@ -135,7 +133,7 @@ class Connection:
                 extensions={"timeout": timeouts},
             ) as response,
         ):
-            body = _Body(post.method, response.headers, self._max_bytes)
+            body = _Body(post.method, response.headers)
             for part in response.iter_stream():
                 body.add(part)
             return Reply(response.status, body.complete(), _retry_after(response.headers))
@@ -148,10 +146,9 @@ class Connection:
 class AsyncConnection:
     """A pool of asynchronous connections. Tasks of one event loop may share it. See `Connection`."""
 
-    def __init__(self, url: str, max_bytes: int = MAX_RESPONSE_BYTES) -> None:
+    def __init__(self, url: str) -> None:
         """See `Connection`."""
         self._url = Url(url)
-        self._max_bytes = max_bytes
         self._pool = httpcore.AsyncConnectionPool(max_connections=64, keepalive_expiry=_KEEPALIVE_SECONDS)
 
     async def post(self, post: Post) -> Reply:
@@ -161,7 +158,7 @@ class AsyncConnection:
                 async with self._pool.stream(
                     b"POST", self._url.url, headers=self._url.request_headers(post.body), content=post.body
                 ) as response:
-                    body = _Body(post.method, response.headers, self._max_bytes)
+                    body = _Body(post.method, response.headers)
                     async for part in response.aiter_stream():
                         body.add(part)
                     return Reply(response.status, body.complete(), _retry_after(response.headers))
@@ -174,14 +171,13 @@ class AsyncConnection:
 class _Body:
     """The body of a reply, decompressed as it arrives and never beyond the limit."""
 
-    def __init__(self, method: str, headers: list[tuple[bytes, bytes]], max_bytes: int) -> None:
+    def __init__(self, method: str, headers: list[tuple[bytes, bytes]]) -> None:
         """Choose the decoder by the reply's headers."""
         encoding = _header(headers, b"content-encoding").lower()
         if encoding not in (b"", b"identity", b"gzip"):
             raise MalformedNodeAnswerError(f"the node answers {method} in an encoding that was not requested")
         self._method = method
-        self._left = max_bytes
-        self._max_bytes = max_bytes
+        self._left = MAX_RESPONSE_BYTES
         self._gunzip = zlib.decompressobj(16 + zlib.MAX_WBITS) if encoding == b"gzip" else None
         self._parts: list[bytes] = []
 
@@ -198,7 +194,7 @@ class _Body:
                 raise MalformedNodeAnswerError(f"the node answers {self._method} with broken gzip") from None
         self._left -= len(part)
         if self._left < 0:
-            raise MalformedNodeAnswerError(f"the node answers {self._method} with more than {self._max_bytes} bytes")
+            raise MalformedNodeAnswerError(f"the node answers {self._method} with more than {MAX_RESPONSE_BYTES} bytes")
         self._parts.append(part)
 
     def complete(self) -> bytes:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeUnreachableError
-from bilateral.node.http import MAX_RESPONSE_BYTES, Connection
+from bilateral.node.http import Connection
 from bilateral.node.json_rpc import Post, Reply
 
 if TYPE_CHECKING:
@@ -63,7 +63,6 @@ class Endpoint:
     Args:
         url: Its URL. It is shown nowhere, because it may hold a key; `name` is.
         timeout: The seconds that one request may take in all.
-        max_bytes: The largest answer to read, decompressed.
 
     Attributes:
         name: Its host, and its port if the URL names one.
@@ -73,9 +72,9 @@ class Endpoint:
         InvalidArgumentError: The URL is not an http(s) URL.
     """
 
-    def __init__(self, url: str, timeout: float = 60.0, max_bytes: int = MAX_RESPONSE_BYTES) -> None:
+    def __init__(self, url: str, timeout: float = 60.0) -> None:
         """See the class. Nothing is sent yet."""
-        self._connection = Connection(url, max_bytes)
+        self._connection = Connection(url)
         self.name = self._connection.name
         self.key = f"{self.name}#{hashlib.sha256(url.encode()).hexdigest()[:8]}"
         self._timeout = timeout

@@ -61,7 +61,6 @@ class Source:
     Args:
         endpoint: The endpoint.
         addresses: The registries whose logs are wanted, in checksum form.
-        topics: The first topics of the wanted events; empty for all.
         wait: Waits some seconds; returns False to give up, as at the end of the process.
 
     Attributes:
@@ -73,7 +72,6 @@ class Source:
         self,
         endpoint: Endpoint,
         addresses: Sequence[str],
-        topics: Sequence[bytes] = (),
         wait: Callable[[float], bool] | None = None,
     ) -> None:
         """See the class."""
@@ -81,7 +79,6 @@ class Source:
         self.size = RangeSize(MOST_BLOCKS, first=FIRST_BLOCKS)
         self.lost_logs_at: int | None = None
         self._addresses = list(addresses)
-        self._topics = ["0x" + topic.hex() for topic in topics]
         self._wait = wait or _sleep
 
     @property
@@ -226,8 +223,6 @@ class Source:
     def _logs_at_once(self, first: int, last: int) -> list[BlockLogs]:
         """Ask for the logs of a range by one call."""
         query: dict[str, object] = {"address": self._addresses, "fromBlock": hex(first), "toBlock": hex(last)}
-        if self._topics:
-            query["topics"] = [self._topics]
         entries = self.endpoint.request("eth_getLogs", (query,), list[LogEntry])
         return grouped(self.name, entries, self._addresses, first, last)
 

@@ -26,19 +26,6 @@ if TYPE_CHECKING:
 
     ReadRows = Mapping[Table, list[dict[str, Any]]]
 
-READ_TABLES: Final = (
-    schema.registration_file,
-    schema.registration_card,
-    schema.registration_service,
-    schema.registration_capability,
-    schema.registration_claim,
-    schema.registration_domain,
-    schema.feedback_file,
-    registration_words,
-    registration_vector,
-)
-"""The tables that hold what files say. Their rows vanish with the content."""
-
 _MOST_CAPABILITIES: Final = 2_000  # four times `MAX_ITEMS`: each is a row, and strangers write files
 
 _SCRIPT: Final = re.compile(r"(?:javascript|vbscript|data|file|blob|about|view-source):", re.IGNORECASE)

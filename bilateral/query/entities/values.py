@@ -258,23 +258,18 @@ class Id(String):
     Args:
         expression: The id as text.
         finder: Returns the condition that the id is one of several, in a form that indexes serve.
-        is_nullable: True if it may be NULL.
     """
 
     def __init__(
-        self,
-        expression: ColumnElement[Any],
-        finder: Callable[[Sequence[str]], Condition] | None = None,
-        *,
-        is_nullable: bool = False,
+        self, expression: ColumnElement[Any], finder: Callable[[Sequence[str]], Condition] | None = None
     ) -> None:
         """See the class."""
-        super().__init__(expression, is_nullable=is_nullable)
+        super().__init__(expression)
         self._finder = finder
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
         """See `Value.equals`."""
-        if self._finder is None or self.is_nullable:
+        if self._finder is None:
             return super().equals(dialect, operands)
         return self._finder(operands)
 
