@@ -1,4 +1,4 @@
-"""Answers with web pages: each has its content as JSON too, by `.json` at the end of the path, or by `Accept`."""
+"""Answers with web pages. The content of each is also JSON, by `.json` at the end of the path or by `Accept`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ register_url_convertor("number", _Number())
 def page_answer(
     request: Request, kind: Any, read: Callable[[], Any], render: Callable[[rendering.Frame, Any], str]
 ) -> Response:
-    """Answer with a page as HTML or JSON; problems are pages too, for who asked for HTML.
+    """Answer with a page as HTML or JSON. A problem is a page, too, for clients that asked for HTML.
 
     Args:
         request: The request.
@@ -104,14 +104,14 @@ def _frame(request: Request) -> rendering.Frame:
 
 def _shown(request: Request, problem: ProblemError) -> Response:
     """Return a problem as a page."""
-    # A service that is busy or without its database shall not be asked once more for the foot of the page.
+    # The footer reads the database, which a busy or broken service must not do again.
     progress = () if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR else _progress(request)
     body = rendering.render_problem(_frame(request), problem.status, problem.detail, progress)
     return Response(body, problem.status, {**SECURITY, **problem.headers, "Cache-Control": "no-store"}, _HTML)
 
 
 def _progress(request: Request) -> tuple[ChainProgress, ...]:
-    """Return the progress of the chains; nothing if the database does not answer."""
+    """Return the progress of the chains; an empty tuple if the database does not answer."""
     try:
         return tuple(service_of(request).progress.get())
     except BilateralError:
@@ -147,6 +147,6 @@ def indexed_chain(service: Service, network: str) -> int:
 
 
 def _wants_json(request: Request) -> bool:
-    """Check whether a request is for JSON: by its path, or because it accepts JSON and no HTML."""
+    """Check if a request asks for JSON: by its path, or by accepting JSON and no HTML."""
     accepted = request.headers.get("accept", "")
     return request.url.path.endswith(".json") or ("application/json" in accepted and "text/html" not in accepted)

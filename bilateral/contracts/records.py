@@ -158,7 +158,7 @@ def _packaged() -> bytes:
 
 
 def is_book(text: bytes) -> bool:
-    """Check that a file seems to be an address book, and not a deployment record.
+    """Tell an address book from a deployment record.
 
     Args:
         text: The file's content.

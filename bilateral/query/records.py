@@ -1,4 +1,4 @@
-"""One rating by its place in the chain, and one validation by its request: with all that the index has of them."""
+"""Single ratings by their place in the chain, and single validations by their request, with files and answers."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ Record = Feedback | Rating | AuthorizedFeedback
 
 
 def rating_at(connection: Connection, chain_id: int, block: int, log_index: int) -> Record | None:
-    """Return the rating that an event made.
+    """Return the rating at a place in the chain.
 
     Args:
         connection: The database.
@@ -135,7 +135,7 @@ def rating_at(connection: Connection, chain_id: int, block: int, log_index: int)
         log_index: Its place in the block.
 
     Returns:
-        The rating; None if no event of a rating is there.
+        The rating; None if the event there is no rating.
     """
     place = (chain_id, block, log_index)
     columns = schema.EVENT_TABLES[NewFeedback].c
@@ -165,16 +165,8 @@ def registration_evidence(connection: Connection, key: AgentKey) -> FileEvidence
         connection: The database.
         key: The agent.
     """
-    columns = agent_file.c
-    return _file(
-        connection,
-        agent_file,
-        *(
-            columns.chain_id == key.chain_id,
-            columns.identity_registry == key.identity_registry,
-            columns.agent_id == key.agent_id,
-        ),
-    )
+    names = ("chain_id", "identity_registry", "agent_id")
+    return _file(connection, agent_file, *(agent_file.c[name] == getattr(key, name) for name in names))
 
 
 def _file(connection: Connection, named: Table, *which: Any) -> FileEvidence | None:
@@ -242,8 +234,8 @@ def _answers(connection: Connection, chain_id: int, registry: str, request: byte
         .limit(_MOST_ANSWERS)
     )
     return tuple(
-        ValidationAnswer(who, response, uri, hexadecimal(hash_), tag, block, log_index, time, f"0x{sent.hex()}")
-        for who, response, uri, hash_, tag, block, log_index, time, sent in rows
+        ValidationAnswer(validator, response, uri, hexadecimal(hash_), tag, block, log_index, time, f"0x{sent.hex()}")
+        for validator, response, uri, hash_, tag, block, log_index, time, sent in rows
     )
 
 
@@ -275,21 +267,9 @@ def _rating_by_server(connection: Connection, chain_id: int, block: int, log_ind
 def _authorized(connection: Connection, chain_id: int, block: int, log_index: int) -> AuthorizedFeedback | None:
     """Return a feedback that the agent's owner authorised."""
     columns = schema.EVENT_TABLES[NewAuthorizedFeedback].c
-    row = connection.execute(
-        select(
-            *(
-                columns.agent_id,
-                columns.registry,
-                columns.client_address,
-                columns.score,
-                columns.tag1,
-                columns.tag2,
-                columns.file_uri,
-                columns.file_hash,
-            ),
-            *(columns.block_time, columns.transaction_hash),
-        ).where(*_at(columns, chain_id, block, log_index))
-    ).first()
+    names = ("agent_id", "registry", "client_address", "score", "tag1", "tag2", "file_uri", "file_hash")
+    query = select(*(columns[name] for name in (*names, "block_time", "transaction_hash")))
+    row = connection.execute(query.where(*_at(columns, chain_id, block, log_index))).first()
     if row is None:
         return None
     agent_id, registry, client, score, tag1, tag2, uri, hash_, time, transaction = row
@@ -300,5 +280,5 @@ def _authorized(connection: Connection, chain_id: int, block: int, log_index: in
 
 
 def _at(columns: Any, chain_id: int, block: int, log_index: int) -> tuple[Any, ...]:
-    """Return the conditions that a row is of an event."""
+    """Return the conditions that select the row of an event."""
     return columns.chain_id == chain_id, columns.block_number == block, columns.log_index == log_index

@@ -22,13 +22,13 @@ class Side(StrEnum):
 
 
 class Basis(StrEnum):
-    """The ground of a standing."""
+    """The evidence behind a standing."""
 
     ANALYSIS = "analysis"
     """A trust analysis weighed each rater."""
 
     RATINGS = "ratings"
-    """No analysis did: distinct raters count, and those who paid most."""
+    """Before an analysis: distinct raters count, and most of all those who paid."""
 
 
 class Status(StrEnum):

@@ -89,8 +89,7 @@ def test_a_host_whose_name_resolves_too_slowly_ends_at_the_deadline(connect, mon
 @pytest.fixture
 def small(monkeypatch):
     """Replies may have 1,000 bytes."""
-    monkeypatch.setattr(http.Connection.__init__, "__defaults__", (1000,))
-    monkeypatch.setattr(http.AsyncConnection.__init__, "__defaults__", (1000,))
+    monkeypatch.setattr(http, "MAX_RESPONSE_BYTES", 1000)
     return 1000
 
 

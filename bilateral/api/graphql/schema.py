@@ -37,10 +37,10 @@ PLURALS: Final = {
     "FeedbackFile": ("feedbackFiles",),
     "Standing": ("standings",),
 }
-"""The names of the root fields that list entities. graph-node has one of the two of `AgentMetadata`."""
+"""The names of the root fields that list entities. graph-node names one of the two for `AgentMetadata`."""
 
 FIRST: Final = 100
-"""The entries of a list whose query does not say `first`."""
+"""The entries of a list whose query has no `first`, as in graph-node."""
 
 _EQUALITY: Final = ("", "_not", "_in", "_not_in")
 _ORDERED: Final = ("", "_not", "_gt", "_lt", "_gte", "_lte", "_in", "_not_in")
@@ -180,7 +180,7 @@ def _orders(entity: GraphQLObjectType) -> str:
         if isinstance(named, GraphQLObjectType) and not is_derived(field):
             names += [name, *(f"{name}__{inner}" for inner in _sortable(named))]
     if entity.name == "Agent":
-        names.append("name")  # what a published SDK sends for the name in the registration file
+        names.append("name")  # a published SDK sorts by it, and means the name in the registration file
     return f"enum {entity.name}_orderBy {{ {' '.join(names)} }}"
 
 

@@ -35,14 +35,15 @@ def request(
     if (document is None) == (digest is None) or (document is not None and uri):
         raise InvalidArgumentError("give a document, or the hash of one and its URI")
     unstored = None if document is None else Unstored(bytes(document))
+    request_hash = unstored.hash if unstored else hash_bytes(digest, "the request's hash")
 
     def decode(events: Sequence[Event]) -> ValidationRequested:
-        event = transactions.require_event(events, ValidationRequest, agent_id=agent.token_id, request_hash=name)
+        names = {"agent_id": agent.token_id, "request_hash": request_hash}
+        event = transactions.require_event(events, ValidationRequest, **names)
         return ValidationRequested(event.request_hash, agent, event.validator_address, event.request_uri)
 
     function = "validationRequest"
-    name = unstored.hash if unstored else hash_bytes(digest, "the request's hash")
-    arguments = (checksummed(validator_address), agent.token_id, unstored or uri, name)
+    arguments = (checksummed(validator_address), agent.token_id, unstored or uri, request_hash)
     return (yield from transactions.send(state, Registry.VALIDATION, function, arguments, decode))
 
 
@@ -106,7 +107,7 @@ def of_validator(state: ClientState, validator_address: str) -> Operation[list[b
 
 
 def _requests(state: ClientState, function: str, of: int | str, topics: Sequence[Any]) -> Operation[list[bytes]]:
-    """Return the hashes of requests, from the logs where a node refuses the call: others may have made it long."""
+    """Return the hashes of requests. Anybody may add some: where the call is too large, they are read from logs."""
     try:
         (hashes,) = yield from registries.call(state, Registry.VALIDATION, function, of)
     except registries.TOO_LARGE as error:

@@ -130,7 +130,7 @@ def undo(connection: Connection, rows: Rows, chain_id: int, block: int) -> None:
         .order_by(table.c.block_number.desc())
     )
     former: dict[str, dict[Row, Row | None]] = {name: {} for name in _TABLES}
-    for name, key, row in stored:  # the oldest comes last, and counts
+    for name, key, row in stored:  # the oldest row of a key comes last, and is restored
         table_of_row = _TABLES[name]
         if row is None:
             former[name][unpacked(table_of_row, key)] = None
