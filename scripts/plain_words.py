@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 ROOT = Path(__file__).parent.parent
-SUFFIXES = {".py", ".sol", ".md"}
+SUFFIXES = {".py", ".sol", ".md", ".j2"}
 
 PATTERNS = {
     "starts with What, Whether, Where, That or How": re.compile(
@@ -229,8 +229,24 @@ def empty_names(path: Path, name: str) -> Iterator[Finding]:
             yield Finding(f"{name}:{node.lineno}", "names a variable without saying what it holds", f"`{variable}`")
 
 
+def empty_template_names(path: Path, name: str) -> Iterator[Finding]:
+    """Find the variables of loops and assignments in a template of a page, as `empty_names` does in Python.
+
+    Args:
+        path: The file.
+        name: The name that findings show.
+
+    Yields:
+        The findings, a line each.
+    """
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        for assigned in re.finditer(r"{%-? (?:for|set) ([\w, ]+?) (?:in|=) ", line):
+            for variable in NAMES & set(re.split(r"\W+", assigned[1])):
+                yield Finding(f"{name}:{number}", "names a variable without saying what it holds", f"`{variable}`")
+
+
 def tracked_files() -> list[str]:
-    """Return the paths of the tracked Python, Solidity and Markdown files, relative to the project."""
+    """Return the paths of the tracked Python, Solidity, Markdown and template files, relative to the project."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603
     return [name for name in listed.stdout.splitlines() if Path(name).suffix in SUFFIXES and (ROOT / name).is_file()]
@@ -246,8 +262,10 @@ def main(arguments: list[str]) -> int:
         The exit code: 1 if there are findings.
     """
     names = arguments or tracked_files()
-    lines = [str(finding) for name in names for finding in findings(ROOT / name, name)]
-    lines += [str(finding) for name in names if name.endswith(".py") for finding in empty_names(ROOT / name, name)]
+    texts_of = [name for name in names if not name.endswith(".j2")]
+    lines = [str(finding) for name in texts_of for finding in findings(ROOT / name, name)]
+    for suffix, find in ((".py", empty_names), (".j2", empty_template_names)):
+        lines += [str(finding) for name in names if name.endswith(suffix) for finding in find(ROOT / name, name)]
     print("\n".join(lines), end="\n" if lines else "")
     return 1 if lines else 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scripts import plain_words
-from scripts.plain_words import PATTERNS, empty_names, findings, main
+from scripts.plain_words import PATTERNS, empty_names, empty_template_names, findings, main
 
 STARTS, IS_NONE, IS_NO, HAD, AILS, OF_WHAT, THE_ONE, IN_VAIN, NOTHING_THAT = PATTERNS
 
@@ -181,3 +181,10 @@ def test_items_of_loops_and_values_beside_them_are_named_for_what_they_are(tmp_p
         ("module.py:2", "`one`"),
         ("module.py:3", "`each`"),
     ]
+
+
+def test_variables_of_templates_are_named_for_what_they_hold(tmp_path):
+    source = "{% for it in rows %}{{ it.each }}{% endfor %}\n{%- set what = 1 %}{% for at, one in rows %}{{ it }}\n"
+    (tmp_path / "page.j2").write_text(source)
+    names = [(finding.place, finding.text) for finding in empty_template_names(tmp_path / "page.j2", "page.j2")]
+    assert names == [("page.j2:1", "`it`"), ("page.j2:2", "`what`"), ("page.j2:2", "`one`")]
