@@ -54,6 +54,21 @@ def test_forge_and_halmos_get_a_home_folder_in_the_cache(tmp_path):
     assert (run.stdout, (tmp_path / ".cache" / "forge.log").read_text()) == (home, home)
 
 
+def test_only_the_contracts_to_prove_are_compiled_by_forge_and_by_that_of_halmos(tmp_path):
+    for folder in ("assurance", "tests/proofs"):
+        (tmp_path / folder).mkdir(parents=True)
+    shutil.copy(SCRIPT, tmp_path / "assurance")
+    for name in ("First", "Second"):
+        (tmp_path / f"tests/proofs/{name}.t.sol").write_text(f"contract {name}Proof is Proof {{}}\n")
+    commands = tmp_path / ".cache" / "assurance" / "bin"
+    write_command(commands / "forge", 'echo "$@"')
+    write_command(commands / "python", 'echo "$FOUNDRY_SRC $FOUNDRY_TEST $FOUNDRY_SCRIPT"')
+    command = [tmp_path / "assurance" / "prove.sh", "SecondProof"]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    assert (tmp_path / ".cache" / "forge.log").read_text() == "build tests/proofs/Second.t.sol\n"
+    assert not any((tmp_path / folder).exists() for folder in run.stdout.split())
+
+
 def test_ci_proves_contracts_of_proofs_and_prints_the_closing_line_of_the_tests_last(prover):
     quick = re.search(r"^QUICK_PROOFS := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()
     assert "PackedRatingsProof" in quick
