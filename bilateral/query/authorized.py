@@ -136,26 +136,9 @@ def _tags_named(connection: Connection, of_agent: ColumnElement[bool], tag: str)
 
 def _selection() -> Select[Any]:
     """Return the statement for authorised feedback."""
-    columns = _TABLE.c
-    return select(
-        *(
-            columns.chain_id,
-            columns.agent_id,
-            columns.registry,
-            columns.client_address,
-            columns.score,
-            columns.tag1,
-            columns.tag2,
-        ),
-        *(
-            columns.file_uri,
-            columns.file_hash,
-            columns.block_number,
-            columns.log_index,
-            columns.block_time,
-            columns.transaction_hash,
-        ),
-    )
+    names = ("chain_id", "agent_id", "registry", "client_address", "score", "tag1", "tag2", "file_uri", "file_hash")
+    place = ("block_number", "log_index", "block_time", "transaction_hash")
+    return select(*(_TABLE.c[name] for name in (*names, *place)))
 
 
 def _feedback(row: Row[*tuple[Any, ...]]) -> AuthorizedFeedback:

@@ -347,15 +347,9 @@ def responses_of(  # noqa: PLR0913  # one a filter
     """
     require_limit(limit)
     columns, kind = _RESPONSE.c, f"responses of {key.global_id}"
+    names = ("client_address", "feedback_index", "registry", "responder", "response_uri", "response_hash")
     statement = select(
-        *(
-            columns.client_address,
-            columns.feedback_index,
-            columns.registry,
-            columns.responder,
-            columns.response_uri,
-            columns.response_hash,
-        ),
+        *(columns[name] for name in names),
         *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
     ).where(columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id)
     if client is not None:

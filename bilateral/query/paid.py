@@ -236,15 +236,7 @@ def _selection() -> Select[Any]:
     """Return the statement for payments."""
     columns = payment.c
     return select(
-        *(
-            columns.identity_registry,
-            columns.payer,
-            columns.payee,
-            columns.agent_id,
-            columns.token,
-            columns.micros,
-            columns.kinship,
-        ),
+        *(columns[name] for name in ("identity_registry", "payer", "payee", "agent_id", "token", "micros", "kinship")),
         *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
     )
 

@@ -112,26 +112,10 @@ def validations_by(
 
 def _selection() -> Select[Any]:
     """Return the statement for validations."""
-    columns = _VIEW.c
-    return select(
-        *(
-            columns.request_hash,
-            columns.chain_id,
-            columns.agent_id,
-            columns.registry,
-            columns.validator_address,
-            columns.request_uri,
-        ),
-        *(
-            columns.requested_block,
-            columns.requested_at,
-            columns.response,
-            columns.response_uri,
-            columns.response_hash,
-            columns.tag,
-        ),
-        *(columns.answered_block, columns.answered_at),
-    )
+    asked = ("request_hash", "chain_id", "agent_id", "registry", "validator_address", "request_uri")
+    times = ("requested_block", "requested_at")
+    answered = ("response", "response_uri", "response_hash", "tag", "answered_block", "answered_at")
+    return select(*(_VIEW.c[name] for name in (*asked, *times, *answered)))
 
 
 def _page(

@@ -175,15 +175,8 @@ class PaymentStore:
 
     def _place(self, transfer: TokenTransfer) -> tuple[Any, ...]:
         """Return the columns that say where a transfer stands."""
-        return (
-            self.chain_id,
-            transfer.block_number,
-            transfer.log_index,
-            transfer.block_hash,
-            transfer.block_time,
-            transfer.transaction_hash,
-            transfer.token,
-        )
+        place = transfer.block_number, transfer.log_index, transfer.block_hash, transfer.block_time
+        return (self.chain_id, *place, transfer.transaction_hash, transfer.token)
 
     def _index_cursor(self, connection: Connection) -> Any:
         table = schema.chain

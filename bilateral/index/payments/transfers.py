@@ -272,11 +272,6 @@ def _uses(used: Authorizations) -> dict[tuple[_Group, int], bytes]:
 
 def _replaced(transfer: TokenTransfer, nonce: bytes) -> TokenTransfer:
     """Return a transfer with a nonce. `dataclasses.replace` takes four times as long."""
-    values = (
-        transfer.block_number,
-        transfer.log_index,
-        transfer.block_hash,
-        transfer.block_time,
-        transfer.transaction_hash,
-    )
-    return TokenTransfer(*values, transfer.token, transfer.sender, transfer.receiver, transfer.amount, nonce)
+    place = transfer.block_number, transfer.log_index, transfer.block_hash, transfer.block_time
+    names = transfer.transaction_hash, transfer.token
+    return TokenTransfer(*place, *names, transfer.sender, transfer.receiver, transfer.amount, nonce)
