@@ -146,9 +146,7 @@ CASES = [
     GasCase("openRating", 39_500, _open_rating),
     GasCase("openFeedback, a client's first", 137_500, _open_feedback),
     GasCase(
-        "the same openly, two transactions, a neighbour",
-        115_000,
-        partial(_two_open_transactions, is_neighbour=True),
+        "the same openly, two transactions, a neighbour", 115_000, partial(_two_open_transactions, is_neighbour=True)
     ),
     GasCase("the same openly, two transactions, all new", 176_500, partial(_two_open_transactions, is_neighbour=False)),
     GasCase("textbook commit and reveal of one byte each, four transactions", 230_000, _textbook),

@@ -61,11 +61,7 @@ CASES = [
     GasCase("register(uri), fresh account", 128_000, lambda w: _register(w, URI, earlier=0), 177_852, 170_255),
     GasCase("register(uri), its second", 111_000, lambda w: _register(w, URI, earlier=1), 160_752, 153_155),
     GasCase(
-        "register(uri, 2 entries), second",
-        168_000,
-        lambda w: _register(w, URI, METADATA, earlier=1),
-        220_505,
-        213_603,
+        "register(uri, 2 entries), second", 168_000, lambda w: _register(w, URI, METADATA, earlier=1), 220_505, 213_603
     ),
     GasCase("setAgentURI, as many words", 46_000, _set_agent_uri, 72_662, 67_105),
     GasCase("setMetadata, new key", 52_000, _set_metadata, 57_480, 52_213),

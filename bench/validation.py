@@ -104,11 +104,7 @@ CASES = [
     GasCase("validationRequest, first of agent and validator", 145_000, lambda w: _request_some(w, 1)),
     GasCase("validationRequest, after others", 125_000, lambda w: _request_some(w, 2), 175_967, 267_073),
     GasCase(
-        "validationResponse, first, new tag",
-        90_000,
-        lambda w: _first_response(w, tag_is_known=False),
-        132_294,
-        167_369,
+        "validationResponse, first, new tag", 90_000, lambda w: _first_response(w, tag_is_known=False), 132_294, 167_369
     ),
     GasCase(
         "validationResponse, first, known tag",
@@ -129,11 +125,7 @@ CASES = [
         480_000,
         lambda w: _get_summary(w, 100, answered=100, filtered=True),
     ),
-    GasCase(
-        "getSummary of 100 unanswered, execution",
-        250_000,
-        lambda w: _get_summary(w, 100, answered=0),
-    ),
+    GasCase("getSummary of 100 unanswered, execution", 250_000, lambda w: _get_summary(w, 100, answered=0)),
     GasCase("getAgentValidations of 100, execution", 250_000, lambda w: _get_agent_validations(w, 100)),
     GasCase("getValidatorRequests of 100, execution", 500_000, lambda w: _get_validator_requests(w, 100)),
 ]

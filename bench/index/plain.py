@@ -55,11 +55,7 @@ def index_plainly(database: str, url: str, first_block: int) -> int:
             decoders[address, bytes(event.build_filter().topics[0], "ascii")] = event
     stored, last_block = 0, web3.eth.block_number
     for first in range(first_block, last_block + 1, 50):
-        query: Any = {
-            "address": list(ADDRESSES.values()),
-            "fromBlock": first,
-            "toBlock": min(first + 49, last_block),
-        }
+        query: Any = {"address": list(ADDRESSES.values()), "fromBlock": first, "toBlock": min(first + 49, last_block)}
         with Session(engine) as session:
             for log in web3.eth.get_logs(query):
                 row = _row(decoders, log)

@@ -26,12 +26,7 @@ def plots(figures: dict[str, Any]) -> None:
         for name, row in sets[told].items()
         if name.startswith("family ")
     ]
-    _draw(
-        "trust-families",
-        "Recall by family",
-        "recall at 1 %",
-        families,
-    )
+    _draw("trust-families", "Recall by family", "recall at 1 %", families)
     methods: list[Bar] = [
         (f"{name}, {told}", interval(row["AUC"]), kind.colour)
         for told, kind in KINDS.items()

@@ -65,10 +65,7 @@ def verification_seconds(rpc: str, count: int) -> float:
         rpc: The URL of an anvil.
         count: The number of verifications.
     """
-    with (
-        open_shop(rpc, 1) as shop,
-        _Recording({RememberingNode(shop.rpc): shop.deployment}) as verifier,
-    ):
+    with open_shop(rpc, 1) as shop, _Recording({RememberingNode(shop.rpc): shop.deployment}) as verifier:
         client = protect_client(shop.payer(0), verifier)
         with verifying_session(client, verifier) as session:
             first = verification_of(session.post(shop.url + "/echo", data=_BODY))

@@ -15,14 +15,7 @@ from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.policies import policy_of
-from bilateral.buyers.records import (
-    ALL_CHAINS,
-    Standing,
-    parse_buyer,
-    read_cursors,
-    read_everywhere,
-    read_standing,
-)
+from bilateral.buyers.records import ALL_CHAINS, Standing, parse_buyer, read_cursors, read_everywhere, read_standing
 from bilateral.contracts import Registry
 
 if TYPE_CHECKING:

@@ -93,13 +93,7 @@ class ProblemError(Exception):
     """
 
     def __init__(
-        self,
-        status: int,
-        code: str,
-        detail: str,
-        *,
-        headers: Mapping[str, str] | None = None,
-        **members: Any,
+        self, status: int, code: str, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
     ) -> None:
         """Compose the problem."""
         super().__init__(detail)

@@ -66,10 +66,7 @@ def _end_with_parent(parent: int) -> None:
 
 
 def serve(
-    settings: ApiSettings,
-    index: IndexSettings | None = None,
-    *,
-    report: Callable[[str], None] = lambda _: None,
+    settings: ApiSettings, index: IndexSettings | None = None, *, report: Callable[[str], None] = lambda _: None
 ) -> None:
     """Serve until SIGINT or SIGTERM. Requests that are under way are answered first.
 

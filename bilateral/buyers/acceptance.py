@@ -279,13 +279,7 @@ class BuyerMessages:
         return Taken(filed.id, seller, about["buyer"], True, filed.state == "filed")
 
     def _store(  # noqa: PLR0913, PLR0917  # the columns of each message
-        self,
-        table: Table,
-        seller: AgentKey,
-        values: dict[str, Any],
-        content: bytes,
-        signer: str,
-        signature: bytes,
+        self, table: Table, seller: AgentKey, values: dict[str, Any], content: bytes, signer: str, signature: bytes
     ) -> Taken:
         """Store a message, unless the same one is stored."""
         row = {**values, "content_hash": content, "signer": signer, "signature": signature}

@@ -233,11 +233,7 @@ def _logs_of(receipt: Mapping[str, Any], topic: str, accounts: Sequence[str]) ->
 
 
 def require_signer(
-    message: TypedMessage,
-    domain: Domain,
-    signature: bytes,
-    accepted: Collection[str],
-    nodes: Mapping[str, str],
+    message: TypedMessage, domain: Domain, signature: bytes, accepted: Collection[str], nodes: Mapping[str, str]
 ) -> str:
     """Return the account that signed a message.
 

@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from eth_account.messages import encode_defunct
 from eth_utils.hexadecimal import encode_hex
 
-from bilateral.buyers.messages import (
-    AgentEnrichment,
-    AgentReview,
-    BuyerDispute,
-    BuyerReply,
-    content_hash,
-    text_hash,
-)
+from bilateral.buyers.messages import AgentEnrichment, AgentReview, BuyerDispute, BuyerReply, content_hash, text_hash
 from bilateral.buyers.payment_proofs import PaymentProof, domain_of_agent, signature_of
 from bilateral.buyers.remote import PROVIDER, answer_of, base_of
 from bilateral.errors import InvalidArgumentError

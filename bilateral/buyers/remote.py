@@ -147,12 +147,7 @@ def ask_buyer(
 
 
 def ask_discount(
-    service: str,
-    buyer: str,
-    seller: str,
-    *,
-    policy: str | None = None,
-    http: httpx.Client | None = None,
+    service: str, buyer: str, seller: str, *, policy: str | None = None, http: httpx.Client | None = None
 ) -> Mapping[str, Any]:
     """Ask a service for the discount that a seller gives a buyer.
 

@@ -12,12 +12,7 @@ from bilateral.checks.errors import CheckError
 from bilateral.client.operations import registries
 from bilateral.contracts import Registry
 from bilateral.contracts.reverts import ContractRevertError
-from bilateral.errors import (
-    MalformedNodeAnswerError,
-    NodeError,
-    NodeTimeoutError,
-    UnexpectedAnswerError,
-)
+from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError, UnexpectedAnswerError
 from bilateral.events import MetadataSet, Transfer, topic_of
 from bilateral.node import answers
 from bilateral.node.logs import LogFilter, RangeLimit, read_answer

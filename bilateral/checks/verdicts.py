@@ -234,11 +234,7 @@ class Check:
 
 
 _RANKS: Final = {severity: rank for rank, severity in enumerate((Severity.DECLINE, Severity.CAUTION, Severity.NOTE))}
-_VERDICTS: Final = {
-    Severity.DECLINE: Verdict.DECLINE,
-    Severity.CAUTION: Verdict.CAUTION,
-    Severity.NOTE: Verdict.ACCEPT,
-}
+_VERDICTS: Final = {Severity.DECLINE: Verdict.DECLINE, Severity.CAUTION: Verdict.CAUTION, Severity.NOTE: Verdict.ACCEPT}
 
 
 def sorted_reasons(reasons: Iterable[Reason]) -> tuple[Reason, ...]:

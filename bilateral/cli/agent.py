@@ -134,8 +134,7 @@ def edit(  # noqa: PLR0913, PLR0917  # as many as the user has options
         typer.Option("--service", metavar="NAME=ENDPOINT", help="Add or replace a service; may be repeated."),
     ] = None,
     removed: Annotated[
-        list[str] | None,
-        typer.Option("--remove-service", metavar="NAME", help="Remove a service; may be repeated."),
+        list[str] | None, typer.Option("--remove-service", metavar="NAME", help="Remove a service; may be repeated.")
     ] = None,
 ) -> None:
     """Change an agent's registration file, and leave the rest of it as it is."""
@@ -170,8 +169,7 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
         Path | None, typer.Option("--wallet-passphrase-file", metavar="FILE", help="Holds that keystore's passphrase.")
     ] = None,
     signature: Annotated[
-        str | None,
-        typer.Option("--signature", metavar="HEX", help="The wallet's signature, if it was made elsewhere."),
+        str | None, typer.Option("--signature", metavar="HEX", help="The wallet's signature, if it was made elsewhere.")
     ] = None,
     deadline: Annotated[
         int | None, typer.Option("--deadline", metavar="UNIX", help="The last second in which that signature counts.")

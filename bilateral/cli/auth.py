@@ -66,12 +66,7 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
     """Authorise a client to rate an agent, as the agent's owner. Write the authorisation, and send nothing."""
     with invocation.signing() as signing:
         authorization = signing.authorize_feedback(
-            agent,
-            client,
-            count=count,
-            last_index=last_index,
-            index_limit=index_limit,
-            expiry=moment(expiry),
+            agent, client, count=count, last_index=last_index, index_limit=index_limit, expiry=moment(expiry)
         )
     if invocation.output.as_json:
         invocation.output.result(_shape(authorization.encoded))
@@ -92,13 +87,7 @@ def show(invocation: Invocation, authorization: Authorization) -> None:
     invocation.output.result(value, title="Authorisation")
 
 
-@command(
-    app,
-    "give",
-    "bilateral auth give 92 0x0000… --tag1 quality --account bob",
-    writes=True,
-    stores=True,
-)
+@command(app, "give", "bilateral auth give 92 0x0000… --tag1 quality --account bob", writes=True, stores=True)
 def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     score: Annotated[int, typer.Argument(metavar="SCORE", help="0 to 100.", show_default=False)],

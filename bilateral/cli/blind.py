@@ -43,8 +43,7 @@ Openings = Annotated[
     typer.Option("--opening", metavar="FILE", help="An opening that is not in the vault; may be repeated."),
 ]
 Blocks = Annotated[
-    int,
-    typer.Option("--confirmations", metavar="N", min=1, help="Wait until the pair has been sealed for N blocks."),
+    int, typer.Option("--confirmations", metavar="N", min=1, help="Wait until the pair has been sealed for N blocks.")
 ]
 
 
@@ -163,8 +162,7 @@ def exchange(  # noqa: PLR0913, PLR0917  # as many as the user has options
     envelopes = _envelopes(invocation, envelope, other)
     opened = _openings(invocation, envelopes, openings, vault)
     invocation.write(
-        "Ratings exchanged",
-        lambda client: client.exchange(envelopes, opened, accept_public_mempool=public_mempool),
+        "Ratings exchanged", lambda client: client.exchange(envelopes, opened, accept_public_mempool=public_mempool)
     )
 
 

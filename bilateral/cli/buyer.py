@@ -112,12 +112,7 @@ def record_many(invocation: Invocation, payments: Terms) -> None:
     invocation.write("Payments recorded", lambda client: client.record_payments(content["chain_id"], records))
 
 
-@command(
-    app,
-    "paid",
-    "bilateral buyer paid 0x5c1f…",
-    "bilateral buyer paid 0x5c1f… --position 3 --chain-id 8453",
-)
+@command(app, "paid", "bilateral buyer paid 0x5c1f…", "bilateral buyer paid 0x5c1f… --position 3 --chain-id 8453")
 def paid(
     invocation: Invocation,
     transaction_hash: PaymentTransaction,
@@ -138,12 +133,7 @@ def paid(
     invocation.output.result({"transaction": transaction_hash, "is_recorded": is_recorded})
 
 
-@command(
-    app,
-    "vote",
-    f"bilateral buyer vote {_ADDRESS}:{_SELLER}=90 --account attestor",
-    writes=True,
-)
+@command(app, "vote", f"bilateral buyer vote {_ADDRESS}:{_SELLER}=90 --account attestor", writes=True)
 def vote(
     invocation: Invocation,
     votes: Annotated[
@@ -237,8 +227,7 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     ],
     gate: Gate = None,
     scope: Annotated[
-        str | None,
-        typer.Option("--scope", metavar="WORD", help="The place of its use, 32 bytes, instead of --gate."),
+        str | None, typer.Option("--scope", metavar="WORD", help="The place of its use, 32 bytes, instead of --gate.")
     ] = None,
     policy: Annotated[str, typer.Option("--policy", metavar="NAME", help="The policy that gave the tier.")] = "brp-1.0",
     lifetime: Annotated[

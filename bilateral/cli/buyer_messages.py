@@ -34,8 +34,7 @@ Transaction = Annotated[
     str, typer.Option("--transaction", metavar="HASH", help="The transaction of the payment.", show_default=False)
 ]
 LogIndex = Annotated[
-    int | None,
-    typer.Option("--log-index", min=0, help="The payment's log, if the transaction has several that fit."),
+    int | None, typer.Option("--log-index", min=0, help="The payment's log, if the transaction has several that fit.")
 ]
 Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="A remark, which may be published.")]
 
@@ -53,11 +52,7 @@ def add_commands(app: typer.Typer) -> None:
         (send_review, "send-review", f"bilateral buyer send-review 90 --payee {_BUYER} {_PAID} --account buyer"),
         (dispute, "dispute", f"bilateral buyer dispute {_BUYER} --reason 'charged back' {_PAID} --account seller"),
         (messages, "messages", f"bilateral buyer messages --chain-id 8453 {_TO} --account buyer"),
-        (
-            reply,
-            "reply",
-            f"bilateral buyer reply 5c1f… --text thanks --seller '{_SELLER}' {_TO} --account buyer",
-        ),
+        (reply, "reply", f"bilateral buyer reply 5c1f… --text thanks --seller '{_SELLER}' {_TO} --account buyer"),
         (request_credential, "request-credential", f"{wished} --account buyer > credential.json"),
     ):
         command(app, name, example, is_local=True, signs=True)(function)
@@ -76,8 +71,7 @@ def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
         typer.Option("--incentives", metavar="FILE", help="The policy for buyers: a JSON file with buyerIncentives."),
     ] = None,
     details: Annotated[
-        Path | None,
-        typer.Option("--details", metavar="FILE", help="Further fields: a JSON file, see docs/buyers.md."),
+        Path | None, typer.Option("--details", metavar="FILE", help="Further fields: a JSON file, see docs/buyers.md.")
     ] = None,
 ) -> None:
     """Publish a service of your agent with its price and its policy for buyers. It replaces the one with its name."""
@@ -124,8 +118,7 @@ def dispute(  # noqa: PLR0913, PLR0917  # one a field of the message
     service: Service,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, which the buyer sees.")] = "",
     payee: Annotated[
-        str | None,
-        typer.Option("--payee", metavar="ADDRESS", help="The wallet that was paid; the signer if left out."),
+        str | None, typer.Option("--payee", metavar="ADDRESS", help="The wallet that was paid; the signer if left out.")
     ] = None,
     withdraw: Annotated[bool, typer.Option("--withdraw", help="Withdraw the dispute that you filed.")] = False,
     log_index: LogIndex = None,
@@ -174,8 +167,7 @@ def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
         typer.Option("--gate", metavar="ADDRESS", help="The contract where it is used, which inherits BuyerTierGated."),
     ] = None,
     scope: Annotated[
-        str | None,
-        typer.Option("--scope", metavar="WORD", help="The place of its use, 32 bytes, instead of --gate."),
+        str | None, typer.Option("--scope", metavar="WORD", help="The place of its use, 32 bytes, instead of --gate.")
     ] = None,
     policy: Annotated[
         str, typer.Option("--policy", metavar="NAME", help="The scoring policy that the place asks for.")

@@ -101,12 +101,10 @@ def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
     buyer: Buyer,
     score: Annotated[int, typer.Option("--score", metavar="NUMBER", help="0 to 100.", show_default=False)],
     transaction: Annotated[
-        str,
-        typer.Option("--transaction", metavar="HASH", help="The transaction of the payment.", show_default=False),
+        str, typer.Option("--transaction", metavar="HASH", help="The transaction of the payment.", show_default=False)
     ],
     seller: Annotated[
-        str,
-        typer.Option("--seller", metavar="AGENT", help="Your agent, as eip155:8453:0x…#247.", show_default=False),
+        str, typer.Option("--seller", metavar="AGENT", help="Your agent, as eip155:8453:0x…#247.", show_default=False)
     ],
     service: Annotated[
         str,
@@ -119,8 +117,7 @@ def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
         ),
     ],
     payee: Annotated[
-        str | None,
-        typer.Option("--payee", metavar="ADDRESS", help="The wallet that was paid; the signer if left out."),
+        str | None, typer.Option("--payee", metavar="ADDRESS", help="The wallet that was paid; the signer if left out.")
     ] = None,
     tags: Annotated[
         list[str] | None, typer.Option("--tag", metavar="TAG", help="A word on the buyer; may be repeated.")

@@ -46,8 +46,7 @@ AtBlock = Annotated[
     int | None, typer.Option("--at-block", min=0, help="The block of the answer; the last indexed one if left out.")
 ]
 History = Annotated[
-    str | None,
-    typer.Option("--history", metavar="HASH", help="The history of an earlier answer: refuse another fork."),
+    str | None, typer.Option("--history", metavar="HASH", help="The history of an earlier answer: refuse another fork.")
 ]
 Repeat = Annotated[
     Path | None,

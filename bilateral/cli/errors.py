@@ -244,12 +244,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
     ),
     (
         ExitCode.UNSETTLED,
-        (
-            errors.AgentUnsettledError,
-            errors.BatchInterruptedError,
-            errors.SealUnsettledError,
-            errors.TransactionError,
-        ),
+        (errors.AgentUnsettledError, errors.BatchInterruptedError, errors.SealUnsettledError, errors.TransactionError),
     ),
 )
 """The exit code of each kind of error; the first that fits counts."""

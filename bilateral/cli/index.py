@@ -54,8 +54,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     ] = False,
     no_files: Annotated[bool, typer.Option("--no-files", help="Fetch no registration and feedback files.")] = False,
     file_workers: Annotated[
-        int | None,
-        typer.Option("--file-workers", min=1, max=64, help="The files to fetch at once; 4 if left out."),
+        int | None, typer.Option("--file-workers", min=1, max=64, help="The files to fetch at once; 4 if left out.")
     ] = None,
     max_wait: Annotated[
         float | None,
@@ -82,8 +81,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
         ),
     ] = False,
     add_registries: Annotated[
-        bool,
-        typer.Option("--add-registries", help="Read blocks again for registries that the database lacks."),
+        bool, typer.Option("--add-registries", help="Read blocks again for registries that the database lacks.")
     ] = False,
     analyse_too: Annotated[
         bool, typer.Option("--analyse", help="Keep standings current by trust analyses, in a process of their own.")
@@ -203,12 +201,10 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
         ),
     ] = None,
     reviews: Annotated[
-        Path | None,
-        typer.Option("--reviews", metavar="FILE", help="A JSON list of cases: account, verdict, reason."),
+        Path | None, typer.Option("--reviews", metavar="FILE", help="A JSON list of cases: account, verdict, reason.")
     ] = None,
     trusted: Annotated[
-        list[str] | None,
-        typer.Option("--trust", metavar="ADDRESS", help="An account that you trust; may be repeated."),
+        list[str] | None, typer.Option("--trust", metavar="ADDRESS", help="An account that you trust; may be repeated.")
     ] = None,
 ) -> None:
     """Look for false ratings in the index, and store findings and scores beside the rows that they rest on."""
@@ -226,8 +222,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
 def prove(
     invocation: Invocation,
     solana_nodes: Annotated[
-        list[str],
-        typer.Option("--solana-node", metavar="URL", help="A node of Solana; may be repeated, one a chain."),
+        list[str], typer.Option("--solana-node", metavar="URL", help="A node of Solana; may be repeated, one a chain.")
     ],
     database: Database = None,
 ) -> None:

@@ -34,6 +34,5 @@ Deployments = Annotated[
     ),
 ]
 SettingsFile = Annotated[
-    Path | None,
-    typer.Option("--settings", metavar="FILE", help="A TOML file that says the same for many chains."),
+    Path | None, typer.Option("--settings", metavar="FILE", help="A TOML file that says the same for many chains.")
 ]

@@ -88,13 +88,7 @@ _PINNED: Final = typer.Option(
     rich_help_panel=_NODE,
 )
 _READING: Final[dict[str, tuple[Any, Any]]] = {
-    "rpc_url": _text(
-        "--rpc-url",
-        "BILATERAL_RPC_URL",
-        "URL",
-        "The URL of the node's JSON-RPC.",
-        _NODE,
-    ),
+    "rpc_url": _text("--rpc-url", "BILATERAL_RPC_URL", "URL", "The URL of the node's JSON-RPC.", _NODE),
     "deployment": (
         Annotated[
             Path | None,
@@ -166,7 +160,7 @@ _PASSPHRASE: Final[dict[str, tuple[Any, Any]]] = {
             ),
         ],
         None,
-    ),
+    )
 }
 _WRITING: Final[dict[str, tuple[Any, Any]]] = {
     "dry_run": (

@@ -23,8 +23,7 @@ _TO = "--service https://service.example"
 
 Policy = Annotated[str, typer.Option("--policy", metavar="NAME", help="The scoring policy.")]
 Day = Annotated[
-    int | None,
-    typer.Option("--epoch", metavar="DAY", help="The UTC day, in days since 1970-01-01; today if left out."),
+    int | None, typer.Option("--epoch", metavar="DAY", help="The UTC day, in days since 1970-01-01; today if left out.")
 ]
 Gate = Annotated[
     str,

@@ -35,8 +35,7 @@ Address = Annotated[
     str, typer.Argument(metavar="ADDRESS", help="An address on this chain, 32 bytes in base 58.", show_default=False)
 ]
 Node = Annotated[
-    str,
-    typer.Option("--node", envvar=SOLANA_NODE_VARIABLE, metavar="URL", help="The URL of a node of Solana."),
+    str, typer.Option("--node", envvar=SOLANA_NODE_VARIABLE, metavar="URL", help="The URL of a node of Solana.")
 ]
 Chain = Annotated[
     str,

@@ -40,12 +40,10 @@ def analyse(
     ],
     out: _Out,
     reviews: Annotated[
-        Path | None,
-        typer.Option("--reviews", metavar="FILE", help="A JSON list of cases: account, verdict, reason."),
+        Path | None, typer.Option("--reviews", metavar="FILE", help="A JSON list of cases: account, verdict, reason.")
     ] = None,
     trusted: Annotated[
-        list[str] | None,
-        typer.Option("--trust", metavar="ADDRESS", help="An account that you trust; may be repeated."),
+        list[str] | None, typer.Option("--trust", metavar="ADDRESS", help="An account that you trust; may be repeated.")
     ] = None,
 ) -> None:
     """Analyse tables, and write the results as Parquet. A database does the relational steps itself."""

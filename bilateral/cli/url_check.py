@@ -39,13 +39,7 @@ def check_url_command(
     content = b"" if body_file is None else invocation.read_file(body_file)
     with invocation.reading("Asking the service and the node") as client:
         answer = check_service(
-            client,
-            rpc_url,
-            url,
-            method,
-            content=content,
-            loader=invocation.loader(),
-            report=invocation.output.note,
+            client, rpc_url, url, method, content=content, loader=invocation.loader(), report=invocation.output.note
         )
     view = {
         "verdict": answer.verdict.value,

@@ -65,8 +65,7 @@ def respond(  # noqa: PLR0913, PLR0917  # as many as the user has options
 ) -> None:
     """Answer a request, as its validator. The last answer counts."""
     invocation.write(
-        "Validation answered",
-        lambda client: client.respond_to_validation(request_hash, response, uri, file_hash, tag),
+        "Validation answered", lambda client: client.respond_to_validation(request_hash, response, uri, file_hash, tag)
     )
 
 

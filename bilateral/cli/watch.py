@@ -50,8 +50,7 @@ Once = Annotated[bool, typer.Option("--once", help="End at the end of the feed, 
 def watch_agents(  # noqa: PLR0913, PLR0917  # one an option
     invocation: Invocation,
     agents: Annotated[
-        list[str],
-        typer.Argument(metavar="AGENT...", help="The ids of agents, with their chains.", show_default=False),
+        list[str], typer.Argument(metavar="AGENT...", help="The ids of agents, with their chains.", show_default=False)
     ],
     kinds: Kinds = None,
     tags: Tags = None,
@@ -63,12 +62,7 @@ def watch_agents(  # noqa: PLR0913, PLR0917  # one an option
     _watch(invocation, database, since, once=once, agents=agents, kinds=kinds, tags=tags)
 
 
-@command(
-    app,
-    "account",
-    "bilateral watch account 0x8004B663056A597Dffe9eCcC1965A193B7388713 --json",
-    is_local=True,
-)
+@command(app, "account", "bilateral watch account 0x8004B663056A597Dffe9eCcC1965A193B7388713 --json", is_local=True)
 def watch_accounts(  # noqa: PLR0913, PLR0917  # one an option
     invocation: Invocation,
     accounts: Annotated[

@@ -183,8 +183,7 @@ def retire(
     invocation: Invocation,
     agent: Agent,
     key: Annotated[
-        str,
-        typer.Argument(metavar="KEY", help="The first digits of the public key, at least 8.", show_default=False),
+        str, typer.Argument(metavar="KEY", help="The first digits of the public key, at least 8.", show_default=False)
     ],
     overlap: Annotated[
         float,

@@ -13,15 +13,7 @@ from bilateral.documents.cid import Cid
 from bilateral.documents.data_uri import decode_data_uri
 from bilateral.documents.feedback import FeedbackFile
 from bilateral.documents.hashing import NO_HASH, document_hash, verify_hash
-from bilateral.documents.http import (
-    UNKNOWN_VERSION,
-    HttpSession,
-    Limits,
-    Network,
-    Validators,
-    host_of,
-    quoted_url,
-)
+from bilateral.documents.http import UNKNOWN_VERSION, HttpSession, Limits, Network, Validators, host_of, quoted_url
 from bilateral.documents.registration import RegistrationFile
 from bilateral.documents.unixfs import read_file
 from bilateral.errors import (

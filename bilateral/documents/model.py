@@ -19,11 +19,7 @@ class DocumentModel(BaseModel):
     """Part of a document. Fields that it does not define are kept as they are, and written back."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel,
-        extra="allow",
-        strict=True,
-        frozen=True,
-        hide_input_in_errors=True,
+        alias_generator=to_camel, extra="allow", strict=True, frozen=True, hide_input_in_errors=True
     )
 
     @model_validator(mode="wrap")

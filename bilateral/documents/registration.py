@@ -149,13 +149,7 @@ class RegistrationFile(DocumentModel):
 
     @classmethod
     def new(
-        cls,
-        name: str,
-        description: str,
-        image: str,
-        *,
-        services: Sequence[Mapping[str, Any]] = (),
-        **fields: Any,
+        cls, name: str, description: str, image: str, *, services: Sequence[Mapping[str, Any]] = (), **fields: Any
     ) -> Self:
         """Write a registration file.
 

@@ -178,11 +178,7 @@ API: Final = tuple(
         ("/v1/leaders", "/v1/leaders?tag=starred", "agents by lower bound for a tag"),
         ("/v1/checks/server, /v1/checks/client", None, "a decision about an agent by your own gate"),
         ("/api/buyer/{address}", None, "a buyer's record by the Buyer Reputation Protocol"),
-        (
-            "/private-tiers",
-            "/private-tiers",
-            "who learns what of a private proof, and the size of the groups",
-        ),
+        ("/private-tiers", "/private-tiers", "who learns what of a private proof, and the size of the groups"),
         ("/graphql", None, "the same entities by GraphQL"),
         ("/mcp", None, "tools for models by the Model Context Protocol"),
     )

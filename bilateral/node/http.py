@@ -16,12 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import httpcore
 
-from bilateral.errors import (
-    InvalidArgumentError,
-    MalformedNodeAnswerError,
-    NodeTimeoutError,
-    NodeUnreachableError,
-)
+from bilateral.errors import InvalidArgumentError, MalformedNodeAnswerError, NodeTimeoutError, NodeUnreachableError
 from bilateral.http.connections import DeadlineBackend
 from bilateral.http.waits import seconds_to_wait
 from bilateral.node.json_rpc import Reply

@@ -14,13 +14,7 @@ from http import HTTPStatus
 from itertools import count
 from typing import Any, Final, TypeAlias, TypeVar
 
-from bilateral.errors import (
-    BilateralError,
-    MalformedNodeAnswerError,
-    NodeError,
-    NodeTimeoutError,
-    NodeUnreachableError,
-)
+from bilateral.errors import BilateralError, MalformedNodeAnswerError, NodeError, NodeTimeoutError, NodeUnreachableError
 from bilateral.node.refusals import is_temporary
 from bilateral.node.steps import Pause, Rpc
 from bilateral.text import quoted

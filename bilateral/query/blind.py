@@ -93,12 +93,7 @@ class SealedPair:
 
 
 def sealed_pairs_of(
-    connection: Connection,
-    key: AgentKey,
-    state: SealState | None = None,
-    *,
-    limit: int = 20,
-    cursor: str | None = None,
+    connection: Connection, key: AgentKey, state: SealState | None = None, *, limit: int = 20, cursor: str | None = None
 ) -> Page[SealedPair]:
     """Return the pairs that an agent sealed, as client or as server, the newest first.
 

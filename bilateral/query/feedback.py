@@ -148,12 +148,7 @@ _BY_ACCOUNT: Final = SELECTION.where(_bound("chain", VIEW.c.chain_id), _bound("a
 
 
 def feedback_of(
-    connection: Connection,
-    key: AgentKey,
-    wanted: FeedbackFilter = _ANY,
-    *,
-    limit: int = 20,
-    cursor: str | None = None,
+    connection: Connection, key: AgentKey, wanted: FeedbackFilter = _ANY, *, limit: int = 20, cursor: str | None = None
 ) -> Page[Feedback]:
     """Return the feedback on an agent, the newest first.
 

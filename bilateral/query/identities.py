@@ -180,8 +180,6 @@ def _content(chain_id: int, identity_registry: str, agent_id: int) -> Select[tup
         select(file.c.content_hash)
         .select_from(agent_file.join(file, and_(file.c.file_id == current.file_id, file.c.state == State.LOADED.value)))
         .where(
-            current.chain_id == chain_id,
-            current.identity_registry == identity_registry,
-            current.agent_id == agent_id,
+            current.chain_id == chain_id, current.identity_registry == identity_registry, current.agent_id == agent_id
         )
     )

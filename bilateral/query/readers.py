@@ -112,12 +112,7 @@ class Reader:
     """
 
     def __init__(
-        self,
-        url: str | None = None,
-        *,
-        seconds: float = 2.0,
-        connections: int = 8,
-        is_brief: bool = False,
+        self, url: str | None = None, *, seconds: float = 2.0, connections: int = 8, is_brief: bool = False
     ) -> None:
         """See the class."""
         self.seconds = seconds

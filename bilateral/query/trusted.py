@@ -218,10 +218,7 @@ def _false_clients(
     query = (
         select(ratings.c.client, func.max(finding.c.strength))
         .select_from(ratings)
-        .join(
-            rested,
-            and_(rested.c.block_number == ratings.c.block_number, rested.c.log_index == ratings.c.log_index),
-        )
+        .join(rested, and_(rested.c.block_number == ratings.c.block_number, rested.c.log_index == ratings.c.log_index))
         .join(finding, and_(finding.c.chain_id == rested.c.chain_id, *same[:2]))
         .join(member, and_(member.c.chain_id == rested.c.chain_id, *same[2:], member.c.account == ratings.c.client))
         .where(rested.c.chain_id == key.chain_id, rested.c.identity_registry == key.identity_registry)

@@ -67,10 +67,7 @@ class KeptAnswers:
     """True if `keep` and `find` may wait, so that an event loop must call them in a thread."""
 
     def __init__(
-        self,
-        max_bytes: int = 64 * MAX_KEPT_BODY,
-        seconds: float = SECONDS,
-        clock: Callable[[], float] = time.monotonic,
+        self, max_bytes: int = 64 * MAX_KEPT_BODY, seconds: float = SECONDS, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._max_bytes, self._seconds, self._clock = max_bytes, seconds, clock
         self._kept: OrderedDict[bytes, tuple[KeptAnswer, float]] = OrderedDict()

@@ -57,10 +57,7 @@ def check_client(
     if claim.agent.registry != deployment_of(state).agent_registry:
         raise PaymentRefusedError("unknown_registry", f"{claim.agent.registry} is not on the allow-list")
     token = claim.agent.agent_id.token_id
-    calls = [
-        call(state, Registry.IDENTITY, "ownerOf", token),
-        call(state, Registry.IDENTITY, "getAgentWallet", token),
-    ]
+    calls = [call(state, Registry.IDENTITY, "ownerOf", token), call(state, Registry.IDENTITY, "getAgentWallet", token)]
     if known_rating is None:
         calls.append(call(state, Registry.BIDIRECTIONAL, "getClientRating", token, server_agent))
     (owner,), (wallet,), *read = yield from together(calls)

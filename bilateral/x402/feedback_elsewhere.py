@@ -15,13 +15,7 @@ from eth_utils.crypto import keccak
 from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.identifiers import AccountId, GlobalAgentId, TransactionRef
 from bilateral.values import FeedbackValue
-from bilateral.x402.feedback import (
-    MAX_HUMAN,
-    RESOURCE_DELIVERED,
-    refuse_duplicate,
-    required_parts,
-    search_for,
-)
+from bilateral.x402.feedback import MAX_HUMAN, RESOURCE_DELIVERED, refuse_duplicate, required_parts, search_for
 from bilateral.x402.feedback_files import Tags, feedback_file, specified_file
 from bilateral.x402.keys import is_signature_of_account
 

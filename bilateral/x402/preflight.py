@@ -179,12 +179,7 @@ def _check_keys(verifier: Verifier, declaration: Any, network: str, profile: Pro
 
 
 def check_url(
-    verifier: Verifier,
-    url: str,
-    method: str = "GET",
-    *,
-    content: bytes = b"",
-    http: httpx.Client | None = None,
+    verifier: Verifier, url: str, method: str = "GET", *, content: bytes = b"", http: httpx.Client | None = None
 ) -> list[Finding]:
     """Ask a server for its price, and check its declaration as a client does before it pays. Nothing is signed.
 

@@ -16,13 +16,7 @@ from bilateral.identifiers import AccountId
 from bilateral.node.steps import together
 from bilateral.x402 import verdicts
 from bilateral.x402.errors import PaymentRefusedError
-from bilateral.x402.payments import (
-    ExpectedPayment,
-    PaymentProblemError,
-    Settlement,
-    find_payment,
-    find_settlement,
-)
+from bilateral.x402.payments import ExpectedPayment, PaymentProblemError, Settlement, find_payment, find_settlement
 from bilateral.x402.types import AgentRegistration
 
 if TYPE_CHECKING:

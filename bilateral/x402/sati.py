@@ -18,14 +18,7 @@ from bilateral.errors.solana import MalformedAccountError
 from bilateral.identifiers import AccountId, TransactionRef
 from bilateral.identifiers.caip import base58_bytes
 from bilateral.solana.addresses import address_bytes
-from bilateral.solana.attestations import (
-    Attestation,
-    ContentType,
-    FeedbackData,
-    Outcome,
-    feedback_content,
-    task_ref_of,
-)
+from bilateral.solana.attestations import Attestation, ContentType, FeedbackData, Outcome, feedback_content, task_ref_of
 from bilateral.x402.keys import is_signature_of
 
 if TYPE_CHECKING:
@@ -82,13 +75,7 @@ class ReadAttestation:
 
 
 def payment_feedback(  # noqa: PLR0913  # the fields of the layout
-    task_ref: str,
-    agent: str,
-    client: str,
-    data_hash: bytes,
-    *,
-    outcome: Outcome | None = None,
-    content: bytes = b"",
+    task_ref: str, agent: str, client: str, data_hash: bytes, *, outcome: Outcome | None = None, content: bytes = b""
 ) -> FeedbackData:
     """Return the data of feedback about a paid request.
 

@@ -75,12 +75,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         self._tokens = frozenset(self.read_contract(self._registry, _TOKENS, "getTokenAddresses"))
 
     def write_contract(
-        self,
-        address: str,
-        abi: list[dict[str, Any]],
-        function_name: str,
-        *args: Any,
-        data_suffix: str | None = None,
+        self, address: str, abi: list[dict[str, Any]], function_name: str, *args: Any, data_suffix: str | None = None
     ) -> str:
         """Send a transaction: for a payment in a listed token, `settle` of the registry.
 

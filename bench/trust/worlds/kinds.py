@@ -76,10 +76,7 @@ def _named(*families: Family) -> dict[str, Family]:
 
 KINDS: Final[dict[str, Kind]] = {
     "visible": Kind(
-        "families that everybody knows",
-        range(1001, 1004),
-        "#4477aa",
-        {name: FAMILIES[name] for name in VISIBLE},
+        "families that everybody knows", range(1001, 1004), "#4477aa", {name: FAMILIES[name] for name in VISIBLE}
     ),
     "seen": Kind(
         "families of our own, looked at while the engine was built",

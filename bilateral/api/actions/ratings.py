@@ -120,10 +120,7 @@ class AuthorizeFeedback(Action):
         if self.expiry is None or self.index_limit is None:
             raise InvalidArgumentError("expiry or index_limit is missing: a signature comes with both")
         authorization = client.authorize_feedback(
-            self.agent,
-            self.client,
-            index_limit=self.index_limit,
-            expiry=datetime.fromtimestamp(self.expiry, UTC),
+            self.agent, self.client, index_limit=self.index_limit, expiry=datetime.fromtimestamp(self.expiry, UTC)
         )
         domain = Domain(deployment.chain_id, deployment.address_of(Registry.AUTHORIZED))  # type: ignore[arg-type]
         if not client.is_valid_signature(str(self.account), authorization.auth.digest(domain), authorization.signature):

@@ -29,10 +29,7 @@ READS: Final = ToolAnnotations(read_only_hint=True)
 _MOST: Final = 100
 """The most rows of an answer: a model reads all of them, and pays for each."""
 
-AgentText = Annotated[
-    str,
-    Field(description="Such as 8453:247.", max_length=200),
-]
+AgentText = Annotated[str, Field(description="Such as 8453:247.", max_length=200)]
 """An agent, as a tool's argument."""
 
 Limit = Annotated[int, Field(ge=1, le=_MOST, description="1 to 100.")]

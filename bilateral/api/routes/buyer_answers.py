@@ -10,11 +10,7 @@ from typing import Annotated, Final
 from pydantic import BaseModel, Field
 
 from bilateral.buyers.moderation import MessageAbout
-from bilateral.buyers.records import (
-    BuyerProfile,
-    Number,
-    RecentTransaction,
-)
+from bilateral.buyers.records import BuyerProfile, Number, RecentTransaction
 from bilateral.buyers.registry import RegistryRecords
 
 _MOST_BUYERS: Final = 100

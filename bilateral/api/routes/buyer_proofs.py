@@ -13,13 +13,7 @@ import msgspec
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from bilateral.api.answers import JSON, one_of, tagged
-from bilateral.api.buyers import (
-    answer_to_buyer,
-    buyer_registries,
-    described_body,
-    locate_buyer,
-    read_buyer,
-)
+from bilateral.api.buyers import answer_to_buyer, buyer_registries, described_body, locate_buyer, read_buyer
 from bilateral.api.problems import ProblemError
 from bilateral.api.routes.buyers import signer_of
 from bilateral.api.service import service_of

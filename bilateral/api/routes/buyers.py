@@ -41,12 +41,7 @@ from bilateral.buyers.discounts import BuyerIncentives, discounted
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.moderation import messages_about
 from bilateral.buyers.proofs import find_signer
-from bilateral.buyers.records import (
-    buyer_id,
-    encode,
-    profile_of,
-    recent_transactions,
-)
+from bilateral.buyers.records import buyer_id, encode, profile_of, recent_transactions
 from bilateral.buyers.registry import read_registry_records
 from bilateral.buyers.results import ResultSigner, result_of
 from bilateral.buyers.score import score_of, tier_of

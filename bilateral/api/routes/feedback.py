@@ -36,8 +36,7 @@ class FeedbackWithResponses:
 def read_one_feedback(
     request: Request,
     feedback_id: Annotated[
-        str,
-        Path(alias="id", max_length=250, description="The feedback's textual id, whose last number counts from 0."),
+        str, Path(alias="id", max_length=250, description="The feedback's textual id, whose last number counts from 0.")
     ],
 ) -> Response:
     """Return one feedback with its responses, by its textual id, such as 8453:247:0x742d…:0."""

@@ -33,10 +33,7 @@ _SHAPE: Final = {
 _OPTIONS: Final[dict[str, Any]] = {
     "response_class": Response,
     "responses": {
-        200: {
-            "description": "The answer, or `errors`",
-            "content": {_MEDIA_TYPE: {"schema": {"type": "object"}}},
-        },
+        200: {"description": "The answer, or `errors`", "content": {_MEDIA_TYPE: {"schema": {"type": "object"}}}}
     },
     "openapi_extra": {"requestBody": {"required": True, "content": {_MEDIA_TYPE: {"schema": _SHAPE}}}},
 }

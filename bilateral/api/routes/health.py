@@ -49,9 +49,7 @@ async def read_health() -> Response:
 
 
 @router.get(
-    "/readyz",
-    response_class=Response,
-    responses={200: {"model": Readiness}, 503: {"model": Readiness, **PROBLEM}},
+    "/readyz", response_class=Response, responses={200: {"model": Readiness}, 503: {"model": Readiness, **PROBLEM}}
 )
 def read_readiness(request: Request) -> Response:
     """Tell whether the database answers, each chain is close to its head, and its payments are close to its index."""

@@ -15,8 +15,7 @@ router = APIRouter(prefix="/v1/services", tags=["agents"])
 
 @router.get("", response_class=Response, responses=one_of(NamedHost))
 def read_services(
-    request: Request,
-    url: Annotated[str, Query(max_length=2_000, description="An https URL, or a host alone.")],
+    request: Request, url: Annotated[str, Query(max_length=2_000, description="An https URL, or a host alone.")]
 ) -> Response:
     """Return the agents whose registration files name a URL, or another one of its host. Nothing is fetched.
 

@@ -21,14 +21,7 @@ from bilateral.explorer.listing import RatingsPage, ratings_page
 from bilateral.explorer.method import MethodPage, method_page
 from bilateral.explorer.pictures import agent_picture, site_picture
 from bilateral.explorer.private_tiers import PrivateTiersPage, private_tiers_page
-from bilateral.explorer.views import (
-    AgentPage,
-    HomePage,
-    agent_page,
-    agent_sides,
-    home_page,
-    latest_of_all,
-)
+from bilateral.explorer.views import AgentPage, HomePage, agent_page, agent_sides, home_page, latest_of_all
 from bilateral.identifiers import checksummed
 from bilateral.query.chains import chains
 from bilateral.query.names import names_of

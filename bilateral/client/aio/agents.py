@@ -32,11 +32,7 @@ class AsyncAgentMethods(AsyncRunner):
     """Agents: registering, loading, changing, handing on, finding."""
 
     async def register_agent(
-        self,
-        uri: str = "",
-        *,
-        file: RegistrationFile | None = None,
-        metadata: Mapping[str, bytes | str] | None = None,
+        self, uri: str = "", *, file: RegistrationFile | None = None, metadata: Mapping[str, bytes | str] | None = None
     ) -> AsyncHandle[Registered]:
         """Register an agent that the signer owns (ERC-8004, `register`).
 

@@ -22,9 +22,7 @@ _AT_A_TIME: Final = 50
 
 
 def send_all(
-    state: ClientState,
-    writes: Sequence[Operation[Sent[Any]]],
-    note: Callable[[int, Sent[Any]], None],
+    state: ClientState, writes: Sequence[Operation[Sent[Any]]], note: Callable[[int, Sent[Any]], None]
 ) -> Operation[None]:
     """Prepare writes together, and send them in order.
 

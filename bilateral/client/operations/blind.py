@@ -44,12 +44,7 @@ _SIDES: Final = ("client", "server")
 
 
 def seal_rating(  # noqa: PLR0913, PLR0917  # the method's own parameters
-    state: ClientState,
-    vault: BlindVault,
-    client: tuple[AgentLike, str],
-    rating: int,
-    interaction: bytes,
-    lifetime: int,
+    state: ClientState, vault: BlindVault, client: tuple[AgentLike, str], rating: int, interaction: bytes, lifetime: int
 ) -> Operation[SignedEnvelope]:
     """See `Client.seal_rating`."""
     deployment = yield from registries.connect(state)
@@ -142,11 +137,7 @@ def seal(state: ClientState, theirs: SignedEnvelope, ours: SignedEnvelope) -> Op
 
 
 def exchange(
-    state: ClientState,
-    envelopes: Sequence[SignedEnvelope],
-    openings: Sequence[Opening],
-    *,
-    accept_public_mempool: bool,
+    state: ClientState, envelopes: Sequence[SignedEnvelope], openings: Sequence[Opening], *, accept_public_mempool: bool
 ) -> Operation[Sent[OpenedRatings]]:
     """See `Client.exchange`."""
     if len(envelopes) != len(_SIDES):
@@ -175,11 +166,7 @@ def open_(
     yield from _await_seal(state, pair, confirmations, timeout)
     if client is None:
         yield from _require_turn(state, pair)
-    functions = {
-        (True, True): "open",
-        (True, False): "openFeedback",
-        (False, True): "openRating",
-    }
+    functions = {(True, True): "open", (True, False): "openFeedback", (False, True): "openRating"}
     function = functions[client is not None, server is not None]
     arguments_of = [opening.arguments for opening in (client, server) if opening is not None]
     arguments = (pair.arguments, *(value for opening in arguments_of for value in opening))

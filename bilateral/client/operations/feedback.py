@@ -79,16 +79,7 @@ def arguments_of(state: ClientState, agent: AgentId, draft: Draft) -> Operation[
     """
     value = draft.stored
     uri, digest = yield from file_link(state, agent, draft)
-    return (
-        agent.token_id,
-        value.value,
-        value.decimals,
-        draft.tag1,
-        draft.tag2,
-        draft.all_endpoint,
-        uri,
-        digest,
-    )
+    return (agent.token_id, value.value, value.decimals, draft.tag1, draft.tag2, draft.all_endpoint, uri, digest)
 
 
 def respond(

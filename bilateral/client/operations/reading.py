@@ -114,13 +114,7 @@ def clients_of(state: ClientState, agent_id: AgentLike) -> Operation[list[str]]:
 
 
 def summarize(  # noqa: PLR0913  # the method's own parameters
-    state: ClientState,
-    agent_id: AgentLike,
-    tag1: str,
-    tag2: str,
-    reviewers: Sequence[str] | None,
-    *,
-    read_tags: bool,
+    state: ClientState, agent_id: AgentLike, tag1: str, tag2: str, reviewers: Sequence[str] | None, *, read_tags: bool
 ) -> Operation[ReputationSummary]:
     """See `Client.get_reputation_summary`."""
     agent = registries.agent_of((yield from registries.connect(state)), agent_id)

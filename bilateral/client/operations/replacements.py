@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bilateral.client.operations import fees, lookups, rebuilding, registries, transactions
 from bilateral.contracts import Registry
-from bilateral.errors import (
-    InvalidArgumentError,
-    NotSentError,
-    TransactionDroppedError,
-    TransactionReplacedError,
-)
+from bilateral.errors import InvalidArgumentError, NotSentError, TransactionDroppedError, TransactionReplacedError
 from bilateral.node import answers
 from bilateral.node.steps import Batch, Exclusive, Rpc
 from bilateral.text import quoted

@@ -16,10 +16,7 @@ from bilateral.client.results.agents import (
     Rater,
     Registered,
 )
-from bilateral.client.results.authorized import (
-    AuthorizedFeedbackEntry,
-    AuthorizedSummary,
-)
+from bilateral.client.results.authorized import AuthorizedFeedbackEntry, AuthorizedSummary
 from bilateral.client.results.buyers import (
     Anchor,
     AttestedRecord,
@@ -29,10 +26,7 @@ from bilateral.client.results.buyers import (
     SettledPayment,
     SettledRecord,
 )
-from bilateral.client.results.deployments import (
-    DeploymentReport,
-    RegistryReport,
-)
+from bilateral.client.results.deployments import DeploymentReport, RegistryReport
 from bilateral.client.results.feedback import (
     FeedbackEntry,
     FeedbackEvent,
@@ -41,10 +35,7 @@ from bilateral.client.results.feedback import (
     ReputationSummary,
     VoidedSignatures,
 )
-from bilateral.client.results.ratings import (
-    Rating,
-    RatingKind,
-)
+from bilateral.client.results.ratings import Rating, RatingKind
 from bilateral.client.results.validation import (
     ValidationAnswered,
     ValidationRequested,

@@ -162,12 +162,7 @@ class _Search:
             if (value := amount(transaction.value)) > 0 and self._succeeded(transaction):
                 hash_ = word(transaction.hash)
                 source = checksummed(transaction.sender)
-                return row | {
-                    "state": FundingState.FOUND,
-                    "source": source,
-                    "amount": value,
-                    "transaction_hash": hash_,
-                }
+                return row | {"state": FundingState.FOUND, "source": source, "amount": value, "transaction_hash": hash_}
         holds = amount(self._endpoint.request("eth_getBalance", (account, hex(number)), str)) > 0
         state = FundingState.UNKNOWN if holds or number == 0 else FundingState.NONE
         return _NOTHING | row | {"state": state}

@@ -146,12 +146,7 @@ def _readers(registry: Registry) -> Mapping[str, tuple[Table, Reader]]:
 
 # The words of a log are unpacked at once: those that are whole as 32 bytes, the others as zeros and a number behind
 # them. All zeros are compared at once. A text or bytes have their position there, and are read from behind the words.
-_WHOLE: Final = {
-    "uint256": "number(w{0})",
-    "bytes32": "w{0}",
-    "address": "address(w{0})",
-    "int128": "signed(w{0})",
-}
+_WHOLE: Final = {"uint256": "number(w{0})", "bytes32": "w{0}", "address": "address(w{0})", "int128": "signed(w{0})"}
 _PARTS: Final = {
     "uint64": ("24sQ", 24, "w{0}"),
     "uint24": ("28sL", 28, "below(w{0}, 1 << 24)"),

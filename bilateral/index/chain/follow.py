@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy.exc import DBAPIError
 
-from bilateral.errors import (
-    MalformedNodeAnswerError,
-)
+from bilateral.errors import MalformedNodeAnswerError
 from bilateral.index.chain.finality import Finality
 from bilateral.index.chain.pending_batches import Arrivals
 from bilateral.index.chain.reading import ENDPOINT_FAILURES, Reader

@@ -69,10 +69,7 @@ class Source:
     """
 
     def __init__(
-        self,
-        endpoint: Endpoint,
-        addresses: Sequence[str],
-        wait: Callable[[float], bool] | None = None,
+        self, endpoint: Endpoint, addresses: Sequence[str], wait: Callable[[float], bool] | None = None
     ) -> None:
         """See the class."""
         self.endpoint = endpoint

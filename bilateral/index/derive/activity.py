@@ -11,17 +11,7 @@ from collections import defaultdict
 from itertools import chain as joined
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Index,
-    MetaData,
-    PrimaryKeyConstraint,
-    Table,
-    delete,
-    func,
-    select,
-)
+from sqlalchemy import BigInteger, Column, Index, MetaData, PrimaryKeyConstraint, Table, delete, func, select
 
 from bilateral.contracts import Registry
 from bilateral.events import Approval, FeedbackRevoked, NewFeedback, PrimaryAgentSet

@@ -120,9 +120,7 @@ def _registration(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
             "problems": listed(problems),
         }
     ]
-    rows[schema.registration_card] = [
-        {**key, **_card(services, rows[schema.registration_capability])},
-    ]
+    rows[schema.registration_card] = [{**key, **_card(services, rows[schema.registration_capability])}]
     words = search_words(rows)
     rows[registration_words] = [{**key, **words}]
     if has_model():

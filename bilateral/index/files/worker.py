@@ -60,12 +60,7 @@ class FileWorkers:
     """
 
     def __init__(
-        self,
-        engine: Engine,
-        settings: FileSettings,
-        *,
-        stop: threading.Event,
-        fail: Callable[[Exception], None],
+        self, engine: Engine, settings: FileSettings, *, stop: threading.Event, fail: Callable[[Exception], None]
     ) -> None:
         """See the class. Nothing runs yet."""
         self._engine = engine

@@ -190,12 +190,7 @@ class TransferSource(Source):
         return blocks
 
     def _logs_at_once(self, first: int, last: int) -> list[BlockLogs]:
-        query = {
-            "address": list(self._tokens),
-            "fromBlock": hex(first),
-            "toBlock": hex(last),
-            "topics": self._filter,
-        }
+        query = {"address": list(self._tokens), "fromBlock": hex(first), "toBlock": hex(last), "topics": self._filter}
         entries = self.endpoint.request("eth_getLogs", (query,), list[LogEntry])
         return grouped(self.name, entries, self._tokens, first, last)
 

@@ -55,11 +55,7 @@ def has_model() -> bool:
 
 
 def vector_row(
-    content_hash: bytes,
-    name: str | None,
-    description: str | None,
-    capabilities: Iterable[str],
-    words: Sequence[str],
+    content_hash: bytes, name: str | None, description: str | None, capabilities: Iterable[str], words: Sequence[str]
 ) -> dict[str, Any]:
     """Return the row of `registration_vector` for a registration file.
 

@@ -5,19 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sqlalchemy import (
-    BigInteger,
-    Text,
-    and_,
-    case,
-    cast,
-    exists,
-    false,
-    func,
-    literal_column,
-    or_,
-    select,
-)
+from sqlalchemy import BigInteger, Text, and_, case, cast, exists, false, func, literal_column, or_, select
 
 from bilateral.events import Approval, MetadataSet
 from bilateral.index.derive.activity import agent_activity

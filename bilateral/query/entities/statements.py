@@ -45,11 +45,7 @@ _COMPILED: Final[Mapping[str, Any]] = {"compiled_cache": LRUCache(capacity=64)}
 
 
 def read_list(
-    connection: Connection,
-    chains: Sequence[ChainRegistries],
-    entity: str,
-    selection: Sequence[Selected],
-    page: Page,
+    connection: Connection, chains: Sequence[ChainRegistries], entity: str, selection: Sequence[Selected], page: Page
 ) -> bytes:
     """Return a list of entities as JSON, by one statement: each row is an entity.
 
@@ -193,12 +189,7 @@ class _Assembly:
         return self._is_flat and level > 1 and level % _NESTED == 1
 
     def _by_key(
-        self,
-        rows: Rows,
-        key: Sequence[Any],
-        selection: Sequence[Selected],
-        level: int,
-        shared: Subquery | None = None,
+        self, rows: Rows, key: Sequence[Any], selection: Sequence[Selected], level: int, shared: Subquery | None = None
     ) -> ScalarSelect[Any]:
         """Return the row with a key, among rows that are known to be of the entity, as a JSON object."""
         own = type(rows)(self._scope)

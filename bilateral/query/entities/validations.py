@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from sqlalchemy import (
-    BigInteger,
-    Integer,
-    LargeBinary,
-    Text,
-    case,
-    cast,
-    column,
-    exists,
-    func,
-    literal,
-    select,
-    table,
-)
+from sqlalchemy import BigInteger, Integer, LargeBinary, Text, case, cast, column, exists, func, literal, select, table
 
 from bilateral.events import Registered
 from bilateral.index.tables import schema

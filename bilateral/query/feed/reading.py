@@ -17,14 +17,7 @@ from sqlalchemy import Text, func, select, tuple_
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.store.changes import MOST_TEXT, TABLES_BY_NAME
 from bilateral.index.store.packed_rows import unpacked
-from bilateral.index.tables.changes import (
-    EVENT_KINDS,
-    WALLET_KEY,
-    StepKind,
-    change_note,
-    change_step,
-    removed_change,
-)
+from bilateral.index.tables.changes import EVENT_KINDS, WALLET_KEY, StepKind, change_note, change_step, removed_change
 from bilateral.query.feed.changes import FeedChange, raw_change, raw_note, shown_agent
 from bilateral.query.registries import read_registries
 

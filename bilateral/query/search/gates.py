@@ -371,11 +371,7 @@ def _of_claims(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[
     bound = lower_bound(cast(func.sum(by_client.c.share), _REAL), cast(clients, _REAL), by_client.c.tag)
     return (
         select(
-            *key,
-            count.label("count"),
-            clients.label("counterparts"),
-            mean.label("mean"),
-            bound.label("lower_bound"),
+            *key, count.label("count"), clients.label("counterparts"), mean.label("mean"), bound.label("lower_bound")
         )
         .group_by(*key)
         .having(and_(True, *limits_of(gate, count, clients, mean, bound)))  # a gate may have no limits

@@ -153,14 +153,7 @@ def _is_common(connection: Connection, chain_id: int, side: Side, tag: str) -> b
 
 
 def _best_of_chain(  # noqa: PLR0913, PLR0917  # parts of one query
-    chain_id: int,
-    tag: str,
-    side: Side,
-    board: Board,
-    place: tuple[Any, ...] | None,
-    limit: int,
-    *,
-    walks_ranks: bool,
+    chain_id: int, tag: str, side: Side, board: Board, place: tuple[Any, ...] | None, limit: int, *, walks_ranks: bool
 ) -> Select[Any]:
     """Return the query for the best agents of one chain behind a place.
 

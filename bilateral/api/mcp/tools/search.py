@@ -35,10 +35,7 @@ class GateArgument(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    tag: Annotated[
-        str | None,
-        Field(max_length=1_000, description="Such as starred; empty for other sides."),
-    ] = None
+    tag: Annotated[str | None, Field(max_length=1_000, description="Such as starred; empty for other sides.")] = None
     side: Annotated[Side, Field(description="Rated as.")] = Side.SERVER
     minimum: _Number = None
     maximum: _Number = None
@@ -47,8 +44,7 @@ class GateArgument(BaseModel):
     maximum_count: _Count | None = None
     clients: Annotated[_Count, Field(description="Least raters.")] = 1
     reviewers: Annotated[
-        list[_Text],
-        Field(max_length=MAX_LISTED, description="Count only theirs: strangers cannot pass."),
+        list[_Text], Field(max_length=MAX_LISTED, description="Count only theirs: strangers cannot pass.")
     ] = []
     payment: Annotated[Payment | None, Field(description="Only with a claimed payment.")] = None
     blind: bool = False
