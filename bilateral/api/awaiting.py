@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bilateral.api.settings import ApiSettings
 
 _LOOK_SECONDS: Final = 1.0
-"""The seconds between two looks for the database."""
+"""The seconds between two looks for the database, which a follower makes within a few."""
 
 _RETRY_SECONDS: Final = 5
 """The seconds after which a client should come again: a follower makes its tables in less."""

@@ -24,7 +24,7 @@ MOST_WAITING: Final = 500
 """The long polls and streams of a process. They hold no connection to the database while they wait."""
 
 MOST_OF_ADDRESS: Final = 10
-"""Those of one address."""
+"""Those of one address: the pages of a browser, and some programs beside it."""
 
 _READS: Final = 20
 """The reads of one answer that nothing passes. The caller goes on from its cursor."""

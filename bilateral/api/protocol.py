@@ -20,7 +20,7 @@ HEAD_BYTES: Final = 64 * 1024
 """The bytes of a request's first line and headers from which on the connection is closed."""
 
 HEAD_SECONDS: Final = 20.0
-"""The time that a client has to send them."""
+"""The time that a client has to send them, so that slow ones do not hold all connections."""
 
 
 READ_SECONDS: Final = 20.0

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bilateral.buyers.records import Standing
 
 VALID_SECONDS: Final = 3_600
-"""The seconds for which a result is valid."""
+"""The seconds for which a result is valid: a score that fell is shown for no longer."""
 
 _ALGORITHM: Final = "ES256K"
 _NOBODY: Final = "0x" + "00" * 20

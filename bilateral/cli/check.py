@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 app = make_group("check", cls=CheckGroup)
 
 _SECONDS: Final = 30.0
-"""Seconds that a check may take."""
+"""Seconds that a check may take: fifteen times the limit of a service, as nobody else waits."""
 
 _SOURCES: Final = {"server": ("files", "analysis"), "client": ("payments", "analysis")}
 _HASH: Final = re.compile("0x[0-9a-fA-F]{64}")

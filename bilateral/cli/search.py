@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bilateral.query.search.filters import AgentSearch
 
 _SECONDS: Final = 30.0
-"""Seconds that a search may take."""
+"""Seconds that a search may take: fifteen times the limit of a service, as nobody else waits."""
 
 _RATINGS: Final = "Ratings"
 _FILE: Final = "Registration file"

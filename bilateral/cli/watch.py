@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 app = make_group("watch")
 
 _SECONDS: Final = 30.0
-"""Seconds that a read may take."""
+"""Seconds that a read may take: fifteen times the limit of a service, as nobody else waits."""
 
 _PAUSE: Final = 1.0
 """Seconds between two looks for changes."""

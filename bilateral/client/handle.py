@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TIMEOUT: Final = 120.0
-"""Seconds to wait for a transaction by default."""
+"""Seconds to wait for a transaction by default: ten blocks of Ethereum."""
 
 
 class SentTransaction(Generic[T]):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bilateral.query.recent import RecentFeedback
 
 DAYS: Final = 84
-"""The days of the chart of activity."""
+"""The days of the chart of activity: twelve weeks."""
 
 _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 _TOP: Final = 5  # fewer are chance, and more are all raters of a young agent

@@ -26,7 +26,7 @@ _FAN_WIDTH: Final = 820  # pixels of a page
 _FAN_HEIGHT: Final = 500
 _STRIP: Final = 320  # units, stretched to the cell of a table
 _LOW: Final = 50
-"""The value from which a relation is a good one."""
+"""The value from which a relation is a good one: half of the scale."""
 
 
 def bar(share: float, kind: str, width: int = 120) -> Markup:

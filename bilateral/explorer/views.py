@@ -56,7 +56,7 @@ _OF_ONE_RATER: Final = 3
 """The rows of one rater among the latest ratings: one account with twelve new ratings would fill the first page."""
 
 _LOOKED_AT: Final = 8
-"""The latest ratings that are read for each one that is shown."""
+"""The latest ratings that are read for each one that is shown: a few raters may have given most of them."""
 
 _LEAST: Final = {Side.SERVER: 50.0, Side.CLIENT: float(LEAST_RATING)}
 """The least standing among the best: most are content with a server, and policies accept a client (`checks.policy`)."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bilateral.query.registries import AgentKey
 
 TENTHS: Final = 10
-"""The number of parts of a scale."""
+"""The number of parts of a scale, as many as the bars of a histogram."""
 
 MAX_COUNTERPARTS: Final = 10_000
 """The largest number of counterparts that are counted, or looked at for those with the most ratings."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
 MAX_DAYS: Final = 366
-"""The largest number of days of one answer."""
+"""The largest number of days of one answer: a leap year."""
 
 _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 

@@ -27,7 +27,7 @@ FIRST_BLOCKS: Final = 20
 """The blocks to ask for first, to learn how many logs they hold."""
 
 HEADERS_AT_ONCE: Final = 100
-"""The headers to ask for in one batch."""
+"""The headers to ask for in one batch, as many calls as the SDK puts into its first."""
 
 _USUAL_DATA: Final = 1_000
 """The characters of a usual log's data, as endpoints write them."""
