@@ -100,6 +100,7 @@ def test_an_index_that_fails_for_good_ends_the_service(record, tmp_path):
     assert "the node serves chain 1337" in ran.stderr
 
 
+@pytest.mark.nightly
 def test_words_of_a_hostile_node_are_safe_in_the_log_of_a_service_that_goes_on(record, tmp_path):
     words = "down\r\ntime=1 level=ERROR forged\x1b[2J\u202e"
     answer = json.dumps({"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": words}}).encode()

@@ -240,13 +240,13 @@ def test_every_event_is_indexed_within_twice_the_least_calls(settled_chain, engi
 
 @pytest.fixture(scope="module")
 def dense_chain(emitter_code):
-    """A chain of 5,100 blocks: the first hundred are full of logs, the others hardly hold any."""
+    """A chain of 2,100 blocks: the first hundred are full of logs, the others hardly hold any."""
     with running_anvil(*OPTIONS) as url:
         chain, events = EventChain(url, emitter_code), Generator(seed=3)
         for _ in range(100):
             chain.mine(events.logs(4)[:4])
         for _ in range(5):
-            chain.rpc("anvil_mine", hex(999))
+            chain.rpc("anvil_mine", hex(399))
             chain.mine(events.logs(4)[:4])
         chain.head = int(chain.rpc("eth_blockNumber"), 16)
         chain.logs = chain.rpc("eth_getLogs", {"fromBlock": "0x0", "address": list(REGISTRIES)})

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
+import sys
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
@@ -37,6 +39,7 @@ def test_market_has_agents_token_and_a_paid_route_and_ends_clean(installed, tmp_
     assert not (tmp_path / "bilateral-dev").exists()
 
 
+@pytest.mark.nightly
 def test_missing_anvil_is_explained_in_one_line(installed, tmp_path):
     command = [installed("all") / "bilateral", "dev"]
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
@@ -48,12 +51,12 @@ def test_missing_anvil_is_explained_in_one_line(installed, tmp_path):
     )
 
 
-def test_taken_port_is_named_before_anything_starts(installed, tmp_path):
+def test_taken_port_is_named_before_anything_starts(tmp_path):
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind(("127.0.0.1", 8403))
         other.listen()
-        command = [installed("all") / "bilateral", "dev", "--anvil", ANVIL]
+        command = [Path(sys.executable).with_name("bilateral"), "dev", "--anvil", ANVIL]
         ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
     assert ran.returncode == 2
     assert "is taken: end the other program, or give --any-ports" in ran.stderr

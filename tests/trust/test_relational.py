@@ -32,6 +32,11 @@ from tests.trust.sail import running_sail
 
 pytestmark = pytest.mark.one_engine  # the statements are ibis's; PostgreSQL takes 30 times as long as DuckDB
 
+WITHOUT_SPARK_BY_DAY = pytest.mark.parametrize(
+    "stored", ["duckdb", "postgresql", pytest.param("sail", marks=pytest.mark.nightly)], indirect=True
+)
+"""For tests of many statements, each of which other tests show on Spark Connect, too: one takes seconds there."""
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
@@ -160,6 +165,7 @@ def same(first, second):
             assert left.equals(right), field.name
 
 
+@WITHOUT_SPARK_BY_DAY
 def test_a_whole_analysis_is_equal_on_both_paths(stored):
     made = honest_world(17, Settings(clients=250, owners=120, platforms=1, communities=2))
     for family in ("star", "camouflaged_ring", "validator_cartel", "punishing_gang", "retaliation", "dust_proofs"):
@@ -186,6 +192,7 @@ def test_later_rows_of_the_database_are_analysed_anew(tables, stored):
     same(Results.of(Engine().fit(database.tables())), Results.of(engine))
 
 
+@WITHOUT_SPARK_BY_DAY
 def test_missing_tables_are_empty_and_agents_are_needed(tables, stored):
     few, tables = ("agents", "feedback"), addressed(tables)
     database = stored(tables, without=set(COLUMNS) - set(few))

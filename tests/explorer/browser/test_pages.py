@@ -41,7 +41,7 @@ LOOKS = {
 """Of each look the colours, the size of the window, and the rules of accessibility; None for all."""
 
 each_look = pytest.mark.parametrize(
-    "looks", [("light", "phone"), pytest.param(("dark", "wide"), marks=pytest.mark.nightly)], ids=" and ".join
+    "looks", [("phone",), pytest.param(("light", "dark", "wide"), marks=pytest.mark.nightly)], ids=" and ".join
 )
 
 
