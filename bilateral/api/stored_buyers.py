@@ -40,7 +40,7 @@ def stored_buyers(connection: Connection, moment: Moment, account: str) -> Buyer
         The record; None if the index learns no payments of the chain, or has none of the buyer.
 
     Raises:
-        PaymentsNotHeldError: All payments were read anew after the block.
+        PaymentsNotHeldError: All payments were read again after the block.
     """
     if read_cursors(connection).get(moment.chain_id, -1) < 0:
         return None

@@ -135,7 +135,7 @@ class FindingsNotHeldError(CheckError):
 
 
 class PaymentsNotHeldError(CheckError):
-    """All payments were read anew after the block of the check, so nobody can say which ones were known then.
+    """All payments were read again after the block of the check, so nobody can say which ones were known then.
 
     Attributes:
         block: The block of the check.
@@ -146,7 +146,7 @@ class PaymentsNotHeldError(CheckError):
     def __init__(self, block: int) -> None:
         """Compose the message from the block."""
         super().__init__(
-            f"the payments that were known at block {block} are not kept, because all were read anew since: check at a "
+            f"the payments that were known at block {block} are not kept, because all were read again: check at a "
             "later block"
         )
         self.block = block

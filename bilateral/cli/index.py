@@ -147,7 +147,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     derived: Annotated[
         bool,
         typer.Option(
-            "--derived", help="Compute the derived tables anew and compare, without a change. Workers wait meanwhile."
+            "--derived", help="Recompute the derived tables and compare, without a change. Workers wait meanwhile."
         ),
     ] = False,
 ) -> None:
@@ -169,7 +169,7 @@ def rebuild(
     chain_id: Annotated[int, typer.Option("--chain-id", help="The chain.", show_default=False)],
     database: Database = None,
 ) -> None:
-    """Compute the derived tables of a chain anew from its events."""
+    """Recompute the derived tables of a chain from its events."""
     require_extra()
     from bilateral.index.status import chain_statuses  # noqa: PLC0415  # slow to import
     from bilateral.index.store.chain_store import ChainStore  # noqa: PLC0415

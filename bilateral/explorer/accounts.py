@@ -61,7 +61,7 @@ class AccountPage:
 
     Attributes:
         account: The account and its agents.
-        summaries: The figure that stands for each side of its first agents, by short id.
+        summaries: The figure that represents each side of its first agents, by short id.
         has_other_agents: True if it owns or is the wallet of more agents than the first 6. Figures and ratings are of
             those first ones alone.
         given: The feedback that it gave.

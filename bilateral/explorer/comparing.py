@@ -106,7 +106,7 @@ def compare_page(
 
 
 def _tags(compared: Sequence[Compared]) -> tuple[TagRow, ...]:
-    """Return the means by side and tag. The summary with the most counterparts stands for a tag."""
+    """Return the means by side and tag. The summary with the most counterparts represents a tag."""
     best = []
     for agent in compared:
         best_of = {}

@@ -43,13 +43,13 @@ class Moment:
 
 
 def rating_over_time(recent: Sequence[RecentFeedback], summary: RatingSummary | None) -> tuple[Moment, ...]:
-    """Return the rating under the tag that stands for an agent, as its newest feedback made it.
+    """Return the rating under the tag that represents an agent, as its newest feedback made it.
 
     Each rater counts once, by the mean of its values.
 
     Args:
         recent: The agent's newest feedback, the newest first.
-        summary: The summary that stands for the agent as a server; None if nobody rated it.
+        summary: The summary that represents the agent as a server; None if nobody rated it.
     """
     scale = None if summary is None else scale_of_tag(summary.tag)
     counted = [row for row in reversed(recent) if summary and row.tag == summary.tag and not row.is_revoked]

@@ -41,13 +41,13 @@ class RaterGroup:
 def rater_groups(
     recent: Sequence[RecentFeedback], payments: Sequence[str], flagged: Collection[str], summary: RatingSummary | None
 ) -> tuple[RaterGroup, ...]:
-    """Return the raters under the tag that stands for an agent, those who weigh most first.
+    """Return the raters under the tag that represents an agent, those who weigh most first.
 
     Args:
         recent: The agent's newest feedback.
         payments: The state of the payment of each, such as `proven`.
         flagged: The accounts that the analysis flags.
-        summary: The summary that stands for the agent as a server; None if nobody rated it.
+        summary: The summary that represents the agent as a server; None if nobody rated it.
     """
     if summary is None or scale_of_tag(summary.tag) is None:
         return ()

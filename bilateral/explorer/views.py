@@ -103,7 +103,7 @@ class Leaders:
 
 @dataclass(frozen=True, slots=True)
 class SideView:
-    """One side of an agent: the summary that stands for it, and the histogram behind it.
+    """One side of an agent: the summary that represents it, and the histogram behind it.
 
     Attributes:
         summary: The summary with the most counterparts among those with a scale; None if nobody rated this side.

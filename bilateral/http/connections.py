@@ -1,6 +1,6 @@
 """Blocking connections for httpcore on which everything ends at one deadline, from the look-up of the host's name on.
 
-The timeouts of HTTP libraries begin anew with each piece that arrives, so a server that sends little at a time could
+The timeouts of HTTP libraries begin again with each piece that arrives, so a server that sends little at a time could
 hold a request for ever. The system's resolver takes no timeout at all.
 """
 

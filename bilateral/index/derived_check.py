@@ -54,7 +54,7 @@ class DerivedComparison:
 def compare_derived(
     engine: Engine, chain_id: int, progress: Callable[[int], None] = lambda _: None
 ) -> list[DerivedComparison]:
-    """Compute the derived tables of a chain anew, compare, and roll the transaction back.
+    """Recompute the derived tables of a chain, compare, and roll the transaction back.
 
     Args:
         engine: The database. Its other writers of the chain wait meanwhile.
@@ -85,7 +85,7 @@ def _copy(connection: Connection, table: Table, chain_id: int) -> Table:
 
 
 def _compare(connection: Connection, table: Table, kept: Table, chain_id: int) -> DerivedComparison:
-    """Compare the rows of a table, computed anew, with those that were kept."""
+    """Compare the rows of a table, computed again, with those that were kept."""
     of_chain, names = table.c.chain_id == chain_id, key_columns(table)
     expected, stored = (
         select(*(table.c[name] for name in names)).where(of_chain),

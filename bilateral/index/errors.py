@@ -362,7 +362,7 @@ class LargeAnswerError(InvalidArgumentError):
 
 
 class QueryTimeoutError(BilateralError):
-    """A query took too long, and was ended. The database goes on as before.
+    """A query took too long, and was ended. The database works as before.
 
     Attributes:
         seconds: The limit.

@@ -92,7 +92,7 @@ def _state(engine: Engine, path: str) -> tuple[HTTPStatus, dict[str, Any]]:
 
 
 def _problems(chains: list[ChainStatus]) -> list[str]:
-    """Return the reasons why the index does not go on."""
+    """Return the reasons why the index stands still."""
     problems = [] if chains else ["no chain is indexed yet"]
     for chain in chains:
         if chain.problem is not None:

@@ -163,7 +163,7 @@ def _of_keys(keys: Sequence[tuple[Any, ...]], chain_id: int) -> Select[Any]:
     return (
         select(columns.agent_id, columns.side, columns.account, columns.tag, columns.count, columns.share_sum)
         .select_from(wanted.join(schema.counterpart, and_(*(columns[name] == wanted.c[name] for name in _KEY))))
-        # PostgreSQL reads one partition by this. SQLite shall look each row up by its whole key.
+        # PostgreSQL reads one partition by this. SQLite must look each row up by its whole key.
         .where(unindexed(columns.chain_id) == chain_id, columns.side == _SERVER)
     )
 

@@ -3,7 +3,7 @@
     app = FastAPI()
     app.add_middleware(ReputationMiddleware, routes=routes, server=server)
 
-It stands for the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is verified,
+It replaces the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is verified,
 and the response's body is captured inside the SDK's middleware. Add it last, so that middleware that compresses stands
 inside or outside, as you like.
 """

@@ -3,7 +3,7 @@
     app = Flask(__name__)
     protect_flask(app, routes, server)  # server: x402ResourceServerSync
 
-It stands for the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is verified,
+It replaces the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is verified,
 and the response's body is captured inside the SDK's middleware.
 """
 

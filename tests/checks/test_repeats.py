@@ -142,7 +142,7 @@ def test_answers_from_before_payments_were_read_anew_are_refused(story):
     story.block()
     Payments(story, PaymentTerms({TOKEN: 5})).learn(1)
     assert ask(story).figures["buyer"]["payments"] == 1
-    with pytest.raises(PaymentsNotHeldError, match="known at block 2 are not kept, because all were read anew since"):
+    with pytest.raises(PaymentsNotHeldError, match="known at block 2 are not kept, because all were read again"):
         ask(story, at_block=before.block)
 
 

@@ -76,7 +76,7 @@ class FeedReader:
         with snapshot(engine) as connection:
             oldest = oldest_cursor(connection)
             if oldest != "0":
-                with pytest.raises(FeedPrunedError, match=f"too old: .* were pruned. .* go on at {oldest}$"):
+                with pytest.raises(FeedPrunedError, match=f"too old: .* were pruned. .* continue at {oldest}$"):
                     read_feed(connection, str(int(oldest) - 1), EVERYTHING)
         later = FeedReader(oldest)
         later.catch_up(engine, limit)

@@ -84,7 +84,7 @@ def test_a_malformed_cursor_is_refused(engine, cursor):
 def test_a_cursor_of_another_index_is_refused(engine, reorganised):
     last = int(read(engine).cursor)
     assert read(engine, str(last)).is_end
-    with pytest.raises(FeedCursorError, match=f"lies behind the end of the feed, {last}: the index was made anew"):
+    with pytest.raises(FeedCursorError, match=f"lies behind the end of the feed, {last}: the index was rebuilt"):
         read(engine, str(last + 1))
 
 
@@ -97,7 +97,7 @@ def test_a_pruned_feed_refuses_older_cursors_and_goes_on_for_all_others(engine, 
     last = int(reader.cursor)
     assert prune_feed(engine, FeedLimits(days=1.0, steps=last)) == 0
     assert prune_feed(engine, FeedLimits(steps=3)) == last - 3
-    with pytest.raises(FeedPrunedError, match=rf"too old: .* Read the agents anew, and go on at {last - 3}$"):
+    with pytest.raises(FeedPrunedError, match=rf"too old: .* Read the agents again, and continue at {last - 3}$"):
         read(engine, str(last - 4))
     with pytest.raises(FeedPrunedError):
         read(engine, f"{last - 3}.1.0")  # the reader may not have the rest of that step

@@ -58,7 +58,7 @@ class _Receipt(msgspec.Struct):
 class FundingCollector:
     """Finds and stores the first inbound transfers of accounts that act in the registries.
 
-    Each group of accounts is stored when it is found, so a collector that ended goes on where it was.
+    Each group of accounts is stored when it is found, so a collector that ended resumes where it was.
 
     Args:
         engine: The index's database.

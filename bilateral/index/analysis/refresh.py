@@ -1,4 +1,4 @@
-"""Keeps the standings of an index current: analyses again whenever rows came, and goes on when an analysis fails."""
+"""Keeps the standings of an index current: analyses again when rows arrive, and continues when an analysis fails."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def replace_results(
 ) -> list[Note]:
     """Replace the results of an analysis, in the connection's transaction.
 
-    The inserts may take minutes, in which the index goes on. So the block at which the results become known is read
+    The inserts may take minutes, in which the index continues. So the block at which the results become known is read
     after them. Until the end of the transaction no further block is stored.
 
     Args:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bilateral.index.chain.source import Source
 
 _SECONDS_KEPT: Final = 24 * 3600
-"""Seconds after which a limit is learnt anew: providers change them, by plan and by month."""
+"""Seconds after which a limit is learnt again: providers change them, by plan and by month."""
 
 
 class Limits:

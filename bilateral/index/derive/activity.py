@@ -136,14 +136,14 @@ class ActivityTable:
         return touched
 
     def renew(self, agents: Iterable[AgentPlace]) -> None:
-        """Compute the rows of some agents anew, from the tables of events and of agents."""
+        """Recompute the rows of some agents, from the tables of events and of agents."""
         keys = [(self._chain_id, *agent) for agent in sorted(agents)]
         self._rows.delete(agent_activity, keys)
         present = {row[:3]: _pick_agent(row) for row in self._rows.select(schema.agent, _KEY, keys)}
         self._insert(present, self._stored_times([key[1:] for key in present]))
 
     def rebuild(self) -> None:
-        """Compute the rows of all agents anew."""
+        """Recompute the rows of all agents."""
         self._connection.execute(delete(agent_activity).where(agent_activity.c.chain_id == self._chain_id))
         columns = schema.agent.c
         query = select(columns.identity_registry, columns.agent_id, columns.registered_at, columns.updated_at)

@@ -1,7 +1,7 @@
 """Summaries of ratings by agent, side and tag, kept up to date batch by batch.
 
 A batch of events makes one change a summary and one a counterpart, in time that does not depend on how many entries
-there are. All sums are exact integers, so adding and removing in any order gives the same rows as computing them anew.
+there are. All sums are exact integers, so adding and removing in any order gives the same rows as computing them again.
 A rollback removes the changes of the removed events, and needs no record of former rows.
 """
 

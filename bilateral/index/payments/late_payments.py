@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 FORGOTTEN: Final = -1
-"""The first block of a row which says that all payments were read anew."""
+"""The first block of a row which says that all payments were read again."""
 
 
 def note_late_payments(connection: Connection, chain_id: int, blocks: Collection[int]) -> None:
@@ -37,7 +37,7 @@ def note_late_payments(connection: Connection, chain_id: int, blocks: Collection
 
 
 def note_forgotten_payments(connection: Connection, chain_id: int) -> None:
-    """Note that all payments of a chain are read anew: nobody can say any more which ones were known when."""
+    """Note that all payments of a chain are read again: nobody can say any more which ones were known when."""
     connection.execute(delete(late_payment).where(late_payment.c.chain_id == chain_id))
     hold_cursor(connection, chain_id)
     _note(connection, chain_id, FORGOTTEN, _head(connection, chain_id))
@@ -69,7 +69,7 @@ def payments_known_at(connection: Connection, chain_id: int, block: int) -> int 
         block: The block.
 
     Returns:
-        The block itself, or an earlier one; None if payments were read anew since.
+        The block itself, or an earlier one; None if payments were read again since.
     """
     table = late_payment
     query = select(table.c.first_block).where(table.c.chain_id == chain_id, table.c.seen_block > block)

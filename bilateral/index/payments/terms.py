@@ -14,7 +14,7 @@ MICROS: Final = 6
 """The decimals in which volumes are kept: millionths of a dollar."""
 
 _RETURNS: Final = "owners"
-"""The senders whose transfers count as returns. Payments that were stored by another rule are read anew."""
+"""The senders whose transfers count as returns. Payments that were stored by another rule are read again."""
 
 _MOST_DECIMALS: Final = 18  # as ether; stablecoins have 6 or 18
 _MOST_CONFIRMATIONS: Final = 64  # two epochs of Ethereum, after which a block is final
@@ -52,7 +52,7 @@ class PaymentTerms:
 
     @property
     def text(self) -> str:
-        """The terms that stored payments depend on. If they change, payments are read anew."""
+        """The terms that stored payments depend on. If they change, payments are read again."""
         rules = {"plain": self.counts_plain, "returns": _RETURNS, "tokens": dict(sorted(self.tokens.items()))}
         return json.dumps(rules)
 

@@ -72,7 +72,7 @@ def forget_files(connection: Connection, chain_id: int, agents: Iterable[AgentPl
 
 
 def find_files(connection: Connection, chain_id: int, agents: Iterable[AgentPlace] | None = None) -> None:
-    """Find the current files of agents anew: those that their latest events name, if these name their URIs of now.
+    """Find the current files of agents again: those that their latest events name, if these name their URIs of now.
 
     Args:
         connection: The connection, in a transaction.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bilateral.index.search.embedding import Embedder
 
 MODEL: Final = "wordllama l2_supercat 256, sections 1"
-"""The model and the choice of texts. Vectors of another one are not compared, and are computed anew."""
+"""The model and the choice of texts. Vectors of another one are not compared, and are computed again."""
 
 MAX_SECTION: Final = 1_000
 """Characters of a section of a file that its vector means. A longer text has no clearer meaning, only more words."""

@@ -31,7 +31,7 @@ _AT_ONCE: Final = 1_000  # rows in memory, and of one insert
 
 
 def find_payments(connection: Connection, which: ColumnElement[bool]) -> None:
-    """Find the payments anew that the files of some feedback claim.
+    """Find again the payments that the files of some feedback claim.
 
     Args:
         connection: The connection, in a transaction. The rows of the feedback are not in the table yet.
@@ -45,7 +45,7 @@ def find_payments(connection: Connection, which: ColumnElement[bool]) -> None:
 
 
 def find_payments_of_file(connection: Connection, file_id: bytes) -> None:
-    """Find the payments anew that one file claims, after it was loaded or lost.
+    """Find again the payments that one file claims, after it was loaded or lost.
 
     Args:
         connection: The connection, in a transaction.
@@ -56,7 +56,7 @@ def find_payments_of_file(connection: Connection, file_id: bytes) -> None:
 
 
 def find_payments_of_blocks(connection: Connection, chain_id: int, first: int, last: int) -> None:
-    """Find the payments anew that the files of feedback in a range of blocks claim.
+    """Find again the payments that the files of feedback in a range of blocks claim.
 
     Args:
         connection: The connection, in a transaction.
@@ -71,7 +71,7 @@ def find_payments_of_blocks(connection: Connection, chain_id: int, first: int, l
 
 
 def find_payments_of_chain(connection: Connection, chain_id: int) -> None:
-    """Find all payments anew that the files of a chain's feedback claim.
+    """Find again all payments that the files of feedback of a chain claim.
 
     Args:
         connection: The connection, in a transaction.

@@ -265,7 +265,7 @@ class ChainStore:
             add_rollback(connection, self.chain_id, (target.number + 1, cursor.number), removal, kept)
 
     def rebuild(self, progress: Callable[[int], None] = lambda _: None) -> None:
-        """Compute the derived tables anew from the tables of events.
+        """Recompute the derived tables from the tables of events.
 
         Args:
             progress: Called with the number of a block now and then.
@@ -283,7 +283,7 @@ class ChainStore:
             find_payments_of_chain(connection, self.chain_id)
 
     def rebuild_within(self, connection: Connection, progress: Callable[[int], None] = lambda _: None) -> None:
-        """Compute the tables that follow from events alone anew.
+        """Recompute the tables that follow from events alone.
 
         Args:
             connection: The connection, in a transaction that holds the cursor.

@@ -34,14 +34,14 @@ _LOST: Final = ("53300", "57P01", "57P02", "57P03")
 
 _PROBLEMS: Final = {
     ("database is locked", "lock timeout", "canceling statement due to lock"): "another program has locked the "
-    "database for too long: end it, or name another --database. Nothing is lost; the index goes on where it was.",
+    "database for too long: end it, or name another --database. Nothing is lost; the index resumes where it was.",
     (
         "disk is full",
         "disk I/O error",
         "No space left",
         "could not extend file",
     ): "the disk of the database is full, or "
-    "does not work: free some space, and start again. Nothing is lost; the index goes on where it was.",
+    "does not work: free some space, and start again. Nothing is lost; the index resumes where it was.",
     ("readonly database", "read-only", "permission denied"): "the database may only be read: change the permissions "
     "of the file or the user, or name another --database.",
     ("no such table", "no such column", "does not exist"): "the database lacks a table of the index: name the "
@@ -53,7 +53,7 @@ _PROBLEMS: Final = {
     ("not a database", "malformed"): "the database file is damaged, or of another program: restore it, or name "
     "another --database.",
     ("connection", "server closed", "terminating"): "the server of the database does not answer: start it, or correct "
-    "--database. Nothing is lost; the index goes on where it was.",
+    "--database. Nothing is lost; the index resumes where it was.",
 }
 """The sentences for the drivers' errors, by the words that these use."""
 

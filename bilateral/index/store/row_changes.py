@@ -32,7 +32,7 @@ class Writes:
         Args:
             key: The primary key.
             former: The row as the table holds it; None if it holds no such row.
-            row: The row as it shall be; None for none.
+            row: The new row; None to delete it.
         """
         if row is None:
             if former is not None:

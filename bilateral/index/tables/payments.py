@@ -1,6 +1,6 @@
 """The tables of payments, and of messages between sellers and buyers. `docs/index.md` is their dictionary.
 
-Payments and the accounts of agents come from the chain: they can be read anew. Feedback, reviews, disputes and
+Payments and the accounts of agents come from the chain: they can be read again. Feedback, reviews, disputes and
 enrichments are messages to this service: no rebuild can restore them. `bilateral.buyers` writes those.
 """
 

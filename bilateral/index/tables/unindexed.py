@@ -1,4 +1,4 @@
-"""Indexes that SQLite shall leave out, or shall take. It has no statistics, and would take any index that it can."""
+"""Indexes that SQLite must leave out, or must take. It has no statistics, and would take any index that it can."""
 
 from __future__ import annotations
 

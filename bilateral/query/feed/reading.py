@@ -72,7 +72,7 @@ class FeedPrunedError(FeedCursorError):
             cursor: The cursor.
             oldest: The cursor of the oldest changes that are left.
         """
-        detail = f"is too old: the changes behind it were pruned. Read the agents anew, and go on at {oldest}"
+        detail = f"is too old: the changes behind it were pruned. Read the agents again, and continue at {oldest}"
         super().__init__(cursor, detail)
         self.oldest = oldest
 
@@ -185,7 +185,7 @@ def read_feed(connection: Connection, since: str, wanted: FeedFilter, limit: int
     """
     step, place = _parsed(since)
     if step > (last := last_step(connection)):
-        raise FeedCursorError(since, f"lies behind the end of the feed, {last}: the index was made anew. Begin at 0")
+        raise FeedCursorError(since, f"lies behind the end of the feed, {last}: the index was rebuilt. Begin at 0")
     if step < int(oldest := oldest_cursor(connection)) or (place is not None and step == int(oldest) > 0):
         raise FeedPrunedError(since, oldest)
     columns = change_step.c
