@@ -110,6 +110,7 @@ METHODS = sorted(
 only_the_blocking_client = pytest.mark.parametrize("connect", [Client], indirect=True)  # the other one is derived
 
 
+@pytest.mark.sample(200)
 @pytest.mark.parametrize("kind", WRONG)
 @pytest.mark.parametrize("method", METHODS)
 @only_the_blocking_client
