@@ -101,6 +101,7 @@ class ProjectCopy:
         for tool in (".venv", "node_modules"):
             (path / tool).symlink_to(ROOT / tool)
         shutil.copytree(ROOT / ".build", path / ".build")
+        (path / ".cache/ape").mkdir(parents=True)  # Ape makes it too late for the first contract that it cannot name
         self._codes: dict[str, dict[str, tuple[str, str]] | None] = {}
         self._manifest = path / ".build/__local__.json"
         self.build = json.loads(self._manifest.read_text())
