@@ -160,7 +160,7 @@ class _Coding:
         if last < _DENSE * count:  # most registries number agents from 0 or 1 on
             table = np.full(last + 2, -1, np.int32)
             table[self.agent_ids] = np.arange(count)
-            return table[np.where(ids <= last, ids, -1)]
+            return table[np.where((ids >= 0) & (ids <= last), ids, -1)]  # a negative place would count from the end
         places = np.minimum(np.searchsorted(self.agent_ids, ids), count - 1)
         return np.where(self.agent_ids[places] == ids, places, -1).astype(np.int32)
 

@@ -101,6 +101,16 @@ def test_rows_about_unknown_agents_are_counted_and_left_out(scene):
     assert len(ledger.opinions) == 0
 
 
+@pytest.mark.parametrize("last", [9, 999], ids=["numbered from 0", "with gaps"])
+@pytest.mark.parametrize("unknown", [-1, -2, -5, -1_000])
+def test_a_negative_agent_id_is_unknown(scene, last, unknown):
+    for agent_id in (*range(9), last):
+        scene.agent(agent_id, "owner")
+    scene.feedback("client", unknown, 50)
+    ledger = scene.ledger()
+    assert (ledger.dropped, len(ledger.opinions)) == (1, 0)
+
+
 def test_a_tag_with_one_value_does_not_count_as_quality(market):
     for number in range(60):
         market.feedback(f"client{number % 40}", number % 20 + 1, 1, tag="vouch")
