@@ -135,7 +135,7 @@ def rating_at(connection: Connection, chain_id: int, block: int, log_index: int)
         log_index: Its place in the block.
 
     Returns:
-        The rating; None if the event there is no rating.
+        The rating, or None if the event at that place is not a rating.
     """
     place = (chain_id, block, log_index)
     columns = schema.EVENT_TABLES[NewFeedback].c

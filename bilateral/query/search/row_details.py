@@ -30,7 +30,7 @@ _READ: Final = 2_000
 """The characters of a description in which words are looked for."""
 
 _BEFORE: Final = 50  # characters around a match: two lines of a card
-_AFTER: Final = 90  # what follows a match tells more
+_AFTER: Final = 90  # longer than the text before it: the words after a match explain it better
 _SERVICES: Final = 4  # as many fit into a row
 _MOST: Final = 1_000
 """The services and capabilities of a page of agents that are read."""
