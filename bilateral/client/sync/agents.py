@@ -33,11 +33,7 @@ class AgentMethods(Runner):
     """Agents: registering, loading, changing, handing on, finding."""
 
     def register_agent(
-        self,
-        uri: str = "",
-        *,
-        file: RegistrationFile | None = None,
-        metadata: Mapping[str, bytes | str] | None = None,
+        self, uri: str = "", *, file: RegistrationFile | None = None, metadata: Mapping[str, bytes | str] | None = None
     ) -> Handle[Registered]:
         """Register an agent that the signer owns (ERC-8004, `register`).
 
