@@ -18,7 +18,7 @@ from bilateral.x402 import give_paid_feedback
 from bilateral.x402.gate import rate_client
 from bilateral.x402.requests import verification_of
 from scripts._demo.paid import session
-from scripts._demo.stage import StepError
+from scripts._demo.transactions import send_from
 
 if TYPE_CHECKING:
     from bilateral.x402 import Verifier
@@ -246,10 +246,7 @@ class Economy:
         # The node's own estimate is too low at times, because the transaction runs in a later block.
         call: dict[str, Any] = {"from": sender, "to": target, "data": f"0x{data.hex()}", "value": hex(value)}
         call["gas"] = hex(_GAS)
-        # The usual method answers before the block is there, and the next transaction may need what this one moves.
-        receipt = self._stage.ask("eth_sendTransactionSync", call)
-        if int(receipt["status"], 16) != 1:
-            raise StepError(f"the transaction {receipt['transactionHash']} from {sender} to {target} failed")
+        send_from(self._stage, call)
 
     def _pass(self, seconds: int) -> None:
         """Let time pass."""

@@ -26,6 +26,7 @@ from bilateral.index.tables.analysis import AnalysisKey
 from bilateral.index.tables.standings import standing
 from bilateral.index.worker import Worker
 from bilateral.trust.explain import explain
+from scripts._demo.transactions import send_from
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -135,9 +136,9 @@ class _Crowd:
         self._send(source, account, b"", amount)
 
     def _send(self, sender: str, target: str, data: bytes, value: int = 0) -> None:
-        """Send a transaction, which the local chain mines at once."""
+        """Send a transaction, and wait until it is mined."""
         call = {"from": sender, "to": target, "data": f"0x{data.hex()}", "value": hex(value)}
-        self._stage.ask("eth_sendTransaction", call)
+        send_from(self._stage, call)
 
     def _pass(self, seconds: int) -> None:
         """Let time pass."""
