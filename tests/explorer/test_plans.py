@@ -54,3 +54,10 @@ def test_first_standing_reads_the_raters_of_its_agent_alone(tmp_path):
         plan = [step for *_, step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)]
     engine.dispose()
     assert "SEARCH counterpart USING PRIMARY KEY (chain_id=? AND registry=? AND agent_id=? AND side=?)" in plan
+
+
+def test_agent_that_the_index_does_not_know_has_no_first_standing(tmp_path):
+    engine = open_database(f"sqlite:///{tmp_path / 'index.sqlite'}")
+    with engine.connect() as connection:
+        assert first_standings.first_standing(connection, 8453, "0x", 1, "server") is None
+    engine.dispose()

@@ -347,6 +347,12 @@ def test_a_senseless_refusal_never_asks_for_more_or_for_nothing(text):
     assert size.blocks == 50
 
 
+def test_a_limit_in_data_other_than_text_is_read():
+    data = {"reason": "block range exceeds the limit of 500"}
+    verdict = judge(NodeError("eth_getLogs", -32602, "invalid params", data), 0, 999)
+    assert (verdict.reaction, verdict.blocks) == (Reaction.SPLIT, 500)
+
+
 def test_a_time_out_halves_the_range_three_times_at_most():
     verdict = judge(NodeTimeoutError("slow"), 0, 99)
     assert (verdict.reaction, verdict.repeats, verdict.otherwise) == (Reaction.SPLIT, 3, Reaction.STOP)

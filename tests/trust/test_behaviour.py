@@ -248,3 +248,13 @@ def test_a_harsh_rater_is_corrected_and_a_constant_one_counts_little():
     assert np.abs(model.quality_ - quality).mean() < 2.5
     assert model.bias_[0] == pytest.approx(-25, abs=4)
     assert model.weight_[rater == 1].max() <= 0.05
+
+
+@pytest.mark.parametrize(("value", "is_extreme"), [(8, True), (9, False), (93, False), (94, True)])
+def test_an_extreme_opinion_of_a_thin_rater_risks_less_than_a_middling_one(market, value, is_extreme):
+    market.feedback("extreme", 5, value, 90000.0)
+    market.feedback("middling", 5, 50, 90000.0)
+    context = market.context()
+    raters = context.ledger.addresses.take(context.ledger.opinions.rater).to_pylist()
+    risk = dict(zip(raters, context.risk, strict=True))
+    assert (risk["extreme"] < risk["middling"]) == is_extreme
