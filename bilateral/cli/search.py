@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from decimal import Decimal, InvalidOperation
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -13,8 +12,6 @@ from bilateral.cli.index_options import Database
 from bilateral.cli.index_processes import require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.errors import InvalidArgumentError
-from bilateral.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +68,7 @@ _FILTERS: Final[dict[str, Any]] = {
     "clients": _option(
         int, "--clients", "The least number of distinct clients, or servers, that rated.", _RATINGS, least=1
     ),
-    "reviewer": _option(
+    "reviewers": _option(
         list[str], "--reviewer", "Count only ratings by this account; may be repeated.", _RATINGS, "ADDRESS"
     ),
     "payment": _option(str, "--payment", "Count only feedback that claims a payment.", _RATINGS, "claimed|matching"),
@@ -83,10 +80,10 @@ _FILTERS: Final[dict[str, Any]] = {
         "NAME=VALUE,…",
     ),
     "rated": _option(bool, "--rated/--not-rated", "With feedback, or without.", _RATINGS),
-    "capability": _option(
+    "capabilities": _option(
         list[str], "--capability", "With this capability: mcp_tool:get_weather; may be repeated.", _FILE, "KIND:VALUE"
     ),
-    "service": _option(
+    "services": _option(
         list[str], "--service", "With a service of this kind, such as mcp; may be repeated.", _FILE, "KIND"
     ),
     "active": _option(bool, "--active/--inactive", "The file says so, or the contrary.", _FILE),
@@ -181,37 +178,16 @@ def _search(text: str, filters: dict[str, Any]) -> AgentSearch:
     """
     from pydantic import ValidationError  # noqa: PLC0415  # slow to import
 
-    from bilateral.errors.invalid_fields import first_problem  # noqa: PLC0415
-    from bilateral.query.search.filters import Order, Payment, Side  # noqa: PLC0415
+    from bilateral.errors.invalid_fields import refusal  # noqa: PLC0415
     from bilateral.query.search.questions import AgentQuestion  # noqa: PLC0415  # slow to import
 
-    fields = {name: value for name, value in filters.items() if value not in (None, [])}
-    for name, kind in (("side", Side), ("payment", Payment), ("order", Order)):
-        if name in fields:
-            fields[name] = _one_of(name, kind, fields[name])
-    for name in ("minimum", "maximum", "lower_bound"):
-        if name in fields:
-            fields[name] = _decimal(name, fields[name])
     try:
-        question = AgentQuestion(text=text, **fields)
+        question = AgentQuestion(
+            text=text, **{name: value for name, value in filters.items() if value not in (None, [])}
+        )
     except ValidationError as error:
-        raise InvalidArgumentError(first_problem(error)) from None
+        raise refusal(error) from None
     return question.search()
-
-
-def _one_of(name: str, kind: Any, text: str) -> Any:
-    """Return a value of an enumeration."""
-    if text not in list(kind):
-        raise InvalidArgumentError(f"{name} {quoted(text)} is unknown: choose {', '.join(kind)}")
-    return kind(text)
-
-
-def _decimal(name: str, text: str) -> Decimal:
-    """Return a number."""
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        raise InvalidArgumentError(f"{name} {quoted(text)} is not a number") from None
 
 
 def _of_rating(name: str) -> Callable[[FoundAgent], Any]:

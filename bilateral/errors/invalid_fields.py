@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from bilateral.errors import InvalidArgumentError
+from bilateral.text import quoted
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
@@ -33,3 +36,28 @@ def first_problem(error: ValidationError, *place: str) -> str:
     first = error.errors(include_url=False)[0]
     name = ".".join(map(str, (*place, *first["loc"])))
     return f"{name}: {message_of(first)}" if name else message_of(first)
+
+
+_WORDS: Final = {
+    "bool_parsing": "is neither yes nor no",
+    "decimal_parsing": "is not a number",
+    "enum": "is unknown: choose {expected}",
+    "greater_than_equal": "is too small: write at least {ge}",
+    "int_parsing": "is not an integer",
+}
+"""The messages about texts of a form or a command line, by pydantic's type of problem."""
+
+
+def refusal(error: ValidationError, ending: str = "") -> InvalidArgumentError:
+    """Return the first problem of a text as an error with the text, such as `minimum "much" is not a number`.
+
+    Args:
+        error: The error.
+        ending: The ending of the names of fields, such as `_2`.
+    """
+    first = error.errors(include_url=False)[0]
+    context = dict(first.get("ctx", {}))
+    if "expected" in context:
+        context["expected"] = context["expected"].replace("'", "").replace(" or ", ", ")
+    words = _WORDS[first["type"]].format(**context) if first["type"] in _WORDS else f"is invalid: {message_of(first)}"
+    return InvalidArgumentError(f"{first['loc'][0]}{ending} {quoted(str(first['input']))} {words}")

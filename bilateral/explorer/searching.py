@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
+from pydantic import ValidationError
+
 from bilateral.errors import InvalidArgumentError
+from bilateral.errors.invalid_fields import refusal
 from bilateral.explorer.direct import ADDRESS_LENGTH, Direct, directly
 from bilateral.explorer.networks import chain_of, ratings_path, slug_of
 from bilateral.index.search.meaning import has_model
-from bilateral.query.blind import Blind
 from bilateral.query.chains import ChainProgress, chains
 from bilateral.query.search.agents import FoundAgent, search_with_facets
 from bilateral.query.search.facets import LOOKED_AT, Facet, Facets
-from bilateral.query.search.filters import MAX_GATES, OF_GATE, AgentSearch, Capability, Gate, Order, Payment, Side
-from bilateral.query.search.gate_texts import entry_of
+from bilateral.query.search.filters import MAX_GATES, OF_GATE, AgentSearch, Capability, Gate, Order, Side
+from bilateral.query.search.gate_texts import GateFilters
+from bilateral.query.search.questions import AgentFilters
 from bilateral.query.search.row_details import RowDetails, row_details
 from bilateral.query.standings import Doubt, doubts_of
 from bilateral.text import quoted
@@ -29,29 +31,30 @@ if TYPE_CHECKING:
 
     from bilateral.query.registries import Registries
 
-T = TypeVar("T")
-
-GATE: Final = (
-    *("side", "tag", "lower_bound", "minimum", "maximum", "clients", "count", "maximum_count"),
-    *("reviewer", "payment", "blind"),
-)
+GATE: Final = tuple(field.alias or name for name, field in GateFilters.model_fields.items())
 """The names of a gate's fields. Those of the second gate end with `_2`, and so on."""
 
 ENDS: Final = ("", *(f"_{number}" for number in range(2, MAX_GATES + 1)))
 """The ends of the names of each gate's fields."""
 
-FIELDS: Final = (
-    *("q", "chain", "owner", "wallet"),
-    *(f"{name}{end}" for end in ENDS for name in GATE),
-    *("service", "capability", "metadata", "active", "x402", "verified_domain", "rated"),
-    *("registered_from", "registered_to", "updated_from", "updated_to", "order", "cursor"),
-)
-"""The names of the form's fields, in their order."""
-
 _ROWS: Final = 20  # the default page of the API
 _USUAL_TAG: Final = "starred"
 _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 _MOST_DIGITS: Final = 18  # every number with as many fits into 64 bits
+
+
+class _Form(AgentFilters):
+    """The fields of the form beside those of gates."""
+
+    order: Order | None = None
+
+
+FIELDS: Final = (
+    *(field.alias or name for name, field in AgentFilters.model_fields.items()),
+    *(f"{name}{end}" for end in ENDS for name in GATE),
+    *("order", "cursor"),
+)
+"""The names of the form's fields, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,50 +194,34 @@ def search_of(fields: Mapping[str, str]) -> AgentSearch:
     if text and owner is None and text[:2].lower() == "0x" and len(text) == ADDRESS_LENGTH:
         text, owner = None, text
     gates = tuple(gate for end in ENDS if (gate := _gate(fields, end)) is not None)
-    order = _one_of(Order, "order", fields.get("order"))
-    if order in OF_GATE and not gates:
+    values: dict[str, Any] = {**fields, "q": text, "owner": owner, "chain": _chains(fields)}
+    values |= {name: _listed(name, fields) for name in ("service", "metadata")}
+    values["capability"] = list(map(_capability, _listed("capability", fields)))
+    for name in ("registered", "updated"):
+        values[f"{name}_from"] = _day(f"{name}_from", fields)
+        values[f"{name}_to"] = _day(f"{name}_to", fields, is_end=True)
+    try:
+        form = _Form.model_validate(values)
+    except ValidationError as error:
+        raise refusal(error) from None
+    if form.order in OF_GATE and not gates:
         raise InvalidArgumentError(
             "this order ranks agents by the first gate: fill in a tag, such as starred, or choose another order"
         )
-    return AgentSearch(
-        text=text,
-        owner=owner,
-        wallet=fields.get("wallet"),
-        chains=_chains(fields),
-        capabilities=tuple(_capability(capability) for capability in _listed("capability", fields)),
-        services=_listed("service", fields),
-        active=_yes_or_no("active", fields),
-        x402=_yes_or_no("x402", fields),
-        verified_domain=_yes_or_no("verified_domain", fields),
-        registered_from=_day("registered_from", fields),
-        registered_to=_day("registered_to", fields, is_end=True),
-        updated_from=_day("updated_from", fields),
-        updated_to=_day("updated_to", fields, is_end=True),
-        metadata=tuple(map(entry_of, _listed("metadata", fields))),
-        rated=_yes_or_no("rated", fields),
-        gates=gates,
-        order=order,
-    )
+    return form.search_by(gates, form.order)
 
 
 def _gate(fields: Mapping[str, str], end: str) -> Gate | None:
     """Return a gate of a form; None if it is not filled. A side alone is a gate, but for that of servers."""
-    side = _one_of(Side, f"side{end}", fields.get(f"side{end}")) or Side.SERVER
-    if side is Side.SERVER and not any(f"{name}{end}" in fields for name in GATE[1:]):
+    values: dict[str, Any] = {name: fields[f"{name}{end}"] for name in GATE if f"{name}{end}" in fields}
+    if values.get("side", Side.SERVER) == Side.SERVER and not values.keys() - {"side"}:
         return None
-    return Gate(
-        tag=fields.get(f"tag{end}"),
-        side=side,
-        minimum=_number(f"minimum{end}", fields),
-        maximum=_number(f"maximum{end}", fields),
-        lower_bound=_number(f"lower_bound{end}", fields),
-        count=_count(f"count{end}", fields) or 1,
-        maximum_count=_count(f"maximum_count{end}", fields),
-        clients=_count(f"clients{end}", fields) or 1,
-        reviewers=tuple(fields.get(f"reviewer{end}", "").replace(",", " ").split()),
-        payment=_one_of(Payment, f"payment{end}", fields.get(f"payment{end}")),
-        blind=_one_of(Blind, f"blind{end}", fields.get(f"blind{end}")),
-    )
+    if "reviewer" in values:
+        values["reviewer"] = values["reviewer"].replace(",", " ").split()
+    try:
+        return GateFilters(**values).gate()
+    except ValidationError as error:
+        raise refusal(error, end) from None
 
 
 def _listed(name: str, fields: Mapping[str, str]) -> tuple[str, ...]:
@@ -265,46 +252,7 @@ def _day(name: str, fields: Mapping[str, str], *, is_end: bool = False) -> int |
         raise InvalidArgumentError(f"{name} {quoted(text)} is not a day: write it as 2026-11-22") from None
 
 
-def _number(name: str, fields: Mapping[str, str]) -> Decimal | None:
-    """Return a number of a form."""
-    text = fields.get(name)
-    try:
-        return None if text is None else Decimal(text[:60])
-    except InvalidOperation:
-        raise InvalidArgumentError(f"{name} {quoted(text or '')} is not a number") from None
-
-
-def _count(name: str, fields: Mapping[str, str]) -> int | None:
-    """Return a count of a form."""
-    text = fields.get(name)
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
-        raise InvalidArgumentError(f"{name} {quoted(text)} is not a count: write an integer from 1")
-    return int(text)
-
-
-def _yes_or_no(name: str, fields: Mapping[str, str]) -> bool | None:
-    """Return an answer of a form."""
-    text = fields.get(name)
-    if text not in (None, "yes", "no"):
-        raise InvalidArgumentError(f"{name} {quoted(text or '')} is neither yes nor no")
-    return None if text is None else text == "yes"
-
-
-def _one_of(kind: type[T], name: str, text: str | None) -> T | None:
-    """Return a choice of a form."""
-    if text is None:
-        return None
-    try:
-        return kind(text)  # type: ignore[call-arg]  # an enumeration of texts
-    except ValueError:
-        raise InvalidArgumentError(f"{name} {quoted(text)} is not a choice") from None
-
-
-def _capability(text: str) -> tuple[Capability, str]:
+def _capability(text: str) -> str:
     """Return a kind and a value; a value alone is that of an MCP tool."""
-    kind, colon, value = text.strip().partition(":")
-    if not colon:
-        return Capability.MCP_TOOL, kind
-    return _one_of(Capability, "capability", kind) or Capability.MCP_TOOL, value.strip()
+    kind, colon, value = text.partition(":")
+    return f"{kind}:{value.strip()}" if colon else f"{Capability.MCP_TOOL}:{kind}"

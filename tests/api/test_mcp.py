@@ -106,7 +106,11 @@ async def check_searches(client, api, api_world):
     named = await data(client, "search_agents", metadata=["category=weather"], registered_from=1)
     query = {"metadata": "category=weather", "registered_from": 1}
     assert named == api.get("/v1/search/agents", params=query).json()
-    assert (await data(client, "search_agents", gates=[{"count": 10_000}]))["items"] == []
+    for gates in ([{"count": 10_000}], [{"blind": True, "count": 10_000}]):
+        assert (await data(client, "search_agents", gates=gates))["items"] == []
+    assert await data(client, "search_agents", gates=[{"blind": False}]) == await data(
+        client, "search_agents", gates=[{}]
+    )
 
 
 @pytest.mark.one_engine

@@ -12,6 +12,7 @@ from bilateral.explorer import views
 from bilateral.explorer.networks import agent_path
 from bilateral.explorer.raters import rater_groups
 from bilateral.query.search.filters import Side
+from bilateral.query.search.questions import AgentQuestion
 from bilateral.solana.addresses import MAINNET, SATI
 from tests.explorer.html import Page
 from tests.explorer.stored import BUYER, CLAIMS, CLIENT, COLLECTOR, MINT, OWNER, PROVEN, RIVAL, VISITOR, WALLET
@@ -419,7 +420,7 @@ def test_a_preview_of_a_search_leads_to_the_same_search(site):
     [
         ("registered_from=soon", 'registered_from "soon" is not a day: write it as 2026-11-22'),
         ("maximum_2=x", 'maximum_2 "x" is not a number'),
-        ("maximum_count=0", "maximum_count 0 is out of range 1..2^63-1"),
+        ("maximum_count=0", 'maximum_count "0" is too small: write at least 1'),
         ("rated=maybe", 'rated "maybe" is neither yes nor no'),
         ("chain=base,nowhere", 'the chain "nowhere" is unknown: write its name or its number'),
         ("metadata=a=hex:x", 'the metadata "a=hex:x" is not as in region=eu or region=hex:6575'),
@@ -428,6 +429,11 @@ def test_a_preview_of_a_search_leads_to_the_same_search(site):
 )
 def test_a_wrong_field_of_the_gate_is_named(site, query, problem):
     assert site.get(f"/search.json?{query}").json()["problem"] == problem
+
+
+def test_the_form_has_every_field_of_a_search(site):
+    fields = {field.alias or name for name, field in AgentQuestion.model_fields.items()}
+    assert fields - {"gate"} <= set(page(site, "/search").attributes("name"))
 
 
 def test_a_path_of_the_form_leaves_empty_gates_out(site):

@@ -1,18 +1,18 @@
-"""Gates, capabilities and entries of metadata of searches as texts, for command lines and URLs."""
+"""Gates, capabilities and entries of metadata of searches as fields and as texts, for command lines and URLs."""
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any, Final
+from decimal import Decimal
+from typing import Annotated, Any, Final
 from urllib.parse import parse_qsl
 
+from pydantic import BaseModel, Field, ValidationError
+
 from bilateral.errors import InvalidArgumentError
+from bilateral.errors.invalid_fields import first_problem
 from bilateral.query.blind import Blind
 from bilateral.query.search.filters import MAX_LISTED, Capability, Gate, Payment, Side
 from bilateral.text import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 EXAMPLE: Final = "tag=starred,minimum=80,count=5"
 """A gate as text."""
@@ -20,8 +20,39 @@ EXAMPLE: Final = "tag=starred,minimum=80,count=5"
 _HEX: Final = "hex:"
 """The beginning of a value in hexadecimal digits."""
 
-_DIGITS: Final = 60
-"""Characters of a number."""
+_Number = Annotated[Decimal | None, Field(allow_inf_nan=False, max_digits=60)]
+_Count = Annotated[int | None, Field(ge=1, lt=2**63)]
+
+
+class GateFilters(BaseModel):
+    """The conditions of one gate: on the ratings of one side and tag."""
+
+    tag: Annotated[str | None, Field(max_length=1_000, description="The tag, exactly.")] = None
+    side: Side = Side.SERVER
+    minimum: _Number = None
+    maximum: _Number = None
+    lower_bound: _Number = None
+    count: _Count = None
+    maximum_count: _Count = None
+    clients: _Count = None
+    reviewers: Annotated[list[str] | None, Field(alias="reviewer", max_length=MAX_LISTED)] = None
+    payment: Payment | None = None
+    blind: Annotated[
+        Blind | None, Field(description="`only`: ratings that were sealed before either side saw the other's.")
+    ] = None
+
+    def gate(self) -> Gate:
+        """Return the gate.
+
+        Raises:
+            InvalidArgumentError: A value is out of its limits.
+        """
+        values = {name: value for name in GateFilters.model_fields if (value := getattr(self, name)) is not None}
+        return Gate(**{**values, "reviewers": tuple(self.reviewers or ())})
+
+
+_NAMES: Final = tuple(field.alias or name for name, field in GateFilters.model_fields.items())
+"""The names of the fields in a text."""
 
 
 def gate_of(text: str) -> Gate:
@@ -38,27 +69,26 @@ def gate_of(text: str) -> Gate:
     """
     try:
         pairs = parse_qsl(
-            text, separator=",", keep_blank_values=True, strict_parsing=True, max_num_fields=MAX_LISTED + len(_FIELDS)
+            text, separator=",", keep_blank_values=True, strict_parsing=True, max_num_fields=MAX_LISTED + len(_NAMES)
         )
     except ValueError:
         pairs = []
     if not pairs:
         raise InvalidArgumentError(f"the gate {quoted(text)} is not as in {EXAMPLE}")
     fields: dict[str, Any] = {}
-    reviewers: list[str] = []
     for name, value in pairs:
+        if name not in _NAMES:
+            raise InvalidArgumentError(f"a gate has no {quoted(name)}: it has {', '.join(_NAMES)}")
         if name == "reviewer":
-            reviewers.append(value)
+            fields.setdefault(name, []).append(value)
             continue
-        if name not in _FIELDS:
-            raise InvalidArgumentError(f"a gate has no {quoted(name)}: it has {', '.join([*_FIELDS, 'reviewer'])}")
         if name in fields:
             raise InvalidArgumentError(f"the gate {quoted(text)} has {name} twice")
-        try:
-            fields[name] = _FIELDS[name](value)
-        except (ValueError, InvalidOperation):
-            raise InvalidArgumentError(f"{name} {quoted(value)} of a gate is invalid") from None
-    return Gate(**fields, reviewers=tuple(reviewers))
+        fields[name] = value
+    try:
+        return GateFilters(**fields).gate()
+    except ValidationError as error:
+        raise InvalidArgumentError(f"the gate {quoted(text)} is invalid: {first_problem(error)}") from None
 
 
 def capability_of(text: str) -> tuple[Capability, str]:
@@ -93,32 +123,3 @@ def entry_of(text: str) -> tuple[str, bytes | None]:
     except ValueError:
         raise InvalidArgumentError(f"the metadata {quoted(text)} is not as in region=eu or region=hex:6575") from None
     return key, hash_bytes if equals else None
-
-
-def _decimal(text: str) -> Decimal:
-    """Return a number."""
-    if len(text) > _DIGITS:
-        raise ValueError(text)
-    return Decimal(text)
-
-
-def _whole(text: str) -> int:
-    """Return a whole number."""
-    if not (text.isascii() and text.isdigit()) or len(text) > _DIGITS:
-        raise ValueError(text)
-    return int(text)
-
-
-_FIELDS: Final[dict[str, Callable[[str], Any]]] = {
-    "tag": str,
-    "side": Side,
-    "minimum": _decimal,
-    "maximum": _decimal,
-    "lower_bound": _decimal,
-    "count": _whole,
-    "maximum_count": _whole,
-    "clients": _whole,
-    "payment": Payment,
-    "blind": Blind,
-}
-"""The readers of a gate's fields, beside those of reviewers."""

@@ -2,47 +2,46 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import Annotated, Final
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bilateral.query.blind import Blind
-from bilateral.query.search.filters import AgentSearch, Gate, Order, Payment, Side
-from bilateral.query.search.gate_texts import EXAMPLE, capability_of, entry_of, gate_of
+from bilateral.query.search.filters import MAX_GATES, MAX_LISTED, AgentSearch, Gate, Order, Side
+from bilateral.query.search.gate_texts import EXAMPLE, GateFilters, capability_of, entry_of, gate_of
 
 _Address = Annotated[str | None, Field(max_length=42)]
-_Names = Annotated[list[str] | None, Field(max_length=200)]
-_Number = Annotated[Decimal | None, Field(allow_inf_nan=False, max_digits=60)]
-_Count = Annotated[int | None, Field(ge=1, lt=2**63)]
 _Time = Annotated[int | None, Field(ge=0, lt=2**63, description="Unix seconds.")]
 
-_OF_GATE: Final = ("tag", "minimum", "maximum", "lower_bound", "count", "maximum_count", "clients", "payment", "blind")
-"""The fields that make the first gate, beside the side and the reviewers."""
 
-_AS_THEY_ARE: Final = (
-    *("text", "owner", "wallet", "active", "x402", "verified_domain", "rated", "order"),
-    *("registered_from", "registered_to", "updated_from", "updated_to"),
-)
-"""The fields that a search takes as they are."""
-
-
-class AgentQuestion(BaseModel):
-    """A search of agents in texts and numbers. The conditions on ratings make the first gate, and `gates` add more."""
+class AgentFilters(BaseModel):
+    """The conditions of a search of agents but those on ratings, in texts and numbers."""
 
     model_config = ConfigDict(populate_by_name=True)
 
     text: Annotated[str | None, Field(alias="q", max_length=1_000, description="Words of the registration file.")] = (
         None
     )
-    chains: Annotated[list[Annotated[int, Field(ge=1, lt=2**63)]] | None, Field(alias="chain", max_length=200)] = None
+    chains: Annotated[
+        list[Annotated[int, Field(ge=1, lt=2**63)]] | None, Field(alias="chain", max_length=MAX_LISTED)
+    ] = None
     owner: _Address = None
     wallet: _Address = None
-    capability: Annotated[_Names, Field(description="Kind and exact value, such as mcp_tool:get_weather.")] = None
-    service: Annotated[_Names, Field(description="The kind of a service, such as mcp.")] = None
+    capabilities: Annotated[
+        list[str] | None,
+        Field(
+            alias="capability", max_length=MAX_LISTED, description="Kind and exact value, such as mcp_tool:get_weather."
+        ),
+    ] = None
+    services: Annotated[
+        list[str] | None,
+        Field(alias="service", max_length=MAX_LISTED, description="The kind of a service, such as mcp."),
+    ] = None
     metadata: Annotated[
         list[Annotated[str, Field(max_length=2_000)]] | None,
-        Field(max_length=200, description="Metadata on chain: `key`, `key=text` or `key=hex:ff00`; may be repeated."),
+        Field(
+            max_length=MAX_LISTED,
+            description="Metadata on chain: `key`, `key=text` or `key=hex:ff00`; may be repeated.",
+        ),
     ] = None
     active: bool | None = None
     x402: bool | None = None
@@ -52,22 +51,30 @@ class AgentQuestion(BaseModel):
     registered_to: _Time = None
     updated_from: _Time = None
     updated_to: _Time = None
-    tag: Annotated[str | None, Field(max_length=1_000, description="The tag, exactly.")] = None
-    side: Side = Side.SERVER
-    minimum: _Number = None
-    maximum: _Number = None
-    lower_bound: _Number = None
-    count: _Count = None
-    maximum_count: _Count = None
-    clients: _Count = None
-    reviewer: _Names = None
-    payment: Payment | None = None
-    blind: Annotated[
-        Blind | None, Field(description="`only`: ratings that were sealed before either side saw the other's.")
-    ] = None
+
+    def search_by(self, gates: tuple[Gate, ...], order: Order | None) -> AgentSearch:
+        """Return the search with these filters.
+
+        Args:
+            gates: The conditions on ratings. The first one ranks.
+            order: The order; None for that of standings.
+
+        Raises:
+            InvalidArgumentError: A value is out of its limits, or malformed.
+        """
+        lists: dict[str, Any] = {name: tuple(getattr(self, name) or ()) for name in ("chains", "services")}
+        lists["capabilities"] = tuple(map(capability_of, self.capabilities or ()))
+        lists["metadata"] = tuple(map(entry_of, self.metadata or ()))
+        values = {name: getattr(self, name) for name in AgentFilters.model_fields if name not in lists}
+        return AgentSearch(**values, **lists, gates=gates, order=order)
+
+
+class AgentQuestion(GateFilters, AgentFilters):
+    """A search of agents in texts and numbers. The conditions on ratings make the first gate, and `gates` add more."""
+
     gates: Annotated[
         list[Annotated[str, Field(max_length=10_000)]] | None,
-        Field(alias="gate", max_length=5, description=f"A further gate, such as {EXAMPLE}; may be repeated."),
+        Field(alias="gate", max_length=MAX_GATES, description=f"A further gate, such as {EXAMPLE}; may be repeated."),
     ] = None
     order: Order | None = None
 
@@ -77,18 +84,7 @@ class AgentQuestion(BaseModel):
         Raises:
             InvalidArgumentError: A value is out of its limits, or malformed.
         """
-        return AgentSearch(
-            chains=tuple(self.chains or ()),
-            capabilities=tuple(map(capability_of, self.capability or ())),
-            services=tuple(self.service or ()),
-            metadata=tuple(map(entry_of, self.metadata or ())),
-            gates=(*self._first_gate(), *map(gate_of, self.gates or ())),
-            **{name: getattr(self, name) for name in _AS_THEY_ARE},
-        )
-
-    def _first_gate(self) -> tuple[Gate, ...]:
-        """Return the gate of the conditions on ratings, if there are any."""
-        limits = {name: value for name in _OF_GATE if (value := getattr(self, name)) is not None}
-        if not limits and self.reviewer is None and self.side is Side.SERVER:
-            return ()
-        return (Gate(side=self.side, reviewers=tuple(self.reviewer or ()), **limits),)
+        own = (getattr(self, name) for name in GateFilters.model_fields if name != "side")
+        is_rated = self.side is not Side.SERVER or any(value is not None for value in own)
+        gates = (self.gate(),) if is_rated else ()
+        return self.search_by((*gates, *map(gate_of, self.gates or ())), self.order)
