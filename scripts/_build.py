@@ -8,8 +8,10 @@ a block explorer needs for verification.
 from __future__ import annotations
 
 import copy
+import fcntl
 import hashlib
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,7 +28,7 @@ from packaging.version import Version
 from scripts._files import write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 ROOT = Path(__file__).parent.parent
 LOCK = ROOT / "contracts" / "bytecode.lock"
@@ -184,19 +186,34 @@ def build_all(names: Iterable[str]) -> dict[str, Build]:
 def _build_together(names: tuple[str, ...]) -> dict[str, Build]:
     declared = sources()
     files = {name: INPUTS / f"{_input_hash(declared[name])}.json" for name in names}
-    missing = sorted(name for name, file in files.items() if not file.exists())
-    if missing:
-        with ape.project.isolate_in_tempdir() as project:
-            for name in missing:
-                paths = [project.path / declared[name]]
-                by_version = ape.compilers.solidity.get_standard_input_json(paths, project=project)
-                ((version, standard_json),) = by_version.items()
-                standard_json["settings"]["outputSelection"] = {declared[name]: {name: OUTPUTS}}
-                standard_json["settings"]["metadata"] = NO_METADATA
-                write_atomically(files[name], json.dumps([str(version), standard_json]))
-    inputs = {name: tuple(json.loads(file.read_text())) for name, file in files.items()}
-    _compile([entry for entry in inputs.values() if not _kept(*entry).exists()])
+    with _only_one_process():
+        missing = sorted(name for name, file in files.items() if not file.exists())
+        _collect_inputs({files[name]: (name, declared[name]) for name in missing})
+        inputs = {name: tuple(json.loads(file.read_text())) for name, file in files.items()}
+        _compile([entry for entry in inputs.values() if not _kept(*entry).exists()])
     return {name: _read(name, declared[name], *entry) for name, entry in inputs.items()}
+
+
+@contextmanager
+def _only_one_process() -> Iterator[None]:
+    """Wait while another process builds. Then its builds are found, and not made twice."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _collect_inputs(missing: dict[Path, tuple[str, str]]) -> None:
+    """Write the compiler's input for each contract, given by name and source, to its file."""
+    if not missing:
+        return
+    with ape.project.isolate_in_tempdir() as project:
+        for file, (name, source_id) in missing.items():
+            by_version = ape.compilers.solidity.get_standard_input_json([project.path / source_id], project=project)
+            ((version, standard_json),) = by_version.items()
+            standard_json["settings"]["outputSelection"] = {source_id: {name: OUTPUTS}}
+            standard_json["settings"]["metadata"] = NO_METADATA
+            write_atomically(file, json.dumps([str(version), standard_json]))
 
 
 def _input_hash(source_id: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextlib import nullcontext
 
 import httpx
 import pytest
@@ -16,7 +17,7 @@ from ape_foundry import provider as ape_foundry_provider
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
 
-from tests.helpers import PORTS, isolated
+from tests.helpers import PORTS, isolated, uses_chain
 from tests.offline import stay_offline
 from tests.quick_ape import spare_work
 from tests.quick_http import share_certificates
@@ -83,13 +84,13 @@ def pytest_collection():
 
 
 @pytest.fixture(autouse=True)
-def _isolation(chain):
+def _isolation(request):
     """Undo what a test does to the chain.
 
     Ape's own isolation, which pytest's options turn off, keeps what was done before a session fixture is first asked
-    for, and so lets tests see each other's agents.
+    for, and so lets tests see each other's agents. Half of all tests ask for nothing of the chain, and change nothing.
     """
-    with isolated(chain):
+    with isolated(request.getfixturevalue("chain")) if uses_chain(request) else nullcontext():
         yield
 
 

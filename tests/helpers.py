@@ -15,6 +15,14 @@ PORTS = (20_000, 32_767)
 Linux gives the ports from 32,768 on to connections. A server cannot listen at one that a connection has.
 """
 
+OF_CHAIN = frozenset({"accounts", "chain", "networks", "project"})
+"""The fixtures of Ape that lead to its chain."""
+
+
+def uses_chain(request):
+    """Return True if a test, or a fixture that it asks for, asks for Ape's chain."""
+    return not OF_CHAIN.isdisjoint(request.fixturenames)
+
 
 def logged(receipt):
     """Return all events of a transaction, in order and with every field, as `(name, {field: value})`.

@@ -17,14 +17,16 @@ from eth_account import Account
 from bilateral.cli.app import load_group
 from bilateral.cli.groups import GROUPS
 from tests.commands import run_here
+from tests.helpers import uses_chain
 
 PASSPHRASE = "correct horse"  # noqa: S105  # of keystores that tests make
 
 
 @pytest.fixture(autouse=True)
-def _clock(_isolation):
+def _clock(_isolation, request):
     """Set the chain's clock, which went back with the changes of each test: commands compare it with this machine's."""
-    ape.chain.provider.make_request("evm_setTime", [int(time.time())])
+    if uses_chain(request):
+        ape.chain.provider.make_request("evm_setTime", [int(time.time())])
 
 
 @pytest.fixture(scope="session")
