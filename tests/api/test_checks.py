@@ -143,7 +143,7 @@ def test_policy_changes_the_verdict(api):
 
 
 def test_every_field_of_a_policy_is_a_parameter_of_a_question():
-    renamed = {"validators": "validator", "severities": "severity", "name": "policy"}
+    renamed = {"severities": "severity", "name": "policy"}
     of_trust = {"accounts": "trust_account", "agents": "trust_agent"}
     wanted = {renamed.get(model_field, model_field) for model_field in Policy.model_fields if model_field != "trust"}
     wanted |= {of_trust.get(model_field, model_field) for model_field in Trust.model_fields}

@@ -1,0 +1,106 @@
+"""The questions of checks, as REST, tools of models and the command line ask them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bilateral import checks
+from bilateral.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+Text = Annotated[str, Field(max_length=200)]
+_Block = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class Moment(BaseModel):
+    """The moment of a check: a block, and the sources of an earlier answer that is repeated."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    at_block: Annotated[_Block | None, Field(description="The block; the last indexed one if left out.")] = None
+    history: Annotated[
+        str | None,
+        Field(pattern="^0x[0-9a-fA-F]{64}$", description="The `history` of an earlier answer: refuse another fork."),
+    ] = None
+    analysis: Annotated[_Block | None, Field(description="The `analysis` of an earlier answer, to repeat it.")] = None
+    findings: Annotated[bool, Field(description="False to leave out the findings of trust analysis.")] = True
+
+    def moment(self) -> dict[str, Any]:
+        """Return the options of the check that say its moment, and whether findings count."""
+        return {
+            "at_block": self.at_block,
+            "history": None if self.history is None else bytes.fromhex(self.history[2:]),
+            "analysis": self.analysis,
+            "findings": checks.stored_findings if self.findings else None,
+        }
+
+
+class OfServer(BaseModel):
+    """The subject of a question about a server."""
+
+    agent_id: Annotated[Text, Field(alias="agent", description="The server, such as 8453:247.")]
+    pay_to: Annotated[Text | None, Field(description="The account that a payment would go to.")] = None
+    amount: Annotated[Decimal | None, Field(ge=0, description="The money asked for, in units of the token.")] = None
+    payment_chain: Annotated[_Block | None, Field(description="The chain of the payment.")] = None
+    for_client: Annotated[
+        Text | None, Field(alias="client", description="The client that asks: an account or an agent.")
+    ] = None
+    files: Annotated[_Block | None, Field(description="The `files` of an earlier answer, to repeat it.")] = None
+
+    def check(self, connection: Connection, /, **options: Any) -> checks.Check:
+        """Answer the question.
+
+        Args:
+            connection: A connection of `snapshot`.
+            **options: The policy and the moment, as of `check_server`.
+
+        Raises:
+            InvalidArgumentError: The payment has a chain, and no account.
+            CheckError: See `check_server`.
+        """
+        if self.pay_to is None and self.payment_chain is not None:
+            raise InvalidArgumentError("payment_chain is of a payment: give pay_to too")
+        return checks.check_server(
+            connection,
+            self.agent_id,
+            payment=None if self.pay_to is None else checks.Payment(self.pay_to, self.payment_chain),
+            amount=self.amount,
+            for_client=self.for_client,
+            files=self.files,
+            **options,
+        )
+
+
+class OfClient(BaseModel):
+    """The subject of a question about a client."""
+
+    client: Annotated[Text, Field(description="The client: an account, or an agent such as 8453:247.")]
+    for_server: Annotated[
+        Text | None, Field(alias="server", description="The server that asks: an agent or its account.")
+    ] = None
+    chain: Annotated[_Block | None, Field(description="The chain of an account.")] = None
+    payments: Annotated[_Block | None, Field(description="The `payments` of an earlier answer, to repeat it.")] = None
+
+    def check(self, connection: Connection, /, **options: Any) -> checks.Check:
+        """Answer the question.
+
+        Args:
+            connection: A connection of `snapshot`.
+            **options: The policy, the moment and the records of buyers, as of `check_client`.
+
+        Raises:
+            CheckError: See `check_client`.
+        """
+        return checks.check_client(
+            connection,
+            self.client,
+            for_server=self.for_server,
+            chain_id=self.chain,
+            payments=self.payments,
+            **options,
+        )
