@@ -184,6 +184,8 @@ def main() -> int:
     """
     files = contracts_of_proofs()
     contracts = sys.argv[1:] or list(files)
+    if unknown := [contract for contract in contracts if contract not in files]:
+        sys.exit(f"prove: unknown contracts {', '.join(unknown)}: choose from {', '.join(files)}")
     numbers = {contract: len(proofs_of(contract)) for contract in contracts}
     faults = [f"{contract}: proves nothing" for contract, number in numbers.items() if number == 0]
     faults += false_slots({files[contract] for contract in sys.argv[1:]} or PROOFS.glob("*.sol"))

@@ -7,7 +7,7 @@ verification = await verifier.verify(paid)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from bilateral.documents import Loader
 from bilateral.errors import BilateralError
@@ -25,7 +25,7 @@ from bilateral.x402.verdicts import Verification
 from bilateral.x402.verifier_chains import Chains
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -35,11 +35,51 @@ if TYPE_CHECKING:
     from bilateral.x402.types import AgentRegistration, ClientAgent, ReputationInfo
 
 
+P = TypeVar("P")
+T = TypeVar("T")
+R = TypeVar("R")
+
 RECEIPT_SECONDS: Final = 15.0
 """The longest wait for the receipt of a payment: a block of the slowest chain takes twelve."""
 
 
-class Verifier:
+class _Connected(Generic[P, T, R]):
+    """The chains of a verifier, and its connections to them."""
+
+    _transport: Callable[[str | P, float], T]
+    _runner: Callable[[T | None], R]
+
+    def __init__(  # noqa: PLR0913  # settings, all but one with a default
+        self,
+        deployments: Mapping[str | P, Deployment],
+        *,
+        readers: Sequence[RegistryReader] = (),
+        loader: Loader | None = None,
+        confirmations: int = 1,
+        allow_wallet_signer: bool = False,
+        wallet_services: bool = False,
+        request_timeout: float = 30.0,
+        receipt_seconds: float = RECEIPT_SECONDS,
+    ) -> None:
+        """See `Verifier`."""
+        terms = Terms(confirmations, False, allow_wallet_signer, wallet_services, receipt_seconds)
+        self._chains = Chains(deployments.values(), readers, FileCache(loader or Loader()), terms)
+        self._transports = {
+            str(deployment.agent_registry.chain): self._transport(rpc, request_timeout)
+            for rpc, deployment in deployments.items()
+        }
+        for network, url in self._chains.providers.items():
+            self._transports[network] = self._transport(url, request_timeout)
+        self._runners: dict[str, R] = {
+            network: self._runner(self._transports.get(network)) for network in self._chains.readers
+        }
+
+    def deployment_on(self, network: str) -> Deployment | None:
+        """Return the trusted deployment on an EVM chain (CAIP-2), or None."""
+        return self._chains.deployments.get(network)
+
+
+class Verifier(_Connected[Provider, Transport, StepRunner]):
     """Checks servers before a payment and their answers after it. Threads may share it.
 
     Args:
@@ -60,28 +100,7 @@ class Verifier:
     """
 
     is_async = False
-
-    def __init__(  # noqa: PLR0913  # settings, all but one with a default
-        self,
-        deployments: Mapping[str | Provider, Deployment],
-        *,
-        readers: Sequence[RegistryReader] = (),
-        loader: Loader | None = None,
-        confirmations: int = 1,
-        allow_wallet_signer: bool = False,
-        wallet_services: bool = False,
-        request_timeout: float = 30.0,
-        receipt_seconds: float = RECEIPT_SECONDS,
-    ) -> None:
-        terms = Terms(confirmations, False, allow_wallet_signer, wallet_services, receipt_seconds)
-        self._chains = Chains(deployments.values(), readers, FileCache(loader or Loader()), terms)
-        self._transports = {
-            str(deployment.agent_registry.chain): Transport(rpc, request_timeout)
-            for rpc, deployment in deployments.items()
-        }
-        for network, url in self._chains.providers.items():
-            self._transports[network] = Transport(url, request_timeout)
-        self._runners = {network: StepRunner(self._transports.get(network)) for network in self._chains.readers}
+    _transport, _runner = Transport, StepRunner
 
     def __enter__(self) -> Self:
         """Open a context that closes the connections at its end."""
@@ -92,10 +111,6 @@ class Verifier:
     ) -> None:
         """Close the connections."""
         self.close()
-
-    def deployment_on(self, network: str) -> Deployment | None:
-        """Return the trusted deployment on an EVM chain (CAIP-2), or None."""
-        return self._chains.deployments.get(network)
 
     def close(self) -> None:
         """Close the connections to the nodes."""
@@ -196,33 +211,11 @@ class Verifier:
             raise refused(error) from error
 
 
-class AsyncVerifier:
+class AsyncVerifier(_Connected[AsyncProvider, AsyncTransport, AsyncStepRunner]):
     """Checks servers before a payment and their answers after it, without blocking. See `Verifier`."""
 
     is_async = True
-
-    def __init__(  # noqa: PLR0913  # settings, all but one with a default
-        self,
-        deployments: Mapping[str | AsyncProvider, Deployment],
-        *,
-        readers: Sequence[RegistryReader] = (),
-        loader: Loader | None = None,
-        confirmations: int = 1,
-        allow_wallet_signer: bool = False,
-        wallet_services: bool = False,
-        request_timeout: float = 30.0,
-        receipt_seconds: float = RECEIPT_SECONDS,
-    ) -> None:
-        """See `Verifier`."""
-        terms = Terms(confirmations, False, allow_wallet_signer, wallet_services, receipt_seconds)
-        self._chains = Chains(deployments.values(), readers, FileCache(loader or Loader()), terms)
-        self._transports = {
-            str(deployment.agent_registry.chain): AsyncTransport(rpc, request_timeout)
-            for rpc, deployment in deployments.items()
-        }
-        for network, url in self._chains.providers.items():
-            self._transports[network] = AsyncTransport(url, request_timeout)
-        self._runners = {network: AsyncStepRunner(self._transports.get(network)) for network in self._chains.readers}
+    _transport, _runner = AsyncTransport, AsyncStepRunner
 
     async def __aenter__(self) -> Self:
         """Open a context that closes the connections at its end."""
@@ -233,10 +226,6 @@ class AsyncVerifier:
     ) -> None:
         """Close the connections."""
         await self.close()
-
-    def deployment_on(self, network: str) -> Deployment | None:
-        """Return the trusted deployment on an EVM chain (CAIP-2), or None."""
-        return self._chains.deployments.get(network)
 
     async def close(self) -> None:
         """Close the connections to the nodes."""

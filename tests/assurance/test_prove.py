@@ -31,6 +31,12 @@ def prover():
     return module
 
 
+def test_a_contract_without_proofs_is_refused_in_one_line(prover, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["prove.py", "NoProof"])
+    with pytest.raises(SystemExit, match=r"^prove: unknown contracts NoProof: choose from "):
+        prover.main()
+
+
 @pytest.mark.parametrize("reach", [False, True])
 def test_halmos_that_ends_without_a_result_is_a_fault_and_its_output_is_shown(
     prover, tmp_path, monkeypatch, capsys, reach

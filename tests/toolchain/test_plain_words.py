@@ -82,17 +82,6 @@ def f(x):
 '''
 
 
-def test_docstrings_arguments_comments_and_messages_of_python_are_read(faults):
-    places = faults("module.py", PYTHON)
-    assert sorted(places) == [
-        ("module.py:1", STARTS),
-        ("module.py:12", STARTS),
-        ("module.py:14", STARTS),
-        ("module.py:3", STARTS),
-        ("module.py:5", STARTS),
-    ]
-
-
 SOLIDITY = """// SPDX-License-Identifier: MIT
 contract Where {
     /// @notice Whether it holds.
@@ -105,15 +94,6 @@ contract Where {
     string constant TEXT = "What is it now";
 }
 """
-
-
-def test_natspec_and_comments_of_solidity_are_read(faults):
-    assert faults("Contract.sol", SOLIDITY) == [
-        ("Contract.sol:3", STARTS),
-        ("Contract.sol:4", STARTS),
-        ("Contract.sol:6", STARTS),
-        ("Contract.sol:8", STARTS),
-    ]
 
 
 PAGE = """# How it works
@@ -130,13 +110,16 @@ PAGE = """# How it works
 """
 
 
-def test_headings_cells_and_items_of_pages_are_read_but_not_their_code(faults):
-    assert sorted(faults("page.md", PAGE)) == [
-        ("page.md:1", STARTS),
-        ("page.md:11", STARTS),
-        ("page.md:3", STARTS),
-        ("page.md:5", STARTS),
-    ]
+@pytest.mark.parametrize(
+    ("file", "text", "lines"),
+    [
+        pytest.param("module.py", PYTHON, [1, 3, 5, 12, 14], id="docstrings, arguments, comments, messages of Python"),
+        pytest.param("Contract.sol", SOLIDITY, [3, 4, 6, 8], id="NatSpec and comments of Solidity"),
+        pytest.param("page.md", PAGE, [1, 3, 5, 11], id="headings, cells, items of pages, not their code"),
+    ],
+)
+def test_prose_is_read_in_each_language(faults, file, text, lines):
+    assert sorted(faults(file, text)) == sorted((f"{file}:{line}", STARTS) for line in lines)
 
 
 @pytest.fixture

@@ -35,6 +35,11 @@ class _Rating(Action):
         """See `Action`."""
         return f"Rate agent {self.agent} as a {self.role} with {self.rating} of 100."
 
+    def perform(self, client: Client) -> Handle[Any]:
+        """See `Action`."""
+        rate = client.rate_client if self.role == "client" else client.rate_validator
+        return rate(self.agent, self.rating)
+
 
 class RateClient(_Rating):
     """Rate a client, as the account's primary agent (EIP-8004a, `rateClient`)."""
@@ -44,10 +49,6 @@ class RateClient(_Rating):
     action: Literal["rate_client"]
     agent: Annotated[AgentText, Field(description="The client, an agent such as 8453:247.")]
 
-    def perform(self, client: Client) -> Handle[Any]:
-        """See `Action`."""
-        return client.rate_client(self.agent, self.rating)
-
 
 class RateValidator(_Rating):
     """Rate a validator, as the account's primary agent (EIP-8004a, `rateValidator`)."""
@@ -56,10 +57,6 @@ class RateValidator(_Rating):
 
     action: Literal["rate_validator"]
     agent: Annotated[AgentText, Field(description="The validator, an agent such as 8453:247.")]
-
-    def perform(self, client: Client) -> Handle[Any]:
-        """See `Action`."""
-        return client.rate_validator(self.agent, self.rating)
 
 
 class RespondToValidation(Action):

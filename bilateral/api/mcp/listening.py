@@ -112,7 +112,7 @@ class Listening:
                 if request is not None:
                     networks = service_of(request).settings.proxy_networks
                     stack.enter_context(self._feed.place(network_of(request.scope, networks)))
-                return await self._tell(context, uris, by_name, cursor, is_bounded=request is not None)
+                return await self._tell(context, uris, by_name, cursor)
         except BilateralError as error:
             problem = problem_of(error)
             raise MCPError(INVALID_PARAMS, f"{problem.code}: {problem.detail}") from None
@@ -125,10 +125,9 @@ class Listening:
         uris: tuple[str, ...],
         by_name: Mapping[str, list[str]],
         cursor: str,
-        *,
-        is_bounded: bool,
     ) -> SubscriptionsListenResult:
         """Acknowledge a subscription, and send a notification for each resource that changed."""
+        is_bounded = getattr(context, "request", None) is not None  # over HTTP
         request_id = context.request_id
         meta: dict[str, Any] = {SUBSCRIPTION_ID_META_KEY: request_id}
         honored = SubscriptionFilter(resource_subscriptions=list(uris) or None)

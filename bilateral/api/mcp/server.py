@@ -96,10 +96,7 @@ def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
         mime_type="application/json",
     )
     async def read_account(address: str) -> str:
-        def read(connection: Connection) -> Account:
-            return account(connection, checksummed(address), tuple(read_registries(connection).by_chain))
-
-        return await _told(Account, reader.read, read)
+        return await _told(Account, reader.read, _account, address)
 
     @server.resource(
         "bilateral://policy",
@@ -117,15 +114,22 @@ def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
         mime_type="application/json",
     )
     async def read_feedback(feedback_id: str) -> str:
-        def read(connection: Connection) -> tuple[Feedback, ...]:
-            parsed = FeedbackId.parse(feedback_id)
-            key = key_of(connection, str(parsed.agent))
-            entry = feedback(connection, key, parsed.client, parsed.on_chain_index)
-            if not entry:
-                raise NotIndexedError("feedback", parsed)
-            return entry
+        return await _told(tuple[Feedback, ...], reader.read, _feedback, feedback_id)
 
-        return await _told(tuple[Feedback, ...], reader.read, read)
+
+def _account(connection: Connection, address: str) -> Account:
+    """Return an account, or raise for an address that is none."""
+    return account(connection, checksummed(address), tuple(read_registries(connection).by_chain))
+
+
+def _feedback(connection: Connection, text: str) -> tuple[Feedback, ...]:
+    """Return one feedback, or raise for an id that is malformed or unknown."""
+    feedback_id = FeedbackId.parse(text)
+    key = key_of(connection, str(feedback_id.agent))
+    entries = feedback(connection, key, feedback_id.client, feedback_id.on_chain_index)
+    if not entries:
+        raise NotIndexedError("feedback", feedback_id)
+    return entries
 
 
 async def _told(kind: Any, read: Callable[..., Any], *arguments: Any) -> str:

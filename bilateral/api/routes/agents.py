@@ -67,7 +67,7 @@ _NEWEST: Final = re.compile(rb"(?:newest=([0-9]{1,2}|100))?")
 shortcuts = (Shortcut("/v1/agents/{agent}", re.compile("/v1/agents/([^/]{1,200})"), _agent_json),)
 
 
-class FeedbackQuery(BaseModel):
+class ReceivedFeedbackQuery(BaseModel):
     """Filters of the feedback on an agent, and the page and form of the list."""
 
     tag1: Tag = None
@@ -81,7 +81,7 @@ class FeedbackQuery(BaseModel):
 
 
 @router.get("/feedback", response_class=Response, responses=list_of(Feedback, 404))
-def read_feedback(request: Request, agent_id: AgentPath, query: Annotated[FeedbackQuery, Query()]) -> Response:
+def read_feedback(request: Request, agent_id: AgentPath, query: Annotated[ReceivedFeedbackQuery, Query()]) -> Response:
     """Return the feedback on an agent, the newest first."""
     service = service_of(request)
     address = None if query.client is None else checksummed(query.client)

@@ -6,10 +6,11 @@ import time
 from contextlib import ExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
 
 from bilateral.api.answers import JSON, JSON_LINES, adapter, json_lines, one_of
 from bilateral.api.feed import Feed
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from bilateral.query.feed.reading import FeedPage
+    from bilateral.query.registries import Registries
 
 EVENTS: Final = "text/event-stream"
 
@@ -96,34 +98,55 @@ _ANSWERS[200]["content"] = _TEXTS
 del _ANSWERS[304]
 
 
-@router.get("/v1/changes", response_class=Response, responses=_ANSWERS)
-async def read_changes(  # noqa: PLR0913, PLR0917  # one a parameter
-    request: Request,
+def _values(alias: str, about: str) -> Any:
+    """Return the parameter of a filter's values."""
+    return Query(alias=alias, max_length=_MOST_VALUES, description=about)
+
+
+class ChangesQuery(BaseModel):
+    """A part of the feed, and its format."""
+
     since: Annotated[
         str | None,
         Query(
             max_length=60,
             description="The cursor of an answer or the id of a change; `0` for the beginning. Without it: now.",
         ),
-    ] = None,
+    ] = None
     agents: Annotated[
-        list[Annotated[str, Query(max_length=200)]] | None,
-        Query(alias="agent", max_length=_MOST_VALUES, description="Changes of one of these agents."),
-    ] = None,
+        list[Annotated[str, Query(max_length=200)]] | None, _values("agent", "Changes of one of these agents.")
+    ] = None
     accounts: Annotated[
         list[Annotated[str, Query(max_length=42)]] | None,
-        Query(alias="account", max_length=_MOST_VALUES, description="Changes that name one of these accounts."),
-    ] = None,
+        _values("account", "Changes that name one of these accounts."),
+    ] = None
     tags: Annotated[
         list[Annotated[str, Query(max_length=1_000)]] | None,
-        Query(alias="tag", max_length=_MOST_VALUES, description="Feedback or validations with one of these tags."),
-    ] = None,
-    kinds: Annotated[
-        list[ChangeKind] | None, Query(alias="kind", max_length=_MOST_VALUES, description="Changes of these kinds.")
-    ] = None,
-    limit: Annotated[int, Query(ge=1, le=AT_ONCE, description="The largest number of changes.")] = _DEFAULT,
-    wait: Annotated[float, Query(ge=0, le=30, description="The seconds to wait for a change if there is none.")] = 0.0,
-    shown_as: Annotated[FeedFormat, Query(alias="format", description="The format.")] = FeedFormat.JSON,
+        _values("tag", "Feedback or validations with one of these tags."),
+    ] = None
+    kinds: Annotated[list[ChangeKind] | None, _values("kind", "Changes of these kinds.")] = None
+    limit: Annotated[int, Query(ge=1, le=AT_ONCE, description="The largest number of changes.")] = _DEFAULT
+    wait: Annotated[float, Query(ge=0, le=30, description="The seconds to wait for a change if there is none.")] = 0.0
+    shown_as: Annotated[FeedFormat, Query(alias="format", description="The format.")] = FeedFormat.JSON
+
+    def filter(self, registries: Registries) -> FeedFilter:
+        """Return the filter of changes.
+
+        Args:
+            registries: The indexed registries.
+
+        Raises:
+            BilateralError: An id or an address is malformed, or the index lacks it.
+        """
+        agents = tuple(agent_key(registries, text) for text in self.agents or ())
+        accounts = tuple(map(checksummed, self.accounts or ()))
+        return FeedFilter(agents, accounts, tuple(self.tags or ()), tuple(self.kinds or ()))
+
+
+@router.get("/v1/changes", response_class=Response, responses=_ANSWERS)
+async def read_changes(
+    request: Request,
+    query: Annotated[ChangesQuery, Query()],
     last_event_id: Annotated[
         str | None,
         Header(max_length=60, description="The cursor at which a stream goes on. It counts more than `since`."),
@@ -134,24 +157,19 @@ async def read_changes(  # noqa: PLR0913, PLR0917  # one a parameter
     As JSON Lines, the last line has the cursor. A stream of server-sent events ends after ten minutes: connect again.
     """
     service, feed = service_of(request), _feed_of(request)
-    registries = await service.registries_briefly()
-    wanted = FeedFilter(
-        tuple(agent_key(registries, text) for text in agents or ()),
-        tuple(checksummed(text) for text in accounts or ()),
-        tuple(tags or ()),
-        tuple(kinds or ()),
-    )
-    if shown_as is FeedFormat.EVENTS:
-        if wait:
+    wanted = query.filter(await service.registries_briefly())
+    since, limit, is_stream = query.since, query.limit, query.shown_as is FeedFormat.EVENTS
+    if is_stream:
+        if query.wait:
             raise InvalidArgumentError("wait: a stream always waits: leave the parameter out")
         since = last_event_id or since
     cursor = since if since is not None else await service.read_briefly(last_cursor)
-    if shown_as is not FeedFormat.EVENTS and not wait:
-        return _answer(await feed.read(cursor, wanted, limit), shown_as)
+    if not is_stream and not query.wait:
+        return _answer(await feed.read(cursor, wanted, limit), query.shown_as)
     with ExitStack() as stack:
         stack.enter_context(feed.place(network_of(request.scope, service.settings.proxy_networks)))
-        if shown_as is not FeedFormat.EVENTS:
-            return _answer(await feed.wait(cursor, wanted, limit, wait), shown_as)
+        if not is_stream:
+            return _answer(await feed.wait(cursor, wanted, limit, query.wait), query.shown_as)
         first = await feed.read(cursor, wanted, limit)  # a wrong cursor is refused before the stream begins
         return _Stream(_events(feed, first, wanted, limit), stack.pop_all())
 

@@ -52,7 +52,7 @@ def read_agents(request: Request, query: Annotated[AgentQuery, Query()]) -> Resp
     return answer_page(request, FoundAgent, page, query.shown_as)
 
 
-class FeedbackQuery(BaseModel):
+class FeedbackSearchQuery(BaseModel):
     """A search of the open feedback of one chain, and the page and form of its answer."""
 
     chain_id: ChainId
@@ -94,7 +94,7 @@ class FeedbackQuery(BaseModel):
 
 
 @router.get("/v1/search/feedback", response_class=Response, responses=list_of(Feedback, 404))
-def read_feedback(request: Request, query: Annotated[FeedbackQuery, Query()]) -> Response:
+def read_feedback(request: Request, query: Annotated[FeedbackSearchQuery, Query()]) -> Response:
     """Find open feedback of one chain, the newest first."""
     service = service_of(request)
     service.require_indexed((query.chain_id,))

@@ -248,15 +248,7 @@ def limits_of(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> li
 
 
 def limited(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iterator[tuple[Any, int | float, bool]]:
-    """Yield the figures that a gate does not leave open, each with its limit; True if that is the least value.
-
-    Args:
-        gate: The gate.
-        count: The number of ratings.
-        clients: The number of those who gave them.
-        mean: Their mean.
-        bound: Their lower bound.
-    """
+    """Yield the figures, see `limits_of`, that a gate limits, with the limit; True if that is the least value."""
     limits = (
         (gate.minimum, mean, True),
         (gate.maximum, mean, False),
