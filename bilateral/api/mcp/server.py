@@ -118,12 +118,12 @@ def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
 
 
 def _account(connection: Connection, address: str) -> Account:
-    """Return an account, or raise for an address that is none."""
+    """Return an account. Refuse a malformed address."""
     return account(connection, checksummed(address), tuple(read_registries(connection).by_chain))
 
 
 def _feedback(connection: Connection, text: str) -> tuple[Feedback, ...]:
-    """Return one feedback, or raise for an id that is malformed or unknown."""
+    """Return one feedback. Refuse a malformed or unknown id."""
     feedback_id = FeedbackId.parse(text)
     key = key_of(connection, str(feedback_id.agent))
     entries = feedback(connection, key, feedback_id.client, feedback_id.on_chain_index)
