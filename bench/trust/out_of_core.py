@@ -62,13 +62,18 @@ class _Numbers:
     agent_ids: Any
     owner: Any
     subject_kind: Any
-    accounts: int
+    addresses: Any
     tags: tuple[str, ...] = ()
 
     @property
     def constant_tags(self) -> Any:
         """No tag is constant: all values differ."""
         return np.zeros(0, np.int64)
+
+    @property
+    def accounts(self) -> int:
+        """The number of accounts."""
+        return len(self.addresses)
 
     @property
     def agents(self) -> int:
@@ -109,13 +114,16 @@ def steps(connection: Any, clients: int, agents: int, size: int) -> Iterator[tup
     relational = Relational(connection)
     kinds = (agents, size, agents, agents, agents)
     numbers = _Numbers(
-        np.arange(agents) + 1, clients + np.arange(agents), np.repeat(np.arange(KINDS, dtype=np.int8), kinds), size
+        agent_ids=np.arange(agents) + 1,
+        owner=clients + np.arange(agents),
+        subject_kind=np.repeat(np.arange(KINDS, dtype=np.int8), kinds),
+        addresses=_addresses(connection),
     )
     ledger, unread = cast("Ledger", numbers), cast("Any", None)
     group = np.full(size, -1, np.int64)
 
     def first() -> None:
-        transfers = relational.first_transfers(_addresses(connection), cast("Moves", unread))
+        transfers = relational.first_transfers(numbers.addresses, cast("Moves", unread))
         few = np.bincount(transfers.funder[transfers.funder >= 0], minlength=size) <= 150  # noqa: PLR2004  # as `kinship`
         funded = (transfers.funder >= 0) & few[transfers.funder]
         group[funded] = transfers.funder[funded]

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from bilateral.trust.runs import Progress
+    from bilateral.trust.steps import Steps
+    from bilateral.trust.tables import Tables
 
 app = make_group("trust")
 
@@ -27,7 +35,7 @@ _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of 
     "bilateral trust analyse --tables duckdb://tables.duckdb --out results",
     is_local=True,
 )
-def analyse(
+def analyse(  # noqa: PLR0913, PLR0917  # one an option of the command
     invocation: Invocation,
     tables: Annotated[
         str,
@@ -45,23 +53,27 @@ def analyse(
     trusted: Annotated[
         list[str] | None, typer.Option("--trust", metavar="ADDRESS", help="An account that you trust; may be repeated.")
     ] = None,
+    checkpoints: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoints", metavar="DIR", help="Keep finished steps here until the end, and continue a lost run."
+        ),
+    ] = None,
 ) -> None:
     """Analyse tables, and write the results as Parquet. A database does the relational steps itself."""
     from bilateral.trust.accounts import told_apart  # noqa: PLC0415  # pyarrow is heavy, and an extra
     from bilateral.trust.engine import Engine  # noqa: PLC0415
     from bilateral.trust.results import Results  # noqa: PLC0415
     from bilateral.trust.reviews import Reviews, told_absent  # noqa: PLC0415
-    from bilateral.trust.tables import COLUMNS, Tables  # noqa: PLC0415
+    from bilateral.trust.runs import Run  # noqa: PLC0415
+    from bilateral.trust.tables import COLUMNS  # noqa: PLC0415
 
     cases = Reviews.read(reviews) if reviews is not None else None
-    if "://" in tables:
-        from bilateral.trust.relational import Relational  # noqa: PLC0415  # Ibis is heavy
-
-        database = Relational.open(tables)
-        engine = Engine(steps=database).fit(database.tables(), cases, trusted or [])
-    else:
-        engine = Engine().fit(Tables.read(Path(tables)), cases, trusted or [])
-    Results.of(engine).write(out)
+    run = Run(checkpoints, _Pace(invocation.output.note))
+    with _opened(tables) as (steps, read):
+        engine = Engine(steps=steps, run=run).fit(run.step("tables", read, keep=False), cases, trusted or [])
+    run.step("results", lambda: Results.of(engine).write(out), keep=False)
+    run.close()
     ledger = engine.context_.ledger
     apart = told_apart({name: getattr(engine.tables_, name) for name in COLUMNS})
     for sentence in apart:
@@ -85,6 +97,40 @@ def analyse(
         },
         title="Trust analysis",
     )
+
+
+class _Pace:
+    """Tells the progress of a run, at most every few seconds."""
+
+    _PAUSE: Final = 5.0
+    """The seconds between two lines: a short analysis says nothing, and a long one a screen or two."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell, self._told = tell, 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        """Tell the state of a run."""
+        if progress.is_kept or progress.spent - self._told >= self._PAUSE:
+            self._tell(str(progress))
+            self._told = progress.spent
+
+
+@contextmanager
+def _opened(tables: str) -> Iterator[tuple[Steps, Callable[[], Tables]]]:
+    """Open a folder of tables or a database, and yield its relational steps and what reads its tables."""
+    if "://" not in tables:
+        from bilateral.trust.steps import ARRAYS  # noqa: PLC0415  # pyarrow is heavy, and an extra
+        from bilateral.trust.tables import Tables  # noqa: PLC0415
+
+        yield ARRAYS, lambda: Tables.read(Path(tables))
+        return
+    from bilateral.trust.relational import Relational  # noqa: PLC0415  # Ibis is heavy
+
+    database = Relational.open(tables)
+    try:
+        yield database, database.tables
+    finally:
+        database.runner.close()
 
 
 @command(

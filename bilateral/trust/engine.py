@@ -20,6 +20,7 @@ from bilateral.trust.detectors.values import Values
 from bilateral.trust.detectors.wash import WashPayments
 from bilateral.trust.opinions import Kind
 from bilateral.trust.reviews import places_of
+from bilateral.trust.runs import Run
 from bilateral.trust.scores import Scores, scores
 from bilateral.trust.steps import ARRAYS, Steps
 from bilateral.trust.suspicion import THRESHOLD, Suspicion, suspicion
@@ -61,6 +62,7 @@ class Engine:
         threshold: The suspicion from which an account is flagged.
         learned: Marks an engine that weighs weak signs. Training them does without.
         steps: Does the relational steps: on arrays, or in a database (`bilateral.trust.relational.Relational`).
+        run: Tells and keeps the steps of each analysis.
         tables_: The tables.
         context_: The coded tables and what detectors share.
         findings_: The findings of all detectors, strongest first.
@@ -74,6 +76,7 @@ class Engine:
     threshold: float = THRESHOLD
     learned: bool = True
     steps: Steps = ARRAYS
+    run: Run = field(default_factory=Run)
     tables_: Tables = field(init=False)
     context_: Context = field(init=False)
     findings_: list[Finding] = field(init=False)
@@ -93,6 +96,7 @@ class Engine:
         Raises:
             InvalidArgumentError: Addresses are trusted, and none of them occurs in the tables.
         """
+        self.run.open(tables, self._options(reviews, trusted))
         return self._analyse(tables, self._context(tables), reviews, trusted, frozenset(COLUMNS))
 
     def update(self, later: Tables, reviews: Reviews | None = None, trusted: Sequence[str] = ()) -> Self:
@@ -133,6 +137,7 @@ class Engine:
 
     def _again(self, tables: Tables, changed: frozenset[str], reviews: Reviews | None, trusted: Sequence[str]) -> Self:
         """Analyse tables of which some changed."""
+        self.run.open(tables, self._options(reviews, trusted))
         if not changed:
             return self._analyse(tables, self.context_, reviews, trusted, changed)
         if changed & _OPINIONS:
@@ -144,7 +149,13 @@ class Engine:
 
     def _context(self, tables: Tables) -> Context:
         """Code tables, and work out what detectors share."""
-        return Context.of(coded(tables, self.steps), self.steps)
+        steps = self.run.recorded(self.steps)
+        return Context.of(coded(tables, steps), steps)
+
+    def _options(self, reviews: Reviews | None, trusted: Sequence[str]) -> str:
+        """Return all that answers depend on, but for the tables and the code."""
+        detectors = [(detector.name, detector.parameters()) for detector in self.detectors]
+        return repr((self.steps.label, detectors, self.threshold, self.learned, reviews, tuple(trusted)))
 
     def _analyse(
         self,
@@ -160,14 +171,21 @@ class Engine:
         self.findings_ = []
         for detector in self.detectors:
             if detector.reads & changed:
-                detector.fit(context)
+                self._detect(detector, context)
             self.findings_ += detector.findings_
         self.findings_ += ReviewedKin(verdicts).fit(context).findings_
         self.findings_.sort(key=lambda finding: -finding.strength)
-        self.suspicion_ = suspicion(context, self.findings_, verdicts, self.threshold, learned=self.learned)
-        self.scores_ = scores(context, self.suspicion_)
+        self.suspicion_ = self.run.step(
+            "suspicion",
+            lambda: suspicion(context, self.findings_, verdicts, self.threshold, learned=self.learned),
+        )
+        self.scores_ = self.run.step("scores", lambda: scores(context, self.suspicion_))
         self.trust_ = self._trust(trusted) if trusted else None
         return self
+
+    def _detect(self, detector: Detector, context: Context) -> None:
+        """Let a detector look through the tables."""
+        detector.take(self.run.step(detector.name, lambda: detector.fit(context).results()))
 
     def _trust(self, trusted: Sequence[str]) -> EigenTrust:
         """Spread trust along good opinions that are not false."""
@@ -178,7 +196,7 @@ class Engine:
         good = (opinions.percent >= _GOOD) & (opinions.kind != Kind.CONSTANT_TAG) & (self.suspicion_.row < 0.5)  # noqa: PLR2004
         account = ledger.subject_account[opinions.subject[good]]
         weight = (opinions.percent[good].astype(np.float64) - _GOOD) / _GOOD + 0.1
-        return self.steps.trust(opinions.rater[good], account, weight, places, ledger.accounts)
+        return self.context_.steps.trust(opinions.rater[good], account, weight, places, ledger.accounts)
 
     def absent_cases(self) -> tuple[str, ...]:
         """Return the reviewed accounts that occur in no table, in small letters. Their cases change nothing."""

@@ -55,8 +55,13 @@ class Relational(Steps):
             if name not in held:
                 raise InvalidArgumentError(f"the database has no table {name}: it needs {' and '.join(_NEEDED)}")
         self._names = [name for name in COLUMNS if name in held]
-        self._accounts: Any = None
+        self._accounts: tuple[pa.Array, Any] | None = None
         self._coded: tuple[Ledger, Any] | None = None
+
+    @property
+    def label(self) -> str:
+        """See `Steps`."""
+        return f"{super().label} {self.connection.name}"
 
     @classmethod
     def open(cls, url: str) -> Self:
@@ -116,13 +121,13 @@ class Relational(Steps):
         import ibis  # noqa: PLC0415  # heavy, and for this path only
 
         size = len(addresses)
-        self._accounts = self.runner.rows(pa.table({"address": in_small_letters(addresses), "number": np.arange(size)}))
         funder, at, amount = np.full(size, -1, np.int64), np.full(size, np.nan), np.full(size, np.nan)
         moved = self._table("transfers")
         moved = moved.filter(moved.src != moved.dst)
         if "funds" in moved.columns:
             moved = moved.filter(moved.funds.fill_null(True))
-        source, target = self._accounts, self._accounts.view()
+        source = self._numbered(addresses)
+        target = source.view()
         moved = moved.join(source, moved.src == source.address).rename(source="number").drop("address")
         moved = moved.join(target, moved.dst == target.address).rename(target="number")
         moved = moved.select("source", "target", at=_finite(moved.ts), amount=_finite(moved.amount))
@@ -211,6 +216,13 @@ class Relational(Steps):
         row = self.runner.out(sums.aggregate(change=sums.change.sum(), ended=sums.ended.sum()))
         return row["change"][0].as_py() or 0.0, row["ended"][0].as_py() or 0.0
 
+    def _numbered(self, addresses: pa.Array) -> Any:
+        """Return the accounts with their numbers as a table of the database."""
+        if self._accounts is None or self._accounts[0] is not addresses:
+            numbers = {"address": in_small_letters(addresses), "number": np.arange(len(addresses))}
+            self._accounts = addresses, self.runner.rows(pa.table(numbers))
+        return self._accounts[1]
+
     def _edges(self, ledger: Ledger) -> Any:
         """Return the distinct pairs of rater and subject in numbers, as a temporary table of the database."""
         if self._coded is None or self._coded[0] is not ledger:
@@ -230,7 +242,7 @@ class Relational(Steps):
                 {"id": ledger.agent_ids, "number": np.arange(ledger.agents), "owner": ledger.owner.astype(np.int64)}
             )
         )
-        accounts, other = self._accounts, agents.view()
+        accounts, other = self._numbered(ledger.addresses), agents.view()
 
         def numbered(joined: Any, rater: str, kind: Any, offset: Any) -> Any:
             joined = joined.filter(joined[rater] >= 0)

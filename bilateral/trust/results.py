@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass, fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,7 +23,6 @@ from bilateral.trust.standings import standings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from bilateral.trust.arrays import Ints
     from bilateral.trust.engine import Engine
@@ -68,14 +70,27 @@ class Results:
     standings: pa.Table
 
     def write(self, folder: Path) -> None:
-        """Write one Parquet file a table.
+        """Write one Parquet file a table. Files of earlier results are replaced when all new ones are written.
 
         Args:
             folder: The folder, which is made if it is missing.
+
+        Raises:
+            InvalidArgumentError: The folder does not take the files.
         """
-        folder.mkdir(parents=True, exist_ok=True)
-        for field in fields(self):
-            pq.write_table(getattr(self, field.name), folder / f"{field.name}.parquet", compression="zstd")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with TemporaryDirectory(dir=folder, prefix=".") as partial:
+                files = {Path(partial, f"{field.name}.parquet"): getattr(self, field.name) for field in fields(self)}
+                for file, table in files.items():
+                    pq.write_table(table, file, compression="zstd")
+                for file in files:
+                    file.replace(folder / file.name)
+        except OSError as error:
+            raise InvalidArgumentError(f"no results can be written to {quoted(str(folder))}: {error}") from None
+        finally:
+            with suppress(OSError):  # it has results
+                folder.rmdir()
 
     @classmethod
     def read(cls, folder: Path) -> Results:

@@ -111,6 +111,11 @@ class Steps(ABC):
 
     holds_tables: ClassVar[bool] = False
 
+    @property
+    def label(self) -> str:
+        """The name of the way, whose answers differ from those of other ways in the last digits."""
+        return type(self).__name__
+
     @abstractmethod
     def first_transfers(self, addresses: pa.Array, moves: Moves) -> First:
         """Return the first inbound transfer of each account; of several at one time, the first by sender and amount.

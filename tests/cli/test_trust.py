@@ -106,6 +106,17 @@ def test_a_database_is_analysed_as_a_folder_is(done, tables, tmp_path):
     assert (told["agents"], told["flagged"]) == (21, 9)
 
 
+def test_an_analysis_that_failed_at_its_end_continues(bilateral, refused, tables, tmp_path):
+    (tmp_path / "file").touch()
+    kept = tmp_path / "kept"
+    words = ("trust", "analyse", "--tables", tables, "--checkpoints", kept, "--out")
+    assert refused(3, *words, tmp_path / "file")["message"].startswith("no results can be written to")
+    ran = bilateral(*words, tmp_path / "results")
+    assert ran.code == 0
+    assert "scores from its checkpoint: 82% done" in ran.err
+    assert not kept.exists()
+
+
 def test_a_database_that_does_not_open_is_refused(refused, tmp_path):
     url = f"duckdb://{tmp_path / 'missing.duckdb'}"
     error = refused(3, "trust", "analyse", "--tables", url, "--out", tmp_path / "r")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -40,6 +40,22 @@ class Detector(ABC):
         """
         self.findings_ = sorted(self._find(context), key=lambda finding: -finding.strength)
         return self
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters by name."""
+        return {name: value for name, value in vars(self).items() if not name.endswith("_")}
+
+    def results(self) -> dict[str, Any]:
+        """Return the results of the last `fit` by name."""
+        return {name: value for name, value in vars(self).items() if name.endswith("_")}
+
+    def take(self, results: dict[str, Any]) -> None:
+        """Set the results, as a `fit` would.
+
+        Args:
+            results: The results by name.
+        """
+        vars(self).update(results)
 
     @abstractmethod
     def _find(self, context: Context) -> list[Finding]:
