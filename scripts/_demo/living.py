@@ -43,9 +43,9 @@ _SERVERS: Final = {
     "Weather Oracle": ("It answers with a forecast for any place.", 92),
     "Route Planner": ("It plans journeys by rail, road and sea.", 84),
     "Contract Reader": ("It reads contracts and lists what is unusual.", 77),
-    "Translator": ("It translates between forty languages.", 63),
+    "Translator": ("It translates between forty languages.", 72),
 }
-"""The honest servers: their descriptions, and how good they are."""
+"""The honest servers: their descriptions, and how good they are. All are above the least rating of a check."""
 
 _GRUDGE: Final = "Grudge Market"
 _PRAISED: Final = "Best Agent Ever"

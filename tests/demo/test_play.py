@@ -66,6 +66,9 @@ with Stage.opened(Console(quiet=True)) as stage:
 """
 """A chain that mines a block a second only, and money that its receiver spends at once."""
 
+HONEST_AGENTS, RING_AGENT = range(2, 6), 7
+"""The agents of the living demo, in the order in which it registers them after the forecaster."""
+
 PATIENCE = 180
 """The seconds to wait for a change of the page."""
 
@@ -164,6 +167,16 @@ def test_the_page_of_the_living_demo_changes_and_an_interruption_ends_all_of_it(
         return buyer and buyer["paid"] and buyer["buyers"] and buyer["buyers"][0]["payments"] >= len(buyer["paid"])
 
     eventually(attested)  # the buyer registry learns of a payment after it
+
+    def rated_by_ten():
+        standing = read(f"/v1/agents/31337:{RING_AGENT}/standing")
+        return standing and standing["basis"] == "analysis" and standing["raters"] >= 10 and standing
+
+    def verdicts():
+        return [read(f"/v1/checks/server?agent=31337:{agent}&amount=0.5").get("verdict") for agent in HONEST_AGENTS]
+
+    assert eventually(rated_by_ten)["status"] == "held_back"
+    eventually(lambda: verdicts() == ["accept"] * len(HONEST_AGENTS))  # their files are fetched in their own time
     left = descendants(play.pid)
     assert len(left) > 3
     play.send_signal(signal.SIGINT)

@@ -139,3 +139,18 @@ def test_pairs_that_never_judged_each_other_count_as_tests(market):
     context, findings = findings_of(market)
     mine = [finding for finding in findings if names(context, finding.actors) == {"child"}]
     assert all(finding.strength < alone - 1 for finding in mine)
+
+
+@pytest.mark.parametrize("puppets", [10, 40])
+def test_many_puppets_in_a_small_market_do_not_make_puppets_look_usual(scene, puppets):
+    for number in range(80):
+        scene.feedback(f"client{number % 20}", number // 20, 80 + number % 9, 5000.0 + 60 * number)
+    for number in range(4):
+        scene.agent(number, f"owner{number}")
+    scene.agent(99, "crook", ts=50.0)
+    for number in range(puppets):
+        scene.transfer("crook", f"puppet{number}", 3.0, 9000.0 + 60 * number)
+        scene.feedback(f"puppet{number}", 99, 100, 9001.0 + 60 * number)
+    context, findings = findings_of(scene)
+    assert names(context, findings[0].beneficiaries) == {"crook"}
+    assert findings[0].strength > 6

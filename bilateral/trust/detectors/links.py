@@ -313,7 +313,11 @@ def _answering(ledger: Ledger, stretch: slice) -> Ints:
 
 
 def _tests(context: Context, link: _Found, account: Ints) -> tuple[list[Ints], list[str], Floats]:
-    """Test each group's number of linked opinions; return the groups as places in the link, statistics and p-values."""
+    """Test each group's number of linked opinions; return the groups as places in the link, statistics and p-values.
+
+    Raters are expected to judge the rated as often as others do. With their own opinions in it, a ring would be usual
+    in a small market, and the more so the larger it is.
+    """
     ledger, opinions = context.ledger, context.ledger.opinions
     received = np.bincount(account[context.pair], minlength=ledger.accounts)
     written = np.bincount(opinions.rater[context.pair], minlength=ledger.accounts)
@@ -325,8 +329,9 @@ def _tests(context: Context, link: _Found, account: Ints) -> tuple[list[Ints], l
         rows = link.rows[part]
         raters, rated = np.unique(opinions.rater[rows]), np.unique(account[rows])
         counts[place] = len(np.unique(pairs(opinions.rater[rows], opinions.subject[rows], ledger.subjects)))
-        expected[place] = 2 * written[raters].sum() * received[rated].sum() / total
-        judgements[place] = received[rated].sum()
+        judgements[place], of_raters = received[rated].sum(), written[raters].sum()
+        by_others = (judgements[place] - counts[place]) / max(total - of_raters, 1)
+        expected[place] = 2 * of_raters * min(by_others, 1.0)
         cheap[place] = np.median(context.risk[rows])
     usual = np.minimum(counts, _FEW).sum() / total
     expected = np.maximum(expected, usual * judgements)
