@@ -39,6 +39,10 @@ class Proofs:
             for account in own:
                 self._kin.setdefault(account, set()).update(own)
 
+    def blocks(self) -> list[int]:
+        """Return the blocks of the feedback whose files claim a payment that the index learned."""
+        return sorted({block for (block, _), claimed in self._claims.items() if claimed in self._payments})
+
     def of(self, block: int, log: int, client: str, agent_id: int) -> str | None:
         """Return the name of the payment that a feedback proves; None without one.
 

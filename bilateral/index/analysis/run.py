@@ -14,7 +14,7 @@ from bilateral.index.analysis.accounts import accounts_without_funding
 from bilateral.index.analysis.notes import note_problem
 from bilateral.index.analysis.standings import replace_standings
 from bilateral.index.analysis.storage import replace_results
-from bilateral.index.analysis.tables import read_tables
+from bilateral.index.analysis.tables import TableReader
 from bilateral.index.errors import AnalysisOutdatedError
 from bilateral.index.store.changes import add_notes
 from bilateral.index.store.database import is_transient, snapshot
@@ -110,6 +110,7 @@ class Analyst:
         self._engine = engine
         self._key = key
         self._trust = TrustEngine()
+        self._reader = TableReader(key.chain_id, key.identity_registry)
 
     def analyse(self, reviews: Reviews | None = None, trusted: Sequence[str] = ()) -> AnalysisSummary:
         """Analyse as of the index's last block, and replace the stored results. See `analyse`.
@@ -120,7 +121,7 @@ class Analyst:
         """
         for _ in range(_TRIES):
             try:
-                summary = _analyse_once(self._engine, self._key, self._trust, reviews, trusted)
+                summary = self._analyse_once(reviews, trusted)
             except DBAPIError as problem:
                 if not is_transient(problem):
                     raise
@@ -129,53 +130,50 @@ class Analyst:
                 return summary
         raise AnalysisOutdatedError(self._key.chain_id)
 
-
-def _analyse_once(
-    engine: Engine, key: AnalysisKey, trust: TrustEngine, reviews: Reviews | None, trusted: Sequence[str]
-) -> AnalysisSummary | None:
-    """Analyse and store; return None, and store nothing, if a reorganisation replaced the analysed block meanwhile."""
-    began = time.monotonic()
-    with snapshot(engine) as connection:
-        state = _state(connection, key)
-        tables = read_tables(connection, key.chain_id, key.identity_registry)
-        unfunded = len(accounts_without_funding(connection, key))
-    fitted = trust.renew(tables.tables, reviews, trusted)
-    results = Results.of(fitted, tables.places)
-    summary = AnalysisSummary(
-        chain_id=key.chain_id,
-        identity_registry=key.identity_registry,
-        block=state.block_number,
-        agents=tables.tables.agents.num_rows,
-        opinions=sum(getattr(tables.tables, name).num_rows for name in ("feedback", "ratings", "validations")),
-        left_out=tables.left_out + fitted.context_.ledger.dropped,
-        accounts_without_funding=unfunded,
-        findings=results.findings.num_rows,
-        flagged=int(fitted.suspicion_.flagged.sum()),
-        trusted_accounts=len(trusted),
-        unknown_cases=fitted.absent_cases(),
-    )
-    head = {
-        "block_number": state.block_number,
-        "block_hash": state.block_hash,
-        "is_exact": True,
-        "made_at": int(time.time()),
-        "reviewed_cases": len(reviews.cases) if reviews is not None else 0,
-        "threshold": fitted.threshold,
-    }
-    seconds = time.monotonic() - began
-    figures = ("agents", "opinions", "left_out", "accounts_without_funding", "trusted_accounts")
-    with engine.begin() as connection:
-        if not _is_still_indexed(connection, key.chain_id, state):
-            return None
-        told = head | {name: getattr(summary, name) for name in figures}
-        notes = replace_standings(connection, key, results.standings, state.block_number, seconds)
-        note_problem(connection, key, None)
-        notes += replace_results(connection, key, told, results, tables.places)
-        if not _is_still_indexed(connection, key.chain_id, state):  # a reorganisation during the inserts
-            connection.rollback()
-            return None
-        add_notes(connection, key.chain_id, state.block_number, notes)
-    return summary
+    def _analyse_once(self, reviews: Reviews | None, trusted: Sequence[str]) -> AnalysisSummary | None:
+        """Analyse and store; return None, and store nothing, if a reorganisation replaced the analysed block."""
+        began = time.monotonic()
+        with snapshot(self._engine) as connection:
+            state = _state(connection, self._key)
+            tables = self._reader.read(connection)
+            unfunded = len(accounts_without_funding(connection, self._key))
+        fitted = self._trust.renew(tables.tables, reviews, trusted)
+        results = Results.of(fitted, tables.places)
+        summary = AnalysisSummary(
+            chain_id=self._key.chain_id,
+            identity_registry=self._key.identity_registry,
+            block=state.block_number,
+            agents=tables.tables.agents.num_rows,
+            opinions=sum(getattr(tables.tables, name).num_rows for name in ("feedback", "ratings", "validations")),
+            left_out=tables.left_out + fitted.context_.ledger.dropped,
+            accounts_without_funding=unfunded,
+            findings=results.findings.num_rows,
+            flagged=int(fitted.suspicion_.flagged.sum()),
+            trusted_accounts=len(trusted),
+            unknown_cases=fitted.absent_cases(),
+        )
+        head = {
+            "block_number": state.block_number,
+            "block_hash": state.block_hash,
+            "is_exact": True,
+            "made_at": int(time.time()),
+            "reviewed_cases": len(reviews.cases) if reviews is not None else 0,
+            "threshold": fitted.threshold,
+        }
+        seconds = time.monotonic() - began
+        figures = ("agents", "opinions", "left_out", "accounts_without_funding", "trusted_accounts")
+        with self._engine.begin() as connection:
+            if not _is_still_indexed(connection, self._key.chain_id, state):
+                return None
+            told = head | {name: getattr(summary, name) for name in figures}
+            notes = replace_standings(connection, self._key, results.standings, state.block_number, seconds)
+            note_problem(connection, self._key, None)
+            notes += replace_results(connection, self._key, told, results, tables.places)
+            if not _is_still_indexed(connection, self._key.chain_id, state):  # a reorganisation during the inserts
+                connection.rollback()
+                return None
+            add_notes(connection, self._key.chain_id, state.block_number, notes)
+        return summary
 
 
 @dataclass(frozen=True)

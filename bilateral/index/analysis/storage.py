@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from sqlalchemy import Connection, Table
 
-    from bilateral.index.analysis.tables import Place
+    from bilateral.index.analysis.kept import Place
     from bilateral.trust.results import Results
 
 _AT_ONCE: Final = 5_000  # rows of an insert: some megabytes of Python objects

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlalchemy import text
 
 from bilateral.index.analysis.accounts import NOBODY, OF_REGISTRY
+from bilateral.index.analysis.kept import LARGEST_ID, KeptEvents, Places
+from bilateral.index.analysis.opinions import AUTHORIZED_FEEDBACK, FEEDBACK, RATINGS
 from bilateral.index.analysis.proofs import Proofs
 from bilateral.index.payments.terms import MICROS
 from bilateral.index.tables.analysis import FundingState
@@ -16,15 +20,11 @@ from bilateral.index.tables.columns import python_integer
 from bilateral.trust.tables import COLUMNS, OPTIONAL, Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
-_LARGEST_ID: Final = 2**63 - 1
-"""The largest id of an agent that an Arrow table of 64-bit integers holds."""
-
-Place: TypeAlias = tuple[str, int, int | None, bytes | None]
-"""The event that a row was made from: table, block number, log index and transaction hash."""
+    from bilateral.index.analysis.kept import Place
 
 _WEI: Final = 10**18
 """The wei of a whole coin of the chain."""
@@ -49,21 +49,6 @@ _APPROVED: Final = """
     SELECT DISTINCT agent_id, owner, account FROM approval
     WHERE chain_id = :chain_id AND registry = :identity AND account <> :nobody
 """
-
-_FEEDBACK: Final = f"""
-    SELECT client_address, agent_id, value, value_decimals, tag1, block_time, block_number, log_index, transaction_hash
-    FROM feedback WHERE chain_id = :chain_id AND {OF_REGISTRY} AND NOT is_revoked ORDER BY block_number, log_index
-"""  # noqa: S608  # constants only
-
-_AUTHORIZED: Final = f"""
-    SELECT client_address, agent_id, score, 0, tag1, block_time, block_number, log_index, transaction_hash
-    FROM new_authorized_feedback WHERE chain_id = :chain_id AND {OF_REGISTRY} ORDER BY block_number, log_index
-"""  # noqa: S608
-
-_RATINGS: Final = f"""
-    SELECT side, agent_id, server_id, rating, is_blind, block_time, block_number, log_index, transaction_hash
-    FROM rating WHERE chain_id = :chain_id AND {OF_REGISTRY} ORDER BY block_number, log_index
-"""  # noqa: S608
 
 _VALIDATIONS: Final = f"""
     SELECT validator_address, agent_id, response, block_time, block_number, log_index, transaction_hash
@@ -119,7 +104,7 @@ class IndexedTables:
     """
 
     tables: Tables
-    places: Mapping[str, list[Place]]
+    places: Mapping[str, Sequence[Place]]
     left_out: int
 
 
@@ -131,22 +116,47 @@ def read_tables(connection: Connection, chain_id: int, identity_registry: str) -
         chain_id: The chain.
         identity_registry: The identity registry, in checksum form.
     """
-    return _Reading(connection, chain_id, identity_registry).tables()
+    return TableReader(chain_id, identity_registry).read(connection)
+
+
+class TableReader:
+    """Reads the tables of an identity registry's agents again and again. It keeps opinions, and reads those to come.
+
+    Args:
+        chain_id: The chain.
+        identity_registry: The identity registry, in checksum form.
+    """
+
+    def __init__(self, chain_id: int, identity_registry: str) -> None:
+        """See the class."""
+        self._values = {"chain_id": chain_id, "identity": identity_registry}
+        self._feedback = [KeptEvents(FEEDBACK), KeptEvents(AUTHORIZED_FEEDBACK)]
+        self._ratings = KeptEvents(RATINGS)
+
+    def read(self, connection: Connection) -> IndexedTables:
+        """Read the tables. They equal those of a new reader.
+
+        Args:
+            connection: The index's database, in a transaction that sees one state of it.
+        """
+        feedback = pa.concat_tables([kept.read(connection, self._values) for kept in self._feedback])
+        ratings = self._ratings.read(connection, self._values)
+        left_out = sum(kept.too_large for kept in (*self._feedback, self._ratings))
+        return _Reading(connection, self._values, left_out).tables(feedback, ratings)
 
 
 class _Reading:
     """The steps from the rows of an index to the tables of an analysis."""
 
-    def __init__(self, connection: Connection, chain_id: int, identity_registry: str) -> None:
-        self._connection = connection
-        self._values = {"chain_id": chain_id, "identity": identity_registry}
-        self._places: dict[str, list[Place]] = {name: [] for name in COLUMNS if name != "agents"}
-        self._left_out = 0
+    def __init__(self, connection: Connection, values: Mapping[str, Any], left_out: int) -> None:
+        self._connection, self._values, self._left_out = connection, values, left_out
+        self._places: dict[str, Any] = {"validations": [], "payments": [], "transfers": []}
 
-    def tables(self) -> IndexedTables:
-        """Read every table."""
-        agents = [row for row in self._rows(_AGENTS, number=0) if row[0] <= _LARGEST_ID]
+    def tables(self, feedback: pa.Table, ratings: pa.Table) -> IndexedTables:
+        """Read every table but those of feedback and ratings, whose events are known."""
+        agents = [row for row in self._rows(_AGENTS, number=0) if row[0] <= LARGEST_ID]
         self._speaker = {row[0]: row[2] for row in agents}
+        self._ids = pa.array(list(self._speaker), pa.int64())
         self._agents_of: dict[str, int] = {}
         for agent_id, owner, wallet, *_ in reversed(agents):  # the first agent of an account remains
             self._agents_of[wallet] = agent_id
@@ -155,18 +165,16 @@ class _Reading:
         payments = list(self._payments())
         self._proofs = Proofs(self._rows(_PROOFS), payments, {row[0]: {row[1], row[2]} for row in agents})
         validations = list(self._validations())
-        rated = list(self._ratings())
-        validators = {row[0] for row in validations} | {row[3] for row in rated if row[1] == "validator"}
-        feedback = list(self._feedback())
+        rated, judged = self._rated(ratings), self._judged(feedback)
+        validators = {row[0] for row in validations} | set(pc.unique(rated["validator_id"]).to_pylist())
         owners = {row[0]: row[1] for row in agents}
-        judged = {(row[1], row[2]) for row in feedback} | {(owners[row[0]], row[1]) for row in validations}
-        operators = self._operators(owners, judged)
+        operators = self._operators(owners, judged, [(owners[row[0]], row[1]) for row in validations])
         holders = self._holders()
         known = ((*row, row[0] in validators, operators.get(row[0]), holders.get(row[0])) for row in agents)
         tables = Tables.of(
             agents=_table("agents", known),
-            feedback=_table("feedback", feedback),
-            ratings=_table("ratings", rated),
+            feedback=judged,
+            ratings=rated,
             validations=_table("validations", validations),
             payments=_table("payments", payments),
             transfers=_table("transfers", self._transfers()),
@@ -175,7 +183,7 @@ class _Reading:
 
     def _rows(self, query: str, number: int | None = None, **values: Any) -> Iterator[list[Any]]:
         """Return the rows of a query; the column `number` holds an agent's id, of up to 256 bits."""
-        for row in self._connection.execute(text(query), self._values | values):
+        for row in self._connection.execute(text(query), {**self._values, **values}):
             fields = list(row)
             if number is not None:
                 fields[number] = python_integer(fields[number])
@@ -191,18 +199,23 @@ class _Reading:
             held.append({"account": None if receiver == NOBODY else receiver, "since": float(time)})
         return {agent_id: held for agent_id, held in members.items() if len(held) > 1}
 
-    def _operators(self, owners: Mapping[int, str], judged: Iterable[tuple[str, int]]) -> dict[int, list[str]]:
+    def _operators(
+        self, owners: Mapping[int, str], feedback: pa.Table, validated: Iterable[tuple[str, int]]
+    ) -> dict[int, list[str]]:
         """Return the accounts that judged each agent, and that its owner approved for it or for all of its agents.
 
-        An owner may have thousands of agents and of operators. So their pairs are not counted up: each account that
-        judged an agent is looked up among the approvals.
+        An owner may have thousands of agents and of operators. So their pairs are not counted up: each approved account
+        that judged an agent is looked up among the approvals.
         """
         for_all = {tuple(row) for row in self._rows(_OPERATORS)}
         for_one = {tuple(row) for row in self._rows(_APPROVED, number=0, nobody=NOBODY)}
+        approved = {row[-1] for row in for_all | for_one} - {NOBODY}
+        by_approved = feedback.filter(pc.is_in(feedback["client"], pa.array(sorted(approved), pa.string())))
+        clients, agents = (by_approved[name].to_pylist() for name in ("client", "agent_id"))
         subjects: dict[int, list[str]] = {}
-        for account, agent_id in judged:
+        for account, agent_id in {*zip(clients, agents, strict=True), *validated}:
             owner = owners[agent_id]
-            if account != NOBODY and ((owner, account) in for_all or (agent_id, owner, account) in for_one):
+            if account in approved and ((owner, account) in for_all or (agent_id, owner, account) in for_one):
                 subjects.setdefault(agent_id, []).append(account)
         return {agent_id: sorted(accounts) for agent_id, accounts in subjects.items()}
 
@@ -212,31 +225,50 @@ class _Reading:
         self._left_out += not is_known
         return is_known
 
-    def _place(self, table: str, event: str, place: Iterable[Any]) -> int:
-        """Keep the event of a row, and return the row's id."""
-        block_number, log_index, transaction_hash = place
-        self._places[table].append((event, block_number, log_index, transaction_hash))
-        return len(self._places[table]) - 1
+    def _of_known(self, rows: pa.Table, *columns: str) -> pa.Table:
+        """Return the rows whose agents are in the table of agents, and count the others."""
+        for column in columns:
+            known = rows.filter(pc.is_in(rows[column], self._ids))
+            self._left_out += rows.num_rows - known.num_rows
+            rows = known
+        return rows
 
-    def _feedback(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the feedback that is not revoked, of both kinds of registries."""
-        for event, query in (("new_feedback", _FEEDBACK), ("new_authorized_feedback", _AUTHORIZED)):
-            for client, agent_id, value, decimals, tag, time, *place in self._rows(query, number=1):
-                if self._known(agent_id):
-                    amount = python_integer(value) / 10 ** int(decimals)
-                    row = self._place("feedback", event, place)
-                    proof = self._proofs.of(place[0], place[1], client, agent_id)
-                    yield row, client, agent_id, amount, _tag(tag), float(time), proof
+    def _judged(self, rows: pa.Table) -> pa.Table:
+        """Return the feedback that is not revoked, of both kinds of registries."""
+        rows = self._of_known(rows, "agent_id")
+        self._places["feedback"] = Places(rows)
+        return pa.table(
+            {
+                "id": np.arange(rows.num_rows),
+                **{name: rows[name] for name in ("client", "agent_id", "value", "tag", "ts")},
+                "payment_tx": self._proven(rows),
+            }
+        )
 
-    def _ratings(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the ratings of clients, by the account that speaks as the client, and of validators."""
-        for side, agent_id, server_id, rating, is_blind, time, *place in self._rows(_RATINGS, number=1):
-            server = python_integer(server_id)
-            if self._known(agent_id) and self._known(server):
-                row = self._place("ratings", f"{side}_rated", place)
-                client = self._speaker[agent_id] if side == "client" else None
-                validator = agent_id if side == "validator" else None
-                yield row, side, client, validator, server, float(rating), float(time), bool(is_blind)
+    def _proven(self, rows: pa.Table) -> pa.Array:
+        """Return the name of the payment that each feedback proves."""
+        names = np.full(rows.num_rows, None, object)
+        places = np.flatnonzero(np.isin(rows["block"].to_numpy(), self._proofs.blocks()))
+        claiming = rows.select(["block", "log", "client", "agent_id"]).take(places)
+        for place, claim in zip(places.tolist(), claiming.to_pylist(), strict=True):
+            names[place] = self._proofs.of(*claim.values())
+        return pa.array(names, pa.string())
+
+    def _rated(self, rows: pa.Table) -> pa.Table:
+        """Return the ratings of clients, by the account that speaks as the client, and of validators."""
+        rows = self._of_known(rows, "agent_id", "server_id")
+        self._places["ratings"] = Places(rows)
+        is_client = pc.equal(rows["kind"], "client")
+        speakers = pa.array(self._speaker.values(), pa.string()).take(pc.index_in(rows["agent_id"], self._ids))
+        return pa.table(
+            {
+                "id": np.arange(rows.num_rows),
+                "kind": rows["kind"],
+                "client": pc.if_else(is_client, speakers, pa.scalar(None, pa.string())),
+                "validator_id": pc.if_else(is_client, pa.scalar(None, pa.int64()), rows["agent_id"]),
+                **{name: rows[name] for name in ("server_id", "rating", "ts", "blind")},
+            }
+        )
 
     def _validations(self) -> Iterator[tuple[Any, ...]]:
         """Yield the answers of validators that are agents."""
@@ -245,14 +277,14 @@ class _Reading:
             if speaks_as is None:
                 self._left_out += 1
             elif self._known(agent_id):
-                self._place("validations", "validation_response", place)
+                self._places["validations"].append(("validation_response", *place))
                 yield speaks_as, agent_id, float(response), float(time)
 
     def _payments(self) -> Iterator[tuple[Any, ...]]:
         """Yield the payments to agents, each by its own name: a transaction may hold several."""
         for agent_id, payer, payee, micros, time, *place in self._rows(_PAYMENTS, number=0):
             if self._known(agent_id):
-                self._place("payments", "payment", place)
+                self._places["payments"].append(("payment", *place))
                 name = f"0x{bytes(place[2]).hex()}:{place[1]}"
                 yield name, payer, payee, agent_id, micros / 10**MICROS, float(time)
 
@@ -272,13 +304,6 @@ class _Reading:
         for row, place in columns:
             self._places["transfers"].append(place)
             yield row
-
-
-def _tag(tag: str | bytes | memoryview) -> str:
-    """Return a tag as text: authorised feedback fills it up with zeros to 32 bytes."""
-    if isinstance(tag, str):
-        return tag
-    return bytes(tag).rstrip(b"\0").decode(errors="replace")
 
 
 def _table(name: str, rows: Iterable[tuple[Any, ...]]) -> pa.Table:
