@@ -38,7 +38,7 @@ def main() -> None:
     if "framed" in parts:
         study.framed(figures, [policy for policy in chosen if not isinstance(policy, Truth)], console.print)
     if "peaceful" in parts:
-        study.peaceful(figures, study.SEEDS, console.print)
+        study.peaceful(figures, study.PEACEFUL, console.print)
     if "sizes" in parts:
         study.sizes(figures, SIZES, console.print)
     if "ablated" in parts:

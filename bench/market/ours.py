@@ -15,7 +15,7 @@ from bench.market.play import Answers
 from bilateral.trust.engine import Engine, all_detectors
 from bilateral.trust.standing import Side, Standing, Status
 from bilateral.trust.standings import standings
-from bilateral.values.decision import TRIAL, limit_of
+from bilateral.values.decision import TRIAL, Ground, limit_of
 
 if TYPE_CHECKING:
     from bench.market.people import Array
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 PARTS: Final = (*(type(detector).__name__ for detector in all_detectors()), "learned")
 """The parts of the engine that can be left out: each detector, and the learned score."""
 
+
+_REFUSED: Final = (Ground.HELD_BACK, Ground.SHARED_TRIAL)
+"""The grounds on which our standing refuses a sale; all others have their place in the order alone."""
 
 _ELSEWHERE: Final = ("relational", "runners")
 """The modules for databases: a market has its rows in memory."""
@@ -77,7 +80,7 @@ def held(engine: Engine) -> Array:
 
 @dataclass
 class Standings:
-    """A policy that orders agents by the lower bound of their standing, and refuses those held back.
+    """A policy that orders agents by the lower bound of their standing, and refuses those held back or waiting.
 
     Attributes:
         name: The name in tables.
@@ -96,8 +99,8 @@ class Standings:
         table = standings(fitted(market.log, self.without))
         table = table.filter(np.array(table["side"].to_pylist()) == Side.SERVER)
         lower = table["lower"].to_numpy()
+        limits = [limit_of(Standing.of(row)) for row in table.to_pylist()]
         if self.weighs:
-            limit = np.array([limit_of(Standing.of(row)).amount for row in table.to_pylist()])
-            return Answers(lower, limit, (0.0, TRIAL))
-        status = np.array(table["status"].to_pylist(), str)
-        return Answers(lower, np.where(status == Status.HELD_BACK, 0.0, np.inf), (0.0, np.inf))
+            return Answers(lower, np.array([limit.amount for limit in limits]), (0.0, TRIAL))
+        refused = [limit.ground in _REFUSED for limit in limits]
+        return Answers(lower, np.where(refused, 0.0, np.inf), (0.0, np.inf))

@@ -227,8 +227,8 @@ def _profit(figures: dict[str, Any]) -> str:
     return "\n## The profit of attackers\n\n" + paragraph(
         f"Under the oracle, which lets no cheat take anything, attackers still make {oracle} per dollar in the second",
         "market: exit scams and cheats on large amounts first serve well, and are paid for that. The rest is small and",
-        "cheap: see *Loss by strategy*. Policies that refuse every newcomer, and a bound on the trials of newcomers",
-        "with one source of funds, were not tried.",
+        "cheap: see *Loss by strategy*. New agents with one source of funds take turns. Policies that refuse every",
+        "newcomer were not tried.",
     )
 
 

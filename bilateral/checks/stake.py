@@ -121,6 +121,9 @@ def judge_standing(reasons: Reasons, backing: Backing) -> dict[str, Any] | None:
         severity = Severity.NOTE if is_tried and Code.CONTESTED not in policy.severities else None
         sentence = "The agent's own acts tie it to false ratings, which is not proven."
         reasons.add(Code.CONTESTED, sentence, severity=severity)
+    elif limit.ground is Ground.SHARED_TRIAL and not is_tried:
+        sentence = "The agent is new, and another new agent with the same source of funds is tried first."
+        reasons.add(Code.STAKE_ABOVE_EVIDENCE, sentence)
     elif limit.ground is Ground.EVIDENCE and amount is not None and not is_tried:
         reasons.add(
             Code.STAKE_ABOVE_EVIDENCE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bilateral.values.standing import Side, Status
+from bilateral.values.standing import SHARED_TRIAL, Side, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,6 +34,9 @@ _BY_CODE: Final = {
 }
 """The words of the findings of each detector about an agent."""
 
+_NOT_AGAINST: Final = ("paid", "no_payments", SHARED_TRIAL)
+"""The reasons that tell nothing against an agent's ratings."""
+
 _OTHER: Final = "{accounts} stand in a finding of the analysis"
 
 
@@ -48,6 +51,8 @@ def sentence_of(reason: Reason) -> str:
         return f"{100 * figures['share']:.0f} % of the weight of its ratings came from false raters"
     if reason.code == "few_raters":
         return f"{_count(figures['raters'], 'rater')}, worth {figures['effective']:.1f} ordinary ones"
+    if reason.code == SHARED_TRIAL:
+        return "another new agent with the same source of funds is tried first"
     if reason.code == "paid":
         return f"{_count(figures['payments'], 'payment')}, ${reason.amount or 0:,.2f} in all, stayed with the seller"
     if reason.code == "no_payments":
@@ -64,7 +69,7 @@ def why(status: str, reasons: Iterable[Reason]) -> str:
         status: Its status.
         reasons: The reasons for its standing.
     """
-    parts = [sentence_of(reason) for reason in reasons if reason.code not in ("paid", "no_payments")][:1]
+    parts = [sentence_of(reason) for reason in reasons if reason.code not in _NOT_AGAINST][:1]
     if status == Status.CONTESTED:
         return "its own acts tie it to false ratings, not proven" + "".join(f": {part}" for part in parts)
     return "its ratings were made up" + "".join(f": {part}" for part in parts)

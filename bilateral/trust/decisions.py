@@ -170,5 +170,6 @@ def _why(standing: Standing, limit: Limit, amount: float, *, is_accepted: bool) 
         Ground.BAD: f"is rated at most {standing.upper:.0f} of 100",
         Ground.LOW_RATING: f"is rated {standing.rating or 0:.0f} of 100",
         Ground.CONTESTED: "is tied to false ratings by acts of its own",
+        Ground.SHARED_TRIAL: "is new, and another new agent with the same source of funds is tried first",
         Ground.EVIDENCE: f"has evidence that cost {standing.evidence_cost:.2f}, {more} than the {amount:g} at stake",
     }[limit.ground]

@@ -17,6 +17,7 @@ from bilateral.trust.opinions import Kind
 from bilateral.trust.scores import Status as ScoreStatus
 from bilateral.trust.standing import Basis, Status
 from bilateral.trust.standing_rows import Evidence, Figures, named_findings, standing_rows
+from bilateral.trust.trials import waiting
 from bilateral.values.bounds import QUANTILE
 from bilateral.values.standing import LEAST
 
@@ -62,7 +63,8 @@ def standings(engine: Engine) -> pa.Table:
     stayed = Stayed.of(ledger, hand, returned(engine))
     rows = np.flatnonzero(usable & (opinions.rater != ledger.subject_account[opinions.subject]))
     evidence = Evidence.of(ledger, rows, hand, stayed, engine.context_.kin.born)
-    return standing_rows(ledger, figures, Basis.ANALYSIS, evidence, named_findings(engine, held))
+    waits = {agent: [reason] for agent, reason in waiting(engine.context_, evidence.servers, stayed).items()}
+    return standing_rows(ledger, figures, Basis.ANALYSIS, evidence, waits | named_findings(engine, held))
 
 
 def hands(context: Context) -> Ints:

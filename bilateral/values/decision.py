@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from bilateral.values.standing import Status
+from bilateral.values.standing import SHARED_TRIAL, Status
 
 if TYPE_CHECKING:
     from bilateral.values.standing import Standing
@@ -35,6 +35,9 @@ class Ground(StrEnum):
     """Acts of its own tie it to false ratings. It may be tried, because its owner could register a new agent for less
     than a trial costs. Sellers that send gifts at their launch are contested, too."""
 
+    SHARED_TRIAL = "shared_trial"
+    """It is new, and another new agent with the same source of funds is tried first."""
+
     EVIDENCE = "evidence"
     """Its evidence would have cost so much to fake, or the amount is that of a trial."""
 
@@ -44,7 +47,7 @@ class Limit:
     """The greatest amount that a standing accepts.
 
     Attributes:
-        amount: The amount, in units of the payment token; 0 for a rating below the least one.
+        amount: The amount, in units of the payment token; 0 for a rating below the least one, and for one that waits.
         ground: The part of the standing that limits it.
     """
 
@@ -72,6 +75,8 @@ def limit_of(standing: Standing, minimum: float = LEAST_RATING, trial: float = T
         return Limit(0.0, Ground.BAD)
     if rating is not None and rating < minimum and not is_thin:
         return Limit(0.0, Ground.LOW_RATING)
+    if any(reason.code == SHARED_TRIAL for reason in standing.reasons):
+        return Limit(0.0, Ground.SHARED_TRIAL)
     if standing.status == Status.CONTESTED:
         return Limit(trial, Ground.CONTESTED)
     return Limit(trial if is_thin else max(standing.evidence_cost, trial), Ground.EVIDENCE)

@@ -14,6 +14,10 @@ LEAST: Final = 1.5
 """The effective raters below which a standing is thin: more than one ordinary rater, and less than two."""
 
 
+SHARED_TRIAL: Final = "shared_trial"
+"""The code of the reason that a new agent waits, because another one with the same source of funds is tried first."""
+
+
 class Side(StrEnum):
     """The sides of a standing."""
 
@@ -52,7 +56,7 @@ class Reason:
     """A reason for a standing.
 
     Attributes:
-        code: Its code: `paid`, `false_raters`, `own_ties`, `few_raters`, `unpaid_raters`, or the name of a detector.
+        code: Its code: `paid`, `no_payments`, `false_raters`, `few_raters`, `shared_trial`, or the name of a detector.
         amount: The money in it, in units of the payment token; None if there is none.
         figures: Its further figures by name.
     """

@@ -15,7 +15,7 @@ from bilateral.checks.reasons import Reasons
 from bilateral.checks.shared_reasons import judge_findings, judge_ratings
 from bilateral.checks.stake import Backing, judge_standing
 from bilateral.values.decision import Ground, Limit, limit_of
-from bilateral.values.standing import Basis, Side, Standing, Status
+from bilateral.values.standing import SHARED_TRIAL, Basis, Reason, Side, Standing, Status
 from tests.checks.ledger import account
 
 SOLID = Standing(
@@ -25,6 +25,7 @@ SOLID = Standing(
 HELD = replace(SOLID, status=Status.HELD_BACK)
 THIN = replace(SOLID, status=Status.THIN, rating=None, lower=0.0, upper=100.0, raters=0, evidence_cost=0.0)
 CONTESTED = replace(SOLID, status=Status.CONTESTED)
+WAITS = replace(THIN, reasons=(Reason(SHARED_TRIAL, None, {}),))
 PRAISE = Counted(count=2, raters=2, share_sum=1_900_000)
 FINDING = Finding("links-1", account(1), "links", "Its owner funded two raters.")
 
@@ -41,6 +42,9 @@ FINDING = Finding("links-1", account(1), "links", "Its owner funded two raters."
         (replace(SOLID, rating=40.0, upper=49.9), Limit(0.0, Ground.BAD)),
         (replace(SOLID, rating=40.0, upper=49.9, raters=1), Limit(0.0, Ground.LOW_RATING)),
         (HELD, Limit(0.0, Ground.HELD_BACK)),
+        (WAITS, Limit(0.0, Ground.SHARED_TRIAL)),
+        (replace(WAITS, status=Status.CONTESTED), Limit(0.0, Ground.SHARED_TRIAL)),
+        (replace(WAITS, status=Status.HELD_BACK), Limit(0.0, Ground.HELD_BACK)),
     ],
 )
 def test_standing_limits_the_amount(standing, limit):
@@ -73,6 +77,7 @@ def judged(standing, amount, policy=None, findings=(FINDING,)):
         (replace(SOLID, rating=69.0), "0.1", Verdict.CAUTION),
         (replace(SOLID, rating=40.0, upper=49.0), "0.1", Verdict.DECLINE),
         (HELD, "0", Verdict.DECLINE),
+        (WAITS, "0.01", Verdict.CAUTION),
         (None, "0.1", Verdict.CAUTION),
     ],
 )
