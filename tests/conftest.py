@@ -25,6 +25,7 @@ from tests.quick_http import share_certificates
 pytest_plugins = [
     "tests.conformance.plugin",
     "tests.nightly",
+    "tests.workers",
     "tests.api.fixtures",
     "tests.postgres",
     "tests.packaging.fixtures",
