@@ -40,7 +40,7 @@ help: ## List the targets.
 demo: prover ## Start a local chain, deploy every registry, and play one whole story.
 	@$(BIN)/ape run demo
 
-play: setup ## Run a local chain with an economy that goes on, and show it on web pages. Ctrl-C stops all.
+play: setup ## Run a local chain with a small economy, and show it on web pages. Ctrl-C stops all.
 	@$(BIN)/ape run play
 
 setup: ## Install the pinned toolchain into .venv and node_modules.

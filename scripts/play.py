@@ -1,4 +1,4 @@
-"""`make play`: a local chain with a small economy that goes on, with index, API and explorer beside it."""
+"""`make play`: a local chain with a small running economy, with index, API and explorer beside it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ MOST_OF_ADDRESS: Final = 10
 """Those of one address: the pages of a browser, and some programs beside it."""
 
 _READS: Final = 20
-"""The reads of one answer that nothing passes. The caller goes on from its cursor."""
+"""The reads of one answer that nothing passes. The caller continues from its cursor."""
 
 
 class Reading(Protocol):

@@ -31,7 +31,7 @@ _MOST_DIGITS: Final = 78
 """The decimal digits of a number of 256 bits."""
 
 _OF_PROGRAMS: Final = ("/v1", "/api", "/graphql", "/mcp", "/assets", "/healthz", "/readyz", "/metrics", "/openapi.json")
-"""The paths whose problems are for programs, whoever asks."""
+"""The paths whose problems are JSON for browsers, too."""
 
 SECURITY: Final = {
     "Content-Security-Policy": rendering.POLICY,

@@ -122,7 +122,7 @@ def decide_dispute(engine: Engine, dispute_id: str, decision: str) -> None:
 
 
 def remove_message(engine: Engine, message_id: str, *, whole: bool = False) -> str:
-    """Remove the texts of a message, and the reply to it. Its score goes on counting unless the whole goes.
+    """Remove the texts of a message, and the reply to it. Its score counts unless the whole is removed.
 
     The removed texts cannot be sent again: the same message has no effect, and another one is refused.
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _MAGIC: Final = bytes.fromhex("1626ba7e")
 _RETRY_SECONDS: Final = 5  # two blocks of most chains
 _NODE_SECONDS: Final = 5.0
-"""The longest wait for a node: a caller waits meanwhile, and is told to try again."""
+"""The longest wait for a node: a caller waits meanwhile, and gets 503 with Retry-After after it."""
 
 _QUESTIONS: Final = threading.BoundedSemaphore(8)
 """The questions to nodes at once: half of the threads for messages, so that a slow node leaves the others to keys."""

@@ -43,7 +43,7 @@ KeyFile = Annotated[
         help="The Ed25519 key that signs, in PEM. `bilateral webhooks new-key` makes one.",
     ),
 ]
-Owner = Annotated[str, typer.Option("--owner", metavar="NAME", help="The name of whoever the webhook is for.")]
+Owner = Annotated[str, typer.Option("--owner", metavar="NAME", help="The name of the webhook's owner.")]
 Private = Annotated[
     bool, typer.Option("--allow-private", help="Permit http and private addresses. In your own network only.")
 ]

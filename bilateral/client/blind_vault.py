@@ -1,7 +1,7 @@
 """The vault of salts and sealed ratings, stored before anything is signed.
 
 A lost salt is a lost rating, and two envelopes with different ratings for one interaction contradict each other. The
-vault therefore keeps the first rating for each interaction, on disk, and returns it to whoever asks again.
+vault therefore keeps the first rating for each interaction, on disk, and returns it when asked again.
 """
 
 from __future__ import annotations

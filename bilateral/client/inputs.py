@@ -55,7 +55,7 @@ class SignedFeedback:
     signature: bytes
 
     def to_json(self) -> str:
-        """Return the signed feedback as text, to hand it to whoever sends it."""
+        """Return the signed feedback as text, for another account to send."""
         plain = asdict(self.feedback) | {"feedback_hash": "0x" + self.feedback.feedback_hash.hex()}
         return json.dumps(plain | {"signature": "0x" + self.signature.hex()})
 

@@ -213,7 +213,7 @@ class Helper:
 
 
 def fill_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Event) -> bool:
-    """Help with the past of some chains until all of it is claimed, or the process is told to stop.
+    """Help with the past of some chains until all of it is claimed, or the process is stopped.
 
     Args:
         engine: The database.

@@ -18,7 +18,7 @@ _MOST_SECONDS: Final = 10.0
 """Seconds of the first wait and of the longest: a restart takes a few, and an hour without an answer costs nothing."""
 
 _FIRST_GAP: Final = 60.0
-"""Seconds until the same line is told again. The gap doubles, so a day of one failure is ten lines."""
+"""Seconds until the same line is logged again. The gap doubles, so a day of one failure is ten lines."""
 
 
 class Patience:

@@ -36,7 +36,7 @@ _GRACE_SECONDS: Final = 5.0
 
 
 def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
-    """Follow chains and fetch files until the process is told to stop.
+    """Follow chains and fetch files until the process is stopped.
 
     Args:
         engine: The database.

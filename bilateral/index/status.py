@@ -38,7 +38,7 @@ class ChainStatus:
         reorganizations: The number of reorganisations that removed blocks.
         last_reorganization_at: The time of the last one; None before the first.
         last_reorganization_depth: The number of blocks that it removed.
-        problem: The reason why the worker waits; None while it goes on.
+        problem: The reason why the worker waits; None while it works.
         files_waiting: The number of files that its events name and that were not fetched yet.
         files_loaded: The number of those that are stored and read.
         files_malformed: The number of those that are stored, but are not of their format.

@@ -1,4 +1,4 @@
-"""Workers: one thread a chain, which follows it until it is told to stop."""
+"""Workers: one thread a chain, which follows it until it is stopped."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Worker:
         self._is_ahead_told = False
 
     def run(self, *, until_head: bool = False) -> None:
-        """Follow the chain until the worker is told to stop.
+        """Follow the chain until the worker is stopped.
 
         Args:
             until_head: True to end at the head.

@@ -189,7 +189,7 @@ class _Voices:
         ledger, kin, opinions = context.ledger, context.kin, context.ledger.opinions
         size = ledger.accounts
         moved = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.sent >= _GIFT * usual)
-        moved[ledger.funding[ledger.funding >= 0]] = False  # whoever is new has no backing yet
+        moved[ledger.funding[ledger.funding >= 0]] = False  # a new account has no backing yet
         moved &= ~kin.is_hub[np.maximum(ledger.src, 0)] & ~kin.is_hub[np.maximum(ledger.dst, 0)]
         source, target = ledger.src[moved].astype(np.int64), ledger.dst[moved].astype(np.int64)
         times = ledger.sent_at[moved]

@@ -1,4 +1,4 @@
-"""A small economy that goes on: honest and false raters, good and bad buyers, paid requests, validators."""
+"""A small running economy: honest and false raters, good and bad buyers, paid requests, validators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs what `make play` shows: a chain, an economy that goes on, and the service over its index."""
+"""Runs what `make play` shows: a chain, a running economy, and the service over its index."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _play(stack: ExitStack, console: Console, port: int, pause: float, *, pictur
     console.print("The service starts and reads the chain, usually in 5 seconds …")
     service = stack.enter_context(_child("serve", *source, "--port", str(port), "--rate", "1000000/second"))
     url = _address(service)
-    console.print(f"\n  [bold]{url}[/]\n\nThe economy goes on. Ctrl-C stops all of it.")
+    console.print(f"\n  [bold]{url}[/]\n\nThe economy keeps running. Ctrl-C stops everything.")
     # The service analyses by itself. Pictures wait until it has.
     until = time.monotonic() + _PICTURES_SECONDS
     while service.poll() is None:

@@ -263,7 +263,7 @@ class Stage:
 
     @contextmanager
     def step(self, text: str) -> Iterator[Step]:
-        """Play a step. It must check what it says; if it fails, the story goes on and the demo fails in the end.
+        """Play a step. It must check what it says; if it fails, the story continues and the demo fails at the end.
 
         Args:
             text: The step, as a sentence.

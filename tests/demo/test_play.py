@@ -1,4 +1,4 @@
-"""`make play` runs an economy that goes on, shows it, and leaves no process behind."""
+"""`make play` runs a small economy, shows it, and leaves no process behind."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class _Batch:
 
 
 class Deliverer:
-    """Delivers changes until it is told to stop. One process at a time does, by a lease in the database.
+    """Delivers changes until it is stopped. One process at a time does, by a lease in the database.
 
     Args:
         engine: The database of the index.

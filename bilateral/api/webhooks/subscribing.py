@@ -1,4 +1,4 @@
-"""Subscriptions: who is told, and which changes."""
+"""Subscriptions: who receives which changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def subscribe(  # noqa: PLR0913  # two have defaults
         connection: The connection, in a transaction.
         url: The receiver, an https URL without a user and password.
         wanted: The changes to send.
-        owner: The name of whoever it is for, 1 to 64 characters.
+        owner: The name of its owner, 1 to 64 characters.
         since: The cursor at which it begins; now if left out.
         allow_private: True for a network of the operator's own: http is allowed, too.
 

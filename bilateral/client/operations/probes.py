@@ -33,7 +33,7 @@ def require_one_identity_registry(deployment: Deployment) -> Operation[None]:
 
 
 def question(deployment: Deployment, registry: Registry) -> dict[str, str]:
-    """Return the call of a view by which a registry is told from other contracts."""
+    """Return the call of a view that distinguishes a registry from other contracts."""
     data = encode_call(registry, *((_WALLET, (0,)) if registry is Registry.IDENTITY else (_BOUND, ())))
     return {"to": deployment.address_of(registry), "data": "0x" + data.hex()}
 

@@ -101,7 +101,7 @@ class Refresher:
             if mark == self._marks.get(key) and (waits or key not in self._failed):
                 continue
             is_changed = True
-            if self._find_funds(key) < _ACCOUNTS:  # else more accounts wait, and the next look goes on with them
+            if self._find_funds(key) < _ACCOUNTS:  # else more accounts wait, and the next look continues with them
                 with snapshot(self._engine) as connection:
                     self._marks[key] = _mark(connection, key)  # of before the analysis, which may miss later rows
             self._refresh(key)

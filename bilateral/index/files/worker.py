@@ -88,7 +88,7 @@ class FileWorkers:
             thread.start()
 
     def wait_until_done(self) -> None:
-        """Wait until every event is scanned and no file is due, or until the threads are told to stop."""
+        """Wait until every event is scanned and no file is due, or until the threads are stopped."""
         next_look = self._looks + 1
         while not self._stop.is_set():
             if self._last_idle_look >= next_look and not self._busy and self._is_nothing_due():
@@ -117,7 +117,7 @@ class FileWorkers:
             _LOGGER.warning("files=unreleased problem=%r", str(unavailable(problem)))
 
     def _run(self, work: Callable[[], None]) -> None:
-        """Work until the threads are told to stop, and wait while the database does not answer."""
+        """Work until the threads are stopped, and wait while the database does not answer."""
         patience = Patience(self._stop, None, lambda problem: _LOGGER.warning("files=waiting problem=%r", problem))
         while not self._stop.is_set():
             try:

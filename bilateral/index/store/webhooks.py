@@ -59,7 +59,7 @@ def add_webhook(connection: Connection, owner: str, url: str, wanted: str, since
 
     Args:
         connection: The connection, in a transaction.
-        owner: The name of whoever it is for, at most 64 characters.
+        owner: The name of its owner, at most 64 characters.
         url: The receiver.
         wanted: The filter, as JSON.
         since: The cursor at which it begins.

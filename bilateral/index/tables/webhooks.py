@@ -1,4 +1,4 @@
-"""The tables of webhooks: who is told which changes of the feed, and how far each was told."""
+"""The tables of webhooks: who receives which changes of the feed, and each delivery's progress."""
 
 from __future__ import annotations
 

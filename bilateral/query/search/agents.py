@@ -1,6 +1,6 @@
 """Search for agents by words, by what they do, and by how they are rated.
 
-An agent that strangers praise is found like any other: words and capabilities are the word of whoever wrote the file.
+An agent that strangers praise is found like any other: words and capabilities are the claims of the file's author.
 Gates are the way to ask for agents that accounts one trusts have rated.
 """
 

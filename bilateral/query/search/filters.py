@@ -93,7 +93,7 @@ class Payment(StrEnum):
     """The degrees to which a feedback is known to be paid for. The index holds no transfers, so it proves none."""
 
     CLAIMED = "claimed"
-    """Its file names a transaction: the word of whoever wrote the file."""
+    """Its file names a transaction: the claim of the file's author."""
 
     MATCHING = "matching"
     """Also, the client published this very file, and it names the client as payer and the agent's owner or wallet as

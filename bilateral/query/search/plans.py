@@ -83,8 +83,8 @@ class Sizes:
     Attributes:
         few: The files up to which a search begins with them. See `FEW_FILES`.
         sure: The files up to which it surely does: half of them, if a walk can be told the agents.
-        most: The files up to which a walk is told the agents. See `MOST_LISTED`.
-        most_agents: The agents of these files up to which it is told them. See `AGENTS_OF_FILE`.
+        most: The files up to which a walk gets the agents. See `MOST_LISTED`.
+        most_agents: The agents of these files up to which it gets them. See `AGENTS_OF_FILE`.
     """
 
     few: int

@@ -167,7 +167,7 @@ class BlindRelay:
         return _OPENED
 
     def _verdict(self, pair: Pair, status: BlindStatus) -> dict[str, Any] | None:
-        """Return the last changes of a pair for which nothing is left to do; None if it goes on."""
+        """Return the last changes of a pair for which nothing is left to do; None while something is."""
         if status.state is RatingState.BLIND:
             return _OPENED
         if status.state is RatingState.OPEN or status.pair_hash not in (0, pair.hash):

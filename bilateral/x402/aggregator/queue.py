@@ -1,7 +1,7 @@
 """The durable queue of an aggregator: what was accepted, which nonce and transactions it has, what it costs.
 
 One process at a time works on the queue of an account, under a lease. Every change of its work is made
-under the lease, so a process that was stopped for too long changes nothing when it goes on.
+under the lease, so a process that was stopped for too long changes nothing when it continues.
 """
 
 from __future__ import annotations

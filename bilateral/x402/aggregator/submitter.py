@@ -1,7 +1,7 @@
 """The worker of an aggregator: sends the queue of one account, and looks after each transaction until it is confirmed.
 
 A transaction is stored before it is sent. After a kill at any point, the next process finds the nonce, the transaction,
-or its receipt, and goes on there. The registry takes a signed feedback once, so that even a transaction sent twice
+or its receipt, and continues there. The registry takes a signed feedback once, so that even a transaction sent twice
 gives one feedback.
 """
 
