@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tokenize
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -118,13 +119,13 @@ def _paragraphs(first: int, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 def _python_blocks(source: str, *, is_test: bool) -> Iterator[tuple[int, list[str]]]:
     """Yield names of tests as sentences, docstrings, groups of comments and, outside tests, other strings of words."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
+    nodes = _nodes(source)
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             yield node.lineno, [node.name.removeprefix("test_").replace("_", " ").capitalize()]
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             text = "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
@@ -133,12 +134,20 @@ def _python_blocks(source: str, *, is_test: bool) -> Iterator[tuple[int, list[st
             continue
         if id(node) in docstrings or (not is_test and len(text.split()) >= SENTENCE):
             yield node.lineno, text.splitlines()
+    if "#" not in source:  # the tokens take as long as the tree
+        return
     comments = {}
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             text = re.sub(r"^(?:noqa|type):.*?(?:  # ?|$)", "", token.string.lstrip("#").strip())
             comments[token.start[0]] = Comment(text, is_alone=token.line.lstrip().startswith("#"))
     yield from _groups(comments)
+
+
+@lru_cache(maxsize=1)
+def _nodes(source: str) -> list[ast.AST]:
+    """Return the nodes of a Python file. Both searches want them, and to walk the tree is most of their work."""
+    return list(ast.walk(ast.parse(source)))
 
 
 def _solidity_blocks(source: str) -> Iterator[tuple[int, list[str]]]:
@@ -210,15 +219,15 @@ def empty_names(path: Path, name: str) -> Iterator[Finding]:
     Yields:
         The findings, a line each.
     """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = _nodes(path.read_text(encoding="utf-8"))
     fields = {
         id(field.target)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.ClassDef)
         for field in node.body
         if isinstance(field, ast.AnnAssign)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.arg):
             variable = node.arg
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in fields:
@@ -262,10 +271,13 @@ def main(arguments: list[str]) -> int:
         The exit code: 1 if there are findings.
     """
     names = arguments or tracked_files()
-    texts_of = [name for name in names if not name.endswith(".j2")]
-    lines = [str(finding) for name in texts_of for finding in findings(ROOT / name, name)]
-    for suffix, find in ((".py", empty_names), (".j2", empty_template_names)):
-        lines += [str(finding) for name in names if name.endswith(suffix) for finding in find(ROOT / name, name)]
+    searches = {".py": (findings, empty_names), ".j2": (empty_template_names,)}
+    lines = [
+        str(finding)
+        for name in names
+        for search in searches.get(Path(name).suffix, (findings,))
+        for finding in search(ROOT / name, name)
+    ]
     print("\n".join(lines), end="\n" if lines else "")
     return 1 if lines else 0
 
