@@ -58,10 +58,10 @@ clean: ## Remove everything that was installed, compiled or cached.
 ##@ Check a change
 
 test: compile prover ## Run the test suite, or all tests of the files TESTS. What takes long is left to test-all.
-	@$(BIN)/ape test --numprocesses auto --maxprocesses 4 --dist worksteal $(or $(TESTS),-m "not nightly")
+	@$(BIN)/ape test --numprocesses auto --maxprocesses 6 --dist worksteal $(or $(TESTS),-m "not nightly")
 
 test-all: compile prover ## Run every test, as CI does each night.
-	@$(BIN)/ape test --numprocesses auto --maxprocesses 4 --dist worksteal
+	@$(BIN)/ape test --numprocesses auto --maxprocesses 6 --dist worksteal
 
 lint: compile ## Check style, types, format and plain words.
 	@$(BIN)/ruff check $(PYTHON_SOURCES)

@@ -26,18 +26,19 @@ FIGURES = Path(__file__).with_name("gas.json")
 """The figures of the last `make bench`: `{registry: {call: gas}}`."""
 
 
-def measure(case: GasCase) -> int:
-    """Measure one case in a world of its own, and leave the chain as it was.
+def measure(case: GasCase, world: World | None = None) -> int:
+    """Measure one case, and leave the chain as it was.
 
     Args:
         case: The case.
+        world: The registries to measure, as they were deployed; registries of its own, if None.
 
     Returns:
         Gas.
     """
     snapshot = ape.chain.snapshot()
     try:
-        return case.measure(World())
+        return case.measure(world or World())
     finally:
         restore(ape.chain, snapshot)
 

@@ -8,8 +8,8 @@
   more than those of the other.
 - `sample(count)`: so many of its cases, evenly spread, stand for all of them.
 
-Of the examples that Hypothesis draws for a test, `make test` tries a part. Sequences of calls are played in full: each
-must meet every refusal.
+Of the examples that Hypothesis draws for a test, `make test` tries a part; a test that makes up its own examples asks
+for the fixture `part`. Sequences of calls are played in full: each must meet every refusal.
 """
 
 from __future__ import annotations
@@ -53,6 +53,12 @@ def pytest_collection_modifyitems(config, items):
     for cases in sampled.values():
         for item in _unchosen(cases, cases[0].get_closest_marker("sample").args[0]):
             item.add_marker("nightly")
+
+
+@pytest.fixture(scope="session")
+def part(pytestconfig):
+    """The part of the made-up examples that this run tries."""
+    return PART if pytestconfig.option.markexpr == QUICK else 1
 
 
 def _try_fewer_examples(tests):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+from math import ceil
 
 import pytest
 from sqlalchemy import insert, select
@@ -26,6 +27,12 @@ FIGURES = {
     **dict.fromkeys(("lower_bound", "upper_bound", "effective_raters", "raters", "payments", "paid"), 0),
     "evidence_cost": 0,
 }
+
+
+@pytest.fixture
+def count(part):
+    """The number of searches with conditions on ratings."""
+    return ceil(SEARCHES * part)
 
 
 def keys(page):
@@ -52,9 +59,9 @@ def stood(request, connection, oracle):
     connection.rollback()
 
 
-def test_random_searches_find_what_a_plain_filter_finds(stood, oracle, monkeypatch):
+def test_random_searches_find_what_a_plain_filter_finds(stood, oracle, monkeypatch, count):
     searches, found_some, gated, passed, number = RandomSearches(oracle, seed=1), 0, 0, 0, 0
-    while gated < SEARCHES:
+    while gated < count:
         number += 1
         # Few files or many, few ratings or many: all plans find the same.
         monkeypatch.setattr(search_plans, "FEW_FILES", (2_000, 0, 0, 4)[number % 4])
@@ -75,11 +82,11 @@ def test_random_searches_find_what_a_plain_filter_finds(stood, oracle, monkeypat
 
 
 @pytest.mark.parametrize("few", [2_000, 0], ids=["few", "many"])
-def test_pages_of_random_searches_join_to_the_whole(stood, oracle, monkeypatch, few):
+def test_pages_of_random_searches_join_to_the_whole(stood, oracle, monkeypatch, few, count):
     monkeypatch.setattr(search_plans, "FEW_FILES", few)
     monkeypatch.setattr(search_plans, "FEW_RATED", few)
     searches, turned = RandomSearches(oracle, seed=2), 0
-    for _ in range(SEARCHES // 2):
+    for _ in range(count // 2):
         search, cursor, agents = searches.make(), None, []
         limit = searches.random.randint(1, 9)
         while True:
@@ -90,4 +97,4 @@ def test_pages_of_random_searches_join_to_the_whole(stood, oracle, monkeypatch, 
             assert len(page.items) == limit
             turned += 1
         assert agents == oracle.search(search), search
-    assert turned >= SEARCHES // 4
+    assert turned >= count // 4
