@@ -10,7 +10,7 @@ import typer
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.keys import key_of_variable, open_keystore
 from bilateral.cli.options import Agent, command, make_group, moment
-from bilateral.cli.registration import new_file, register_new, services_of
+from bilateral.cli.registration import FileOptions, register_new, services_of
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import checksummed
 from bilateral.text import printable, quoted
@@ -47,6 +47,7 @@ File = Annotated[
 )
 def register(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
+    description: FileOptions,
     uri: Uri = "",
     file: File = None,
     domain: Annotated[
@@ -56,21 +57,12 @@ def register(  # noqa: PLR0913, PLR0917  # as many as the user has options
         list[str] | None,
         typer.Option("--metadata", metavar="KEY=VALUE", help="Metadata to keep on chain; may be repeated."),
     ] = None,
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Make a registration file: its name.")] = "",
-    description: Annotated[str, typer.Option("--description", metavar="TEXT", help="Its description.")] = "",
-    image: Annotated[str, typer.Option("--image", metavar="URI", help="The URI of its picture.")] = "",
-    services: Annotated[
-        list[str] | None,
-        typer.Option("--service", metavar="NAME=ENDPOINT", help="A service of it, such as MCP; may be repeated."),
-    ] = None,
 ) -> None:
     """Register an agent that the signer owns. With --name, make its registration file, and confirm it with the id."""
-    if name or description or image or services:
+    if (new := description.file()) is not None:
         if uri or file or domain:
             raise InvalidArgumentError("--name makes a registration file: leave out the URI, --file and --domain")
-        if not (name and description and image):
-            raise InvalidArgumentError("a registration file needs --name, --description and --image")
-        register_new(invocation, new_file(name, description, image, services or ()), _metadata(metadata or ()))
+        register_new(invocation, new, _metadata(metadata or ()))
         return
     if domain:
         if uri or file or metadata:
@@ -121,28 +113,20 @@ def set_uri(
     writes=True,
     stores=True,
 )
-def edit(  # noqa: PLR0913, PLR0917  # as many as the user has options
+def edit(
     invocation: Invocation,
     agent: Agent,
-    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="The new name.")] = None,
-    description: Annotated[
-        str | None, typer.Option("--description", metavar="TEXT", help="The new description.")
-    ] = None,
-    image: Annotated[str | None, typer.Option("--image", metavar="URI", help="The URI of the new picture.")] = None,
-    services: Annotated[
-        list[str] | None,
-        typer.Option("--service", metavar="NAME=ENDPOINT", help="Add or replace a service; may be repeated."),
-    ] = None,
+    description: FileOptions,
     removed: Annotated[
         list[str] | None, typer.Option("--remove-service", metavar="NAME", help="Remove a service; may be repeated.")
     ] = None,
 ) -> None:
-    """Change an agent's registration file, and leave the rest of it as it is."""
-    added = services_of(services or ())
+    """Change an agent's registration file, and leave the rest of it as it is. A service replaces that of its name."""
+    added = services_of(description.services or ())
     invocation.write(
         "Registration file changed",
         lambda client: client.edit_registration(
-            agent, name=name, description=description, image=image, add_services=added, remove_services=removed or ()
+            agent, **description.words, add_services=added, remove_services=removed or ()
         ),
     )
 

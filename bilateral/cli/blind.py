@@ -64,7 +64,7 @@ def seal_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: str,
     content: tuple[str | bool | FeedbackValue, str, str, str, FeedbackFile | None],
-    link: tuple[str, str | None],
+    link: dict[str, Any],
     offer: Path,
     vault: Path | None,
 ) -> None:
@@ -74,15 +74,13 @@ def seal_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
         invocation: The run of the command.
         agent: The rated agent, which must be the server of the envelope.
         content: The value, both tags, the endpoint and the file.
-        link: The URI and the hash of a file that is kept elsewhere.
+        link: The URI and the hash of a file that is kept elsewhere, as `FeedbackOptions.link`.
         offer: The file of the server's envelope.
         vault: The file of sealed ratings.
     """
     (theirs,) = _read(invocation, [offer])
-    uri, file_hash = link
-    options: dict[str, Any] = {"agent_id": agent, "feedback_uri": uri, "feedback_hash": file_hash}
     with invocation.signing() as client:
-        signed = client.seal_feedback(vault_at(vault), theirs, *content, **options)
+        signed = client.seal_feedback(vault_at(vault), theirs, *content, agent_id=agent, **link)
     invocation.output.raw(signed.to_json())
 
 

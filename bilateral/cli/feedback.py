@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from bilateral.cli.blind import Offer, Vault, seal_feedback
 from bilateral.cli.feedback_options import (
-    BINARY,
-    CAPABILITIES,
     COLUMNS,
-    STARRED,
-    Capability,
-    Comment,
-    Endpoint,
-    File,
-    Name,
+    FeedbackOptions,
     Names,
     Skills,
-    Stars,
-    Task,
-    Value,
     WithRevoked,
 )
 from bilateral.cli.invocation import Invocation
@@ -44,26 +33,15 @@ from bilateral.cli.shapes import plain
 from bilateral.cli.tags import quoted_tag
 from bilateral.cli.views import view_of
 from bilateral.errors import InvalidArgumentError
-from bilateral.text import quoted
 
 if TYPE_CHECKING:
-    from bilateral.documents import FeedbackFile
-    from bilateral.values import FeedbackValue
+    pass
 
 
 app = make_group("feedback")
 
 
 _TAGS_SHOWN: Final = 5  # a hint on one line
-
-
-@dataclass(frozen=True)
-class _Said:
-    """A client's feedback by the options of `give` and `sign`."""
-
-    value: str | bool | FeedbackValue
-    tag1: str
-    file: FeedbackFile | None
 
 
 @command(
@@ -77,45 +55,14 @@ class _Said:
     stores=True,
     takes_negative_numbers=True,
 )
-def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    invocation: Invocation,
-    agent: Agent,
-    value: Value,
-    stars: Stars = False,
-    tag1: Tag1 = "",
-    tag2: Tag2 = "",
-    endpoint: Endpoint = "",
-    text: Comment = None,
-    capability: Capability = None,
-    name: Name = None,
-    skills: Skills = None,
-    task: Task = None,
-    file: File = None,
-    uri: FileUri = "",
-    file_hash: FileHash = None,
-    blind: Offer = None,
-    vault: Vault = None,
+def give(
+    invocation: Invocation, agent: Agent, feedback: FeedbackOptions, blind: Offer = None, vault: Vault = None
 ) -> None:
     """Rate an agent. With --blind, seal the feedback and write its envelope as JSON instead."""
-    shared_parts = _said(
-        invocation, value, stars, tag1, file, text=text, capability=capability, name=name, skill=skills, task=task
-    )
+    content = feedback.content(invocation)
     if blind is not None:
-        content = (shared_parts.value, shared_parts.tag1, tag2, endpoint, shared_parts.file)
-        return seal_feedback(invocation, agent, content, (uri, file_hash), blind, vault)
-    return invocation.write(
-        "Feedback given",
-        lambda client: client.give_feedback(
-            agent,
-            shared_parts.value,
-            shared_parts.tag1,
-            tag2,
-            endpoint,
-            shared_parts.file,
-            feedback_uri=uri,
-            feedback_hash=file_hash,
-        ),
-    )
+        return seal_feedback(invocation, agent, content, feedback.link, blind, vault)
+    return invocation.write("Feedback given", lambda client: client.give_feedback(agent, *content, **feedback.link))
 
 
 @command(
@@ -126,43 +73,19 @@ def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
     stores=True,
     takes_negative_numbers=True,
 )
-def sign(  # noqa: PLR0913, PLR0917  # as many as the user has options
+def sign(
     invocation: Invocation,
     agent: Agent,
-    value: Value,
-    stars: Stars = False,
-    tag1: Tag1 = "",
-    tag2: Tag2 = "",
-    endpoint: Endpoint = "",
-    text: Comment = None,
-    capability: Capability = None,
-    name: Name = None,
-    skills: Skills = None,
-    task: Task = None,
-    file: File = None,
-    uri: FileUri = "",
-    file_hash: FileHash = None,
+    feedback: FeedbackOptions,
     deadline: Annotated[
         int | None,
         typer.Option("--deadline", metavar="UNIX", help="The last second to send it; a day from now if left out."),
     ] = None,
 ) -> None:
     """Sign a feedback that another account sends and pays for. Write it as JSON."""
-    shared_parts = _said(
-        invocation, value, stars, tag1, file, text=text, capability=capability, name=name, skill=skills, task=task
-    )
+    content = feedback.content(invocation)
     with invocation.signing() as client:
-        signed = client.sign_feedback(
-            agent,
-            shared_parts.value,
-            shared_parts.tag1,
-            tag2,
-            endpoint,
-            shared_parts.file,
-            feedback_uri=uri,
-            feedback_hash=file_hash,
-            deadline=moment(deadline),
-        )
+        signed = client.sign_feedback(agent, *content, **feedback.link, deadline=moment(deadline))
     invocation.output.raw(signed.to_json())
 
 
@@ -355,34 +278,3 @@ def revoke(invocation: Invocation, feedback: FeedbackText) -> None:
     """Revoke a feedback of the signer. This is final."""
     feedback_id = parse_feedback(feedback)
     invocation.write("Feedback revoked", lambda client: client.revoke_feedback(feedback_id))
-
-
-def _said(invocation: Invocation, value: str, stars: bool, tag1: str, path: Path | None, **fields: Any) -> _Said:
-    """Return a client's feedback by its options."""
-    from bilateral.documents import FeedbackFile, prepare_feedback_file  # noqa: PLC0415  # slow to import
-    from bilateral.values import resembled_tag, stars_to_value  # noqa: PLC0415
-
-    present = {name: field for name, field in fields.items() if field is not None}
-    if present.get("capability", "tools") not in CAPABILITIES:
-        raise InvalidArgumentError(f"--capability is {', '.join(CAPABILITIES)}, not {quoted(present['capability'])}")
-    if ("capability" in present) != ("name" in present):
-        raise InvalidArgumentError("--capability and --name go together: the kind of the MCP capability, and its name")
-    if path is not None and present:
-        raise InvalidArgumentError(
-            "--file excludes the options that make a feedback file, such as --text: leave one out"
-        )
-    standard = resembled_tag(tag1)
-    if standard:
-        invocation.output.note(f"The tag {quoted(tag1)} is not the standard tag {quoted(standard)}.")
-    file = (
-        FeedbackFile.from_bytes(invocation.read_file(path))
-        if path
-        else prepare_feedback_file(**present)
-        if present
-        else None
-    )
-    if stars:
-        if tag1 not in ("", STARRED):
-            raise InvalidArgumentError(f"--stars rates under the tag {STARRED}: leave out --tag1, or --stars")
-        return _Said(stars_to_value(value), STARRED, file)
-    return _Said(BINARY.get(value, value), tag1, file)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from bilateral.cli.options import FileHash, FileUri, Tag1, Tag2
 from bilateral.cli.tags import marked_tag
+from bilateral.errors import InvalidArgumentError
+from bilateral.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from bilateral.cli.invocation import Invocation
     from bilateral.client import FeedbackEntry
+    from bilateral.documents import FeedbackFile
+    from bilateral.values import FeedbackValue
 
 
 COLUMNS: Final[Mapping[str, Callable[[FeedbackEntry], Any]]] = {
@@ -24,44 +31,9 @@ COLUMNS: Final[Mapping[str, Callable[[FeedbackEntry], Any]]] = {
 }
 
 
-Value = Annotated[
-    str,
-    typer.Argument(metavar="VALUE", help="A number, stored exactly as written; or true or false.", show_default=False),
-]
-
-
-Stars = Annotated[bool, typer.Option("--stars", help="Take the value as 1 to 5 stars, and the tag as starred.")]
-
-
-Endpoint = Annotated[str, typer.Option("--endpoint", metavar="URI", help="The URI of the endpoint that was used.")]
-
-
-File = Annotated[
-    Path | None,
-    typer.Option("--file", metavar="FILE", help="A feedback file to complete and store; - is the standard input."),
-]
-
-
-Comment = Annotated[
-    str | None, typer.Option("--text", metavar="TEXT", help="Your comment; it goes into a feedback file.")
-]
-
-
-Capability = Annotated[
-    str | None,
-    typer.Option("--capability", metavar="KIND", help="The MCP capability used: tools, prompts or resources."),
-]
-
-
-Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="The name of that capability.")]
-
-
 Skills = Annotated[
     list[str] | None, typer.Option("--skill", metavar="SKILL", help="An A2A skill that was used; may be repeated.")
 ]
-
-
-Task = Annotated[str | None, typer.Option("--task", metavar="TASK", help="The A2A task.")]
 
 
 Names = Annotated[
@@ -79,3 +51,81 @@ CAPABILITIES: Final = ("tools", "prompts", "resources")
 
 
 BINARY: Final = {"true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class FeedbackOptions:
+    """A client's feedback by the options of `give` and `sign`."""
+
+    value: Annotated[
+        str,
+        typer.Argument(
+            metavar="VALUE", help="A number, stored exactly as written; or true or false.", show_default=False
+        ),
+    ]
+    stars: Annotated[bool, typer.Option("--stars", help="Take the value as 1 to 5 stars, and the tag as starred.")] = (
+        False
+    )
+    tag1: Tag1 = ""
+    tag2: Tag2 = ""
+    endpoint: Annotated[str, typer.Option(metavar="URI", help="The URI of the endpoint that was used.")] = ""
+    text: Annotated[str | None, typer.Option(metavar="TEXT", help="Your comment; it goes into a feedback file.")] = None
+    capability: Annotated[
+        str | None, typer.Option(metavar="KIND", help="The MCP capability used: tools, prompts or resources.")
+    ] = None
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="The name of that capability.")] = None
+    skill: Skills = None
+    task: Annotated[str | None, typer.Option(metavar="TASK", help="The A2A task.")] = None
+    file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A feedback file to complete and store; - is the standard input."),
+    ] = None
+    uri: FileUri = ""
+    file_hash: FileHash = None
+
+    @property
+    def link(self) -> dict[str, Any]:
+        """The URI and the hash of a file that is kept elsewhere, as the client takes them."""
+        return {"feedback_uri": self.uri, "feedback_hash": self.file_hash}
+
+    def content(self, invocation: Invocation) -> tuple[str | bool | FeedbackValue, str, str, str, FeedbackFile | None]:
+        """Return the value, both tags, the endpoint and the file.
+
+        Args:
+            invocation: The run of the command.
+
+        Raises:
+            InvalidArgumentError: Options contradict each other.
+        """
+        from bilateral.values import resembled_tag, stars_to_value  # noqa: PLC0415  # slow to import
+
+        file = self._file(invocation)
+        standard = resembled_tag(self.tag1)
+        if standard:
+            invocation.output.note(f"The tag {quoted(self.tag1)} is not the standard tag {quoted(standard)}.")
+        if not self.stars:
+            return BINARY.get(self.value, self.value), self.tag1, self.tag2, self.endpoint, file
+        if self.tag1 not in ("", STARRED):
+            raise InvalidArgumentError(f"--stars rates under the tag {STARRED}: leave out --tag1, or --stars")
+        return stars_to_value(self.value), STARRED, self.tag2, self.endpoint, file
+
+    def _file(self, invocation: Invocation) -> FeedbackFile | None:
+        """Return the feedback file, if the options make or name one."""
+        from bilateral.documents import FeedbackFile, prepare_feedback_file  # noqa: PLC0415  # slow to import
+
+        names = ("text", "capability", "name", "skill", "task")
+        present = {name: field for name in names if (field := getattr(self, name)) is not None}
+        if present.get("capability", "tools") not in CAPABILITIES:
+            choices = ", ".join(CAPABILITIES)
+            raise InvalidArgumentError(f"--capability is {choices}, not {quoted(present['capability'])}")
+        if ("capability" in present) != ("name" in present):
+            raise InvalidArgumentError(
+                "--capability and --name go together: the kind of the MCP capability, and its name"
+            )
+        if self.file is None:
+            return prepare_feedback_file(**present) if present else None
+        if present:
+            raise InvalidArgumentError(
+                "--file excludes the options that make a feedback file, such as --text: leave one out"
+            )
+        return FeedbackFile.from_bytes(invocation.read_file(self.file))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
@@ -11,14 +11,12 @@ import typer
 
 from bilateral.cli.errors import unknown_chain
 from bilateral.cli.index_backfill import backfill
-from bilateral.cli.index_options import Database, Deployments, RpcUrls, SettingsFile
+from bilateral.cli.index_options import ChainOptions, Database, Deployments, MonitorOptions, RpcUrls, RunOptions
 from bilateral.cli.index_plan import plan
 from bilateral.cli.index_processes import (
     SIGNAL_EXIT,
     ended_by_signals,
-    index_settings,
     log_steps,
-    monitored_index,
     open_index,
     require_extra,
     show_status,
@@ -37,75 +35,23 @@ app = make_group("index")
     "bilateral index run --settings index.toml --database postgresql://index@db/bilateral --analyse",
     is_local=True,
 )
-def run(  # noqa: PLR0913, PLR0917  # one a setting
+def run(
     invocation: Invocation,
-    rpc_urls: RpcUrls = None,
-    deployments: Deployments = None,
-    settings_file: SettingsFile = None,
+    chains: ChainOptions,
+    options: RunOptions,
+    monitor: MonitorOptions,
     database: Database = None,
-    from_block: Annotated[
-        int | None,
-        typer.Option(
-            "--from-block", min=0, help="The first block; that of the record or of the registries' code if left out."
-        ),
-    ] = None,
-    until_head: Annotated[
-        bool, typer.Option("--until-head", help="End at the head of the chain, when every file was tried.")
-    ] = False,
-    no_files: Annotated[bool, typer.Option("--no-files", help="Fetch no registration and feedback files.")] = False,
-    file_workers: Annotated[
-        int | None, typer.Option("--file-workers", min=1, max=64, help="The files to fetch at once; 4 if left out.")
-    ] = None,
-    max_wait: Annotated[
-        float | None,
-        typer.Option(
-            "--max-wait",
-            min=0,
-            metavar="SECONDS",
-            help="With --until-head: the longest wait for a node or database that fails; 120 if left out.",
-        ),
-    ] = None,
-    metrics_port: Annotated[
-        int | None,
-        typer.Option(
-            "--metrics-port", min=0, max=65535, help="Answer monitors at this port: /healthz, /readyz and /metrics."
-        ),
-    ] = None,
-    metrics_host: Annotated[
-        str, typer.Option("--metrics-host", metavar="ADDRESS", help="The address to answer monitors at.")
-    ] = "127.0.0.1",
-    trust_reorganisation: Annotated[
-        bool,
-        typer.Option(
-            "--trust-reorganisation", help="Remove finalized blocks that only one node lacks. Look at the chain first."
-        ),
-    ] = False,
-    add_registries: Annotated[
-        bool, typer.Option("--add-registries", help="Read blocks again for registries that the database lacks.")
-    ] = False,
-    analyse_too: Annotated[
-        bool, typer.Option("--analyse", help="Keep standings current by trust analyses, in a process of their own.")
-    ] = False,
 ) -> None:
     """Follow one or more chains, and write their events, and the files that they name, into the database."""
     stop, signals = ended_by_signals()
     require_extra()
     from bilateral.index.process import follow_chains  # noqa: PLC0415  # slow to import
 
-    settings = index_settings(rpc_urls, deployments, settings_file, from_block)
-    count = 0 if no_files else file_workers or settings.files.workers
-    chains = tuple(
-        replace(chain, trusts_reorganisation=trust_reorganisation, adds_registries=add_registries)
-        for chain in settings.chains
-    )
-    files = replace(settings.files, workers=count)
-    settings = replace(settings, chains=chains, files=files, analyses=analyse_too)
-    if max_wait is not None:
-        settings = replace(settings, max_wait=max_wait)
+    settings = options.settings(chains)
     log_steps()
     with open_index(database or settings.database, creates=True) as engine:
-        with monitored_index(engine, metrics_host, metrics_port):
-            is_done = follow_chains(engine, settings, stop=stop, until_head=until_head)
+        with monitor.answering(engine):
+            is_done = follow_chains(engine, settings, stop=stop, until_head=options.until_head)
         show_status(invocation, engine)
     if not is_done:
         raise typer.Exit(SIGNAL_EXIT + signals[0])
@@ -155,7 +101,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     require_extra()
     from bilateral.cli.index_verification import Choice, verify_index  # noqa: PLC0415  # slow to import
 
-    chain = index_settings(rpc_urls, deployments, None, None).chains[0]
+    chain = ChainOptions(rpc_urls, deployments).settings().chains[0]
     with open_index(database) as engine:
         verified = verify_index(invocation, engine, chain, Choice(samples, seed, owners, derived))
     invocation.output.result(verified, title="Equal" if verified["is_equal"] else "Different")

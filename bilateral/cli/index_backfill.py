@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from bilateral.cli.index_options import Database, Deployments, RpcUrls, SettingsFile
+from bilateral.cli.index_options import ChainOptions, Database
 from bilateral.cli.index_processes import (
     SIGNAL_EXIT,
     ended_by_signals,
-    index_settings,
     log_steps,
     open_index,
     require_extra,
@@ -19,9 +18,7 @@ from bilateral.cli.invocation import Invocation
 
 def backfill(
     invocation: Invocation,
-    rpc_urls: RpcUrls = None,
-    deployments: Deployments = None,
-    settings_file: SettingsFile = None,
+    chains: ChainOptions,
     database: Database = None,
 ) -> None:
     """Read blocks of the past for `index run`, which stores them. Run it on further machines; it ends by itself."""
@@ -29,7 +26,7 @@ def backfill(
     require_extra()
     from bilateral.index.backfill import fill_chains  # noqa: PLC0415  # slow to import
 
-    settings = index_settings(rpc_urls, deployments, settings_file, None)
+    settings = chains.settings()
     log_steps()
     with open_index(database or settings.database) as engine:
         is_done = fill_chains(engine, settings, stop=stop)

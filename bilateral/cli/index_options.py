@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from bilateral.cli.errors import UsageProblemError
+from bilateral.cli.index_processes import monitored_index
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from bilateral.index.settings import IndexSettings
 
 Database = Annotated[
     str | None,
@@ -36,3 +46,111 @@ Deployments = Annotated[
 SettingsFile = Annotated[
     Path | None, typer.Option("--settings", metavar="FILE", help="A TOML file that says the same for many chains.")
 ]
+
+
+@dataclass(frozen=True)
+class MonitorOptions:
+    """The place at which a process answers monitors."""
+
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Answer monitors at this port: /healthz, /readyz and /metrics."),
+    ] = None
+    metrics_host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to answer monitors at.")] = (
+        "127.0.0.1"
+    )
+
+    def answering(self, engine: Engine) -> AbstractContextManager[None]:
+        """Answer monitors meanwhile, if there is a port."""
+        return monitored_index(engine, self.metrics_host, self.metrics_port)
+
+
+@dataclass(frozen=True)
+class ChainOptions:
+    """The chains of a process."""
+
+    rpc_urls: RpcUrls = None
+    deployments: Deployments = None
+    settings_file: SettingsFile = None
+
+    def settings(self, from_block: int | None = None) -> IndexSettings:
+        """Return the settings of the file, or of the options.
+
+        Args:
+            from_block: The first block.
+
+        Raises:
+            UsageProblemError: Both the file and options are given, or neither.
+        """
+        from bilateral.index.settings import ChainSettings, IndexSettings, read_deployments, read_settings  # noqa: PLC0415  # slow to import
+
+        if self.settings_file is not None:
+            if self.rpc_urls or self.deployments or from_block is not None:
+                raise UsageProblemError("--settings says all about the chains: leave the other options of chains away")
+            return read_settings(self.settings_file)
+        if not self.rpc_urls:
+            raise UsageProblemError("the node is missing: give --rpc-url or --settings, or set BILATERAL_RPC_URL")
+        urls = tuple(url for text in self.rpc_urls for url in text.split(","))
+        records, books = read_deployments(self.deployments or [])
+        return IndexSettings((ChainSettings(urls, records, from_block, books=books),))
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The beginning and end of a worker, its files, and its patience."""
+
+    from_block: Annotated[
+        int | None,
+        typer.Option(min=0, help="The first block; that of the record or of the registries' code if left out."),
+    ] = None
+    until_head: Annotated[
+        bool, typer.Option("--until-head", help="End at the head of the chain, when every file was tried.")
+    ] = False
+    no_files: Annotated[bool, typer.Option("--no-files", help="Fetch no registration and feedback files.")] = False
+    file_workers: Annotated[
+        int | None, typer.Option(min=1, max=64, help="The files to fetch at once; 4 if left out.")
+    ] = None
+    max_wait: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="With --until-head: the longest wait for a node or database that fails; 120 if left out.",
+        ),
+    ] = None
+    trust_reorganisation: Annotated[
+        bool,
+        typer.Option(
+            "--trust-reorganisation", help="Remove finalized blocks that only one node lacks. Look at the chain first."
+        ),
+    ] = False
+    add_registries: Annotated[
+        bool, typer.Option("--add-registries", help="Read blocks again for registries that the database lacks.")
+    ] = False
+    analyse: Annotated[
+        bool,
+        typer.Option("--analyse", help="Keep standings current by trust analyses, in a process of their own."),
+    ] = False
+
+    def settings(self, of_chains: ChainOptions) -> IndexSettings:
+        """Return the settings of the worker.
+
+        Args:
+            of_chains: The options of its chains.
+
+        Raises:
+            UsageProblemError: The chains are not named, or twice.
+        """
+        settings = of_chains.settings(self.from_block)
+        count = 0 if self.no_files else self.file_workers or settings.files.workers
+        chains = tuple(
+            replace(chain, trusts_reorganisation=self.trust_reorganisation, adds_registries=self.add_registries)
+            for chain in settings.chains
+        )
+        return replace(
+            settings,
+            chains=chains,
+            files=replace(settings.files, workers=count),
+            analyses=self.analyse,
+            max_wait=settings.max_wait if self.max_wait is None else self.max_wait,
+        )

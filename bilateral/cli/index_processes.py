@@ -9,51 +9,21 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.cli.errors import UsageProblemError
 from bilateral.errors import MissingExtraError
 from bilateral.text.log_lines import safe_handler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from sqlalchemy import Engine
 
     from bilateral.cli.invocation import Invocation
-    from bilateral.index.settings import IndexSettings
 
 _PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "prometheus_client", "psycopg", "sqlalchemy")
 """The packages of the extra, by the names under which they are imported."""
 
 SIGNAL_EXIT: Final = 128
 """The exit code of a command that a signal ended, less the signal's number."""
-
-
-def index_settings(
-    rpc_urls: list[str] | None, deployments: list[Path] | None, settings_file: Path | None, from_block: int | None
-) -> IndexSettings:
-    """Return the settings of the file, or of the options.
-
-    Args:
-        rpc_urls: The URLs of one chain's nodes.
-        deployments: The deployment records of that chain, or address books that have it.
-        settings_file: The file, instead of all the others.
-        from_block: The first block.
-
-    Raises:
-        UsageProblemError: Both the file and options are given, or neither.
-    """
-    from bilateral.index.settings import ChainSettings, IndexSettings, read_deployments, read_settings  # noqa: PLC0415  # slow to import
-
-    if settings_file is not None:
-        if rpc_urls or deployments or from_block is not None:
-            raise UsageProblemError("--settings says all about the chains: leave the other options of chains away")
-        return read_settings(settings_file)
-    if not rpc_urls:
-        raise UsageProblemError("the node is missing: give --rpc-url or --settings, or set BILATERAL_RPC_URL")
-    urls = tuple(url for text in rpc_urls for url in text.split(","))
-    records, books = read_deployments(deployments or [])
-    return IndexSettings((ChainSettings(urls, records, from_block, books=books),))
 
 
 @contextmanager

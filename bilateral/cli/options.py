@@ -14,6 +14,7 @@ from bilateral.cli.errors import ExitCode, MistakeError
 from bilateral.cli.groups import GROUPS
 from bilateral.cli.help import ExampleCommand, ExampleGroup, example_text
 from bilateral.cli.invocation import Invocation, Settings
+from bilateral.cli.models import gathered, parameters_of
 from bilateral.cli.output import Output
 from bilateral.cli.secrets import (
     ACCOUNT_VARIABLE,
@@ -361,7 +362,7 @@ def command(  # noqa: C901, PLR0913  # what commands differ in
             try:
                 for agent in agents:
                     _require_agent(arguments[agent])
-                function(Invocation(Settings(**common), output), **arguments)
+                function(Invocation(Settings(**common), output), **gathered(function, arguments))
             except typer.Exit:  # the result is shown, and the exit code says more about it
                 raise
             except (BilateralError, KeyboardInterrupt) as error:
@@ -372,7 +373,7 @@ def command(  # noqa: C901, PLR0913  # what commands differ in
                 mistake.add_note(f"sent: {', '.join(output.sent) or 'nothing'}")  # the traceback shows it
                 raise
 
-        own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+        own = parameters_of(function)
         agents = [parameter.name for parameter in own if parameter.annotation == Agent]
         options = [
             inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from bilateral.errors import InvalidArgumentError
 
@@ -13,21 +16,36 @@ if TYPE_CHECKING:
     from bilateral.documents import RegistrationFile
 
 
-def new_file(name: str, description: str, image: str, services: Sequence[str]) -> RegistrationFile:
-    """Return a new registration file.
+@dataclass(frozen=True)
+class FileOptions:
+    """The options that make a registration file, or change it."""
 
-    Args:
-        name: The agent's name.
-        description: Its description.
-        image: The URI of its picture.
-        services: Its services, each as NAME=ENDPOINT.
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="The name in the registration file.")] = None
+    description: Annotated[str | None, typer.Option(metavar="TEXT", help="Its description.")] = None
+    image: Annotated[str | None, typer.Option(metavar="URI", help="The URI of its picture.")] = None
+    services: Annotated[
+        list[str] | None,
+        typer.Option("--service", metavar="NAME=ENDPOINT", help="A service of it, such as MCP; may be repeated."),
+    ] = None
 
-    Raises:
-        InvalidArgumentError: A service has no name or no endpoint.
-    """
-    from bilateral.documents import RegistrationFile  # noqa: PLC0415  # slow to import
+    @property
+    def words(self) -> dict[str, Any]:
+        """The name, the description and the picture."""
+        return {"name": self.name, "description": self.description, "image": self.image}
 
-    return RegistrationFile.new(name, description, image, services=services_of(services))
+    def file(self) -> RegistrationFile | None:
+        """Return a new registration file; None without any option.
+
+        Raises:
+            InvalidArgumentError: An option is missing, or a service has no name or no endpoint.
+        """
+        from bilateral.documents import RegistrationFile  # noqa: PLC0415  # slow to import
+
+        if not (any(self.words.values()) or self.services):
+            return None
+        if not all(self.words.values()):
+            raise InvalidArgumentError("a registration file needs --name, --description and --image")
+        return RegistrationFile.new(**self.words, services=services_of(self.services or ()))
 
 
 def services_of(services: Sequence[str]) -> list[dict[str, str]]:

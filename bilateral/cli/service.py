@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.index_options import Database, Deployments, RpcUrls, SettingsFile
-from bilateral.cli.index_processes import index_settings, log_steps
+from bilateral.cli.index_options import ChainOptions, Database, SettingsFile
+from bilateral.cli.index_processes import log_steps
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 from bilateral.errors import MissingExtraError
 from bilateral.text.log_lines import log_safely
-
-if TYPE_CHECKING:
-    from bilateral.index.settings import IndexSettings
 
 _PACKAGES: Final = (
     *("alembic", "fastapi", "graphql", "http_message_signatures", "httptools", "joserfc", "limits", "mcp"),
@@ -52,49 +49,47 @@ def add_commands(app: Any) -> None:
     )(mcp)
 
 
-def serve(  # noqa: PLR0913, PLR0917  # one a setting
+@dataclass(frozen=True)
+class ServeOptions:
+    """The options of a service that count more than its settings."""
+
+    host: Annotated[
+        str | None, typer.Option(envvar="BILATERAL_HOST", help="The address to listen at; 127.0.0.1 if left out.")
+    ] = None
+    port: Annotated[
+        int | None,
+        typer.Option(envvar="BILATERAL_PORT", min=0, max=65535, help="The port; 8004 if left out, 0 for any."),
+    ] = None
+    workers: Annotated[
+        int | None, typer.Option(envvar="BILATERAL_WORKERS", min=1, max=256, help="The processes that answer.")
+    ] = None
+    rate: Annotated[
+        str | None,
+        typer.Option(envvar="BILATERAL_RATE", metavar="LIMIT", help="The requests of an address, such as 1200/minute."),
+    ] = None
+    trusted_proxies: Annotated[
+        list[str] | None,
+        typer.Option("--proxy", metavar="NETWORK", help="A proxy whose X-Forwarded-For is believed; may be repeated."),
+    ] = None
+    aggregator: Annotated[
+        str | None,
+        typer.Option(
+            envvar="BILATERAL_AGGREGATOR",
+            metavar="FILE",
+            help="Pay for feedback that clients signed, as this TOML file says.",
+        ),
+    ] = None
+
+
+def serve(  # noqa: PLR0913, PLR0917  # models, and what the service does beside answering
     invocation: Invocation,
-    rpc_urls: RpcUrls = None,
-    deployments: Deployments = None,
-    settings_file: SettingsFile = None,
+    chains: ChainOptions,
+    options: ServeOptions,
     database: Database = None,
     no_index: Annotated[bool, typer.Option("--no-index", help="Follow no chain: another process does.")] = False,
     no_analysis: Annotated[
         bool, typer.Option("--no-analysis", help="Make no trust analyses: standings stay as they are.")
     ] = False,
-    host: Annotated[
-        str | None,
-        typer.Option("--host", envvar="BILATERAL_HOST", help="The address to listen at; 127.0.0.1 if left out."),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            "--port", envvar="BILATERAL_PORT", min=0, max=65535, help="The port; 8004 if left out, 0 for any."
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option("--workers", envvar="BILATERAL_WORKERS", min=1, max=256, help="The processes that answer."),
-    ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option(
-            "--rate", envvar="BILATERAL_RATE", metavar="LIMIT", help="The requests of an address, such as 1200/minute."
-        ),
-    ] = None,
-    proxies: Annotated[
-        list[str] | None,
-        typer.Option("--proxy", metavar="NETWORK", help="A proxy whose X-Forwarded-For is believed; may be repeated."),
-    ] = None,
-    aggregator: Annotated[
-        Path | None,
-        typer.Option(
-            "--aggregator",
-            envvar="BILATERAL_AGGREGATOR",
-            metavar="FILE",
-            help="Pay for feedback that clients signed, as this TOML file says.",
-        ),
-    ] = None,
 ) -> None:
     """Serve agents, ratings and searches over HTTP, and follow the chains meanwhile."""
     require_api()
@@ -102,19 +97,9 @@ def serve(  # noqa: PLR0913, PLR0917  # one a setting
     from bilateral.api.settings import read_api_settings  # noqa: PLC0415
     from bilateral.index.store.database import named_database_errors  # noqa: PLC0415
 
-    index: IndexSettings | None = None
-    if not no_index:
-        index = replace(index_settings(rpc_urls, deployments, settings_file, None), analyses=not no_analysis)
-    settings = read_api_settings(
-        settings_file,
-        database=database,
-        host=host,
-        port=port,
-        workers=workers,
-        rate=rate,
-        trusted_proxies=proxies or None,
-        aggregator=None if aggregator is None else str(aggregator),
-    )
+    index = None if no_index else replace(chains.settings(), analyses=not no_analysis)
+    values = {**vars(options), "trusted_proxies": options.trusted_proxies or None}
+    settings = read_api_settings(chains.settings_file, database=database, **values)
     if settings.aggregator is not None:
         _check_aggregator(str(settings.aggregator))
     log_steps()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -25,19 +26,30 @@ _SECONDS: Final = 30.0
 _PAUSE: Final = 1.0
 """Seconds between two looks for changes."""
 
-Since = Annotated[
-    str | None,
-    typer.Option(
-        "--since", metavar="CURSOR", help="The id of the last change that is known; 0 for all. From now on if left out."
-    ),
-]
 Kinds = Annotated[
     list[str] | None, typer.Option("--kind", metavar="KIND", help="Changes of this kind only. Can be repeated.")
 ]
 Tags = Annotated[
     list[str] | None, typer.Option("--tag", metavar="TAG", help="Changes with this tag only. Can be repeated.")
 ]
-Once = Annotated[bool, typer.Option("--once", help="End at the end of the feed, instead of waiting for more.")]
+
+
+@dataclass(frozen=True)
+class WatchOptions:
+    """The changes to watch, and from where on."""
+
+    kinds: Kinds = None
+    tags: Tags = None
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CURSOR", help="The id of the last change that is known; 0 for all. From now on if left out."
+        ),
+    ] = None
+    once: Annotated[bool, typer.Option("--once", help="End at the end of the feed, instead of waiting for more.")] = (
+        False
+    )
+    database: Database = None
 
 
 @command(
@@ -47,57 +59,46 @@ Once = Annotated[bool, typer.Option("--once", help="End at the end of the feed, 
     "bilateral watch agent 8453:247 --since 0 --kind feedback --kind revoked --once",
     is_local=True,
 )
-def watch_agents(  # noqa: PLR0913, PLR0917  # one an option
+def watch_agents(
     invocation: Invocation,
     agents: Annotated[
         list[str], typer.Argument(metavar="AGENT...", help="The ids of agents, with their chains.", show_default=False)
     ],
-    kinds: Kinds = None,
-    tags: Tags = None,
-    since: Since = None,
-    once: Once = False,
-    database: Database = None,
+    options: WatchOptions,
 ) -> None:
     """Print the changes of agents, until you stop it."""
-    _watch(invocation, database, since, once=once, agents=agents, kinds=kinds, tags=tags)
+    _watch(invocation, options, agents=agents)
 
 
 @command(app, "account", "bilateral watch account 0x8004B663056A597Dffe9eCcC1965A193B7388713 --json", is_local=True)
-def watch_accounts(  # noqa: PLR0913, PLR0917  # one an option
+def watch_accounts(
     invocation: Invocation,
     accounts: Annotated[
         list[str], typer.Argument(metavar="ADDRESS...", help="The addresses of accounts.", show_default=False)
     ],
-    kinds: Kinds = None,
-    tags: Tags = None,
-    since: Since = None,
-    once: Once = False,
-    database: Database = None,
+    options: WatchOptions,
 ) -> None:
     """Print the changes that name accounts, until you stop it."""
-    _watch(invocation, database, since, once=once, accounts=accounts, kinds=kinds, tags=tags)
+    _watch(invocation, options, accounts=accounts)
 
 
-def _watch(
-    invocation: Invocation, database: str | None, since: str | None, *, once: bool, **wanted: list[str] | None
-) -> None:
+def _watch(invocation: Invocation, options: WatchOptions, **subjects: list[str]) -> None:
     """Print changes as they come."""
     require_extra()
     from bilateral.query.feed.filters import parse_filter  # noqa: PLC0415  # slow to import
     from bilateral.query.feed.reading import last_cursor, read_feed  # noqa: PLC0415
     from bilateral.query.readers import Reader  # noqa: PLC0415
 
-    reader = Reader(database, seconds=_SECONDS, connections=1)
+    reader = Reader(options.database, seconds=_SECONDS, connections=1)
     try:
-        named = {name: values for name, values in wanted.items() if values is not None}
-        wanted_changes = reader.read(parse_filter, **named)
-        cursor = reader.read(last_cursor) if since is None else since
+        wanted = reader.read(parse_filter, kinds=options.kinds or (), tags=options.tags or (), **subjects)
+        cursor = reader.read(last_cursor) if options.since is None else options.since
         while True:
-            page = reader.read(read_feed, cursor, wanted_changes)
+            page = reader.read(read_feed, cursor, wanted)
             for change in page.items:
                 invocation.output.raw(_line(change, as_json=invocation.output.as_json))
             cursor = page.cursor
-            if page.is_end and once:
+            if page.is_end and options.once:
                 return
             if page.is_end:
                 time.sleep(_PAUSE)

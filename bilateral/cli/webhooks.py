@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.index_options import Database
-from bilateral.cli.index_processes import monitored_index, open_index
+from bilateral.cli.index_options import Database, MonitorOptions
+from bilateral.cli.index_processes import open_index
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.cli.service import require_api
@@ -158,17 +158,11 @@ def _show_key(invocation: Invocation, key: Any) -> None:
     "bilateral webhooks deliver --key-file webhooks.pem --database postgresql://index@db/bilateral",
     is_local=True,
 )
-def deliver(  # noqa: PLR0913, PLR0917  # one an option
+def deliver(
     invocation: Invocation,  # noqa: ARG001  # every command has it
     key_file: KeyFile,
+    monitor: MonitorOptions,
     allow_private: Private = False,
-    metrics_port: Annotated[
-        int | None,
-        typer.Option("--metrics-port", min=0, max=65535, help="Answer monitors at this port, as the follower does."),
-    ] = None,
-    metrics_host: Annotated[
-        str, typer.Option("--metrics-host", metavar="ADDRESS", help="The address to answer monitors at.")
-    ] = "127.0.0.1",
     database: Database = None,
 ) -> None:
     """Send changes to all webhooks, until you stop it. A second process waits until the first one is gone."""
@@ -183,5 +177,5 @@ def deliver(  # noqa: PLR0913, PLR0917  # one an option
 
     log_safely()
     signer = Signer(read_key(key_file))
-    with open_index(database) as engine, monitored_index(engine, metrics_host, metrics_port):
+    with open_index(database) as engine, monitor.answering(engine):
         Deliverer(engine, signer, stop, Network(allow_private=allow_private)).run()

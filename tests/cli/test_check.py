@@ -100,6 +100,7 @@ def test_earlier_answer_is_repeated(bilateral, refused, database, tmp_path, ques
         (3, "invalid_argument", ["server", "1", "--minimum-rating", "101"]),
         (3, "invalid_argument", ["server", "1", "--policy", "/nonexistent"]),
         (2, "usage", ["server", "1", "--history", "0x12"]),
+        (2, "usage", ["server", "1", "--amount", "much"]),
         (2, "usage", ["server", "1", "--payment-chain", "1"]),
     ],
     ids=str,
