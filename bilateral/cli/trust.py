@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 app = make_group("trust")
 
 _Tables = Annotated[
-    Path, typer.Option("--tables", metavar="DIR", help="The folder of the tables, as Parquet.", show_default=False)
+    str,
+    typer.Option(
+        "--tables", metavar="DIR|URL", help="The folder of the tables, as Parquet, or its URL.", show_default=False
+    ),
 ]
 _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the results.", show_default=False)]
 
@@ -42,7 +45,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one an option of the command
         typer.Option(
             "--tables",
             metavar="DIR|URL",
-            help="The folder of the tables, as Parquet, or the URL of a database that has them.",
+            help="The folder of the tables, as Parquet, or its URL, or that of a database that has them.",
             show_default=False,
         ),
     ],
@@ -118,11 +121,12 @@ class _Pace:
 @contextmanager
 def _opened(tables: str) -> Iterator[tuple[Steps, Callable[[], Tables]]]:
     """Open a folder of tables or a database, and yield its relational steps and what reads its tables."""
-    if "://" not in tables:
-        from bilateral.trust.steps import ARRAYS  # noqa: PLC0415  # pyarrow is heavy, and an extra
-        from bilateral.trust.tables import Tables  # noqa: PLC0415
+    from bilateral.trust.folders import is_database  # noqa: PLC0415  # pyarrow is heavy, and an extra
+    from bilateral.trust.steps import ARRAYS  # noqa: PLC0415
+    from bilateral.trust.tables import Tables  # noqa: PLC0415
 
-        yield ARRAYS, lambda: Tables.read(Path(tables))
+    if not is_database(tables):
+        yield ARRAYS, lambda: Tables.read(tables)
         return
     from bilateral.trust.relational import Relational  # noqa: PLC0415  # Ibis is heavy
 

@@ -6,7 +6,6 @@ findings and scores by them as by arrays, which tests compare on DuckDB, Postgre
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -17,6 +16,7 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
 from bilateral.trust.accounts import ACCOUNTS, in_small_letters, require_addresses
 from bilateral.trust.columns import LARGEST
+from bilateral.trust.folders import without_secrets
 from bilateral.trust.opinions import Kind
 from bilateral.trust.propagation import EigenTrust
 from bilateral.trust.runners import SPARK, Runner, SparkConnect
@@ -101,9 +101,8 @@ class Relational(Steps):
         except InvalidArgumentError:
             raise
         except refusals as error:
-            shown = re.sub("//.*@", "//", url.partition("?")[0])  # without user and password
             told = "name a known database" if isinstance(error, ValueError) else error  # it may quote the URL
-            raise InvalidArgumentError(f"no database opens at {quoted(shown)}: {told}") from None
+            raise InvalidArgumentError(f"no database opens at {quoted(without_secrets(url))}: {told}") from None
 
     def tables(self) -> Tables:
         """Return the tables, for the steps that arrays do.

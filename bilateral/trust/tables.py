@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -14,10 +13,12 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
 from bilateral.trust.accounts import ACCOUNTS, one_spelling, require_addresses
 from bilateral.trust.columns import coded_together, encoded
+from bilateral.trust.folders import Folder
 from bilateral.trust.reading import cast, require_ids
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 COLUMNS: Final[dict[str, dict[str, pa.DataType]]] = {
     "agents": {
@@ -129,29 +130,26 @@ class Tables:
         return cls(**one_spelling({name: _checked(name, tables.get(name)) for name in COLUMNS}))
 
     @classmethod
-    def read(cls, folder: Path) -> Tables:
-        """Read a folder with one Parquet file a table.
+    def read(cls, folder: Path | str) -> Tables:
+        """Read a folder with one Parquet file a table, or a folder of files for each.
 
         Args:
-            folder: The folder. A missing file is an empty table, except for the agents.
+            folder: The folder's path, or its URL in a store that Arrow or fsspec reads. A missing file is an empty
+                table, except for the agents.
 
         Raises:
             InvalidArgumentError: The folder has no agents, a file is not such a table, or an account is not an address.
         """
-        if not (folder / "agents.parquet").is_file():
-            raise InvalidArgumentError(f"no agents.parquet in {quoted(str(folder))}: name a folder of tables")
+        store = Folder.at(folder)
+        if not store.has("agents"):
+            raise InvalidArgumentError(f"no agents.parquet in {quoted(store.shown)}: name a folder of tables")
         normal = {}
         for name, columns in COLUMNS.items():
-            path = folder / f"{name}.parquet"
-            if not path.is_file():
-                continue
-            try:
+            if store.has(name):
                 wanted = columns | OPTIONAL.get(name, {})
-                known = [column for column in pq.read_schema(path).names if column in wanted]
-                normal[name] = _read(path, known, frozenset(_REPEATED.get(name, ())))
-            except (pa.ArrowException, OSError) as error:
-                raise InvalidArgumentError(f"{path.name} is not a Parquet table: {error}") from None
-            require_addresses(name, normal[name])
+                known = [column for column in store.columns(name) if column in wanted]
+                normal[name] = _read(store, name, known)
+                require_addresses(name, normal[name])
         _share_texts(normal)
         pa.default_memory_pool().release_unused()
         return cls.of(**normal)
@@ -178,22 +176,23 @@ class Tables:
         return Tables(**joined)
 
 
-def _read(path: Path, columns: Sequence[str], repeated: frozenset[str]) -> pa.Table:
-    """Read some columns of a file; those whose texts repeat one by one, as codes of one dictionary each.
+def _read(store: Folder, name: str, columns: Sequence[str]) -> pa.Table:
+    """Read some columns of a table; those whose texts repeat one by one, as codes of one dictionary each.
 
     Arrow itself would keep a dictionary for each part of the rows, which takes many times the memory.
     """
-    table = pq.read_table(path, columns=[name for name in columns if name not in repeated])
-    cast_columns = {name: table.column(name) for name in table.column_names}
-    for name in columns:
-        if name in repeated:
-            texts = pq.read_table(path, columns=[name]).column(0)
+    repeated = _REPEATED.get(name, ())
+    table = store.read(name, [column for column in columns if column not in repeated])
+    cast_columns = {column: table.column(column) for column in table.column_names}
+    for column in columns:
+        if column in repeated:
+            texts = store.read(name, [column]).column(0)
             if pa.types.is_dictionary(texts.type):
                 texts = pc.cast(texts, pa.string())
-            cast_columns[name] = encoded(texts) if pa.types.is_string(texts.type) else texts
+            cast_columns[column] = encoded(texts) if pa.types.is_string(texts.type) else texts
             del texts
             pa.default_memory_pool().release_unused()
-    return pa.table({name: cast_columns[name] for name in columns})
+    return pa.table({column: cast_columns[column] for column in columns})
 
 
 def _share_texts(tables: dict[str, pa.Table]) -> None:

@@ -106,6 +106,15 @@ def test_a_database_is_analysed_as_a_folder_is(done, tables, tmp_path):
     assert (told["agents"], told["flagged"]) == (21, 9)
 
 
+def test_tables_at_a_url_are_analysed_and_decided_on(done, tables, tmp_path):
+    asks = pa.table({"ask_id": [7], "asker": [SYBIL], "agent_id": [99], "ts": [1e9], "amount": [40.0]})
+    parquet.write_table(asks, tmp_path / "asks.parquet")
+    url = f"file://{tables}"
+    assert done("trust", "analyse", "--tables", url, "--out", tmp_path / "results")["flagged"] == 9
+    out = tmp_path / "answers.parquet"
+    assert done("trust", "decide", "--tables", url, "--asks", tmp_path / "asks.parquet", "--out", out)["asks"] == 1
+
+
 def test_an_analysis_that_failed_at_its_end_continues(bilateral, refused, tables, tmp_path):
     (tmp_path / "file").touch()
     kept = tmp_path / "kept"
