@@ -9,6 +9,7 @@ import numpy as np
 from bilateral.trust.arrays import Flags, Floats, Ints, contained, distinct_keys, group_sums, lexical_order, pairs
 
 if TYPE_CHECKING:
+    from bilateral.trust.context import Context
     from bilateral.trust.ledger import Ledger
 
 _NET: Final = 1.05
@@ -16,6 +17,17 @@ _NET: Final = 1.05
 
 _DUST: Final = 4.0
 """The spreads below the middle logarithm of amounts from which money is dust, which bribes nobody."""
+
+
+FAVOURABLE: Final = 50.0
+"""Opinions below this percentage promote nobody."""
+
+_ENOUGH: Final = 5
+_NEAR: Final = 12.0
+"""The number of others whose praise shows that gifts are refunds, and how much more the praise with gifts may be."""
+
+_YOUNG: Final = 0.2
+"""The share of the youngest raters, whose praise shows nothing: an attacker makes them in a minute."""
 
 
 def gifts_of(ledger: Ledger) -> Ints:
@@ -46,6 +58,44 @@ def gifts_of(ledger: Ledger) -> Ints:
     place = np.searchsorted(known, keys)
     got = group_sums(ledger.sent[rows], place, len(known))
     return rows[(got > _NET * gave)[place]]
+
+
+def moving(context: Context, rows: Ints) -> Flags:
+    """Mark opinions of raters with gifts, unless enough others praise the subject as much: then gifts are refunds.
+
+    The highest opinion of each rater counts, and the median of raters, so that a few low ones hide nothing. Others
+    count only if they paid or judge several subjects, and are not among the youngest raters.
+
+    Args:
+        context: The ledger and what detectors share.
+        rows: The positions of the opinions. All are favourable.
+    """
+    opinions, size = context.ledger.opinions, context.ledger.subjects
+    if not len(rows):
+        return np.zeros(0, bool)
+    others = np.flatnonzero(context.grounded & np.isin(opinions.subject, opinions.subject[rows]))
+    others = others[(opinions.percent[others] >= FAVOURABLE) & (context.youth[others] > _YOUNG)]
+    rated, told = (
+        pairs(opinions.subject[selected], opinions.rater[selected], context.ledger.accounts)
+        for selected in (rows, others)
+    )
+    others = others[~np.isin(told, rated)]
+    subject, percent = opinions.subject[others], opinions.percent[others]
+    count = np.bincount(subject, minlength=size)
+    usual = group_sums(percent.astype(np.float64), subject, size) / np.maximum(count, 1)
+    praise = np.nan_to_num(opinions.percent[rows].astype(np.float64), nan=100.0)
+    order = np.lexsort((praise, rated))
+    highest = order[np.append(np.diff(rated[order]) != 0, True)[: len(order)]]
+    refunds = (count >= _ENOUGH) & (_medians(praise[highest], opinions.subject[rows[highest]], size) - usual <= _NEAR)
+    return ~refunds[opinions.subject[rows]]
+
+
+def _medians(values: Floats, group: Ints, size: int) -> Floats:
+    """Return the upper median of the values in each group; 0 without one."""
+    order, count = np.lexsort((values, group)), np.bincount(group, minlength=size)
+    out, some = np.zeros(size), np.flatnonzero(count)
+    out[some] = values[order[(np.cumsum(count) - count + count // 2)[some]]]
+    return out
 
 
 def _usual(amounts: Floats) -> Flags:

@@ -154,3 +154,20 @@ def test_many_puppets_in_a_small_market_do_not_make_puppets_look_usual(scene, pu
     context, findings = findings_of(scene)
     assert names(context, findings[0].beneficiaries) == {"crook"}
     assert findings[0].strength > 6
+
+
+@pytest.mark.parametrize("returns", [False, True])
+def test_customers_of_a_small_exchange_who_judge_each_other_by_chance_are_not_held_back(market, returns):
+    for number in range(0, 200, 2):
+        market.transfer("small exchange", f"fresh{number}", 5.0 + number % 7, 200.0 * number)
+        for step in range(4):
+            market.feedback(f"fresh{number}", (number * 7 + step * 5) % 20 + 1, 90, 50000.0 + 900 * number + step)
+    for number in range(8):
+        market.agent(200 + number, f"fresh{20 * number}", ts=49000.0)
+        for step in range(12):
+            rater = f"fresh{(2 * number + 14 * step + 6) % 200}" if step < 4 else f"client{number + 9 * step}"
+            market.feedback(rater, 200 + number, 90, 90000.0 + 1000 * step)
+        if returns:
+            market.transfer(f"fresh{20 * number}", "small exchange", 2.0, 300000.0)
+    _, findings = findings_of(market)
+    assert all(finding.strength < 1 for finding in findings)

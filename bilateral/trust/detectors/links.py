@@ -18,14 +18,13 @@ from bilateral.trust.arrays import (
     Floats,
     Ints,
     contained,
-    group_sums,
     pairs,
     stretches,
     unpaired,
 )
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Basis, Finding, Part
-from bilateral.trust.gifts import gifts_of
+from bilateral.trust.gifts import FAVOURABLE, gifts_of, moving
 from bilateral.trust.opinions import Kind
 from bilateral.trust.significance import adjusted, excess, fisher
 from bilateral.trust.signs import MOST
@@ -36,20 +35,10 @@ if TYPE_CHECKING:
     from bilateral.trust.context import Context
     from bilateral.trust.ledger import Ledger
 
-_FAVOURABLE: Final = 50.0
-"""Opinions below this percentage promote nobody."""
-
-
 _RATER: Final = frozenset({"rater"})
 _RATED: Final = frozenset({"rated"})
 _GIVEN: Final = "judge an account that sent them money"
-
-_ENOUGH: Final = 5
-_NEAR: Final = 12.0
-"""The number of others whose praise shows that gifts are refunds, and how much more the praise with gifts may be."""
-
-_YOUNG: Final = 0.2
-"""The share of the youngest raters, whose praise shows nothing: an attacker makes them in a minute."""
+_SOURCE: Final = "judge an account of their own source of funds"
 
 _FEW: Final = 3
 """The linked opinions of one group that count for what is usual. More would let an attacker decide it."""
@@ -138,7 +127,7 @@ class Links(Detector):
         gifts = pairs(ledger.src[sent], ledger.dst[sent], ledger.accounts)
         for stretch in stretches(opinions.subject):
             answering = _answering(ledger, stretch)
-            kept = ~(opinions.percent[stretch] < _FAVOURABLE) & (opinions.kind[stretch] != Kind.CONSTANT_TAG)
+            kept = ~(opinions.percent[stretch] < FAVOURABLE) & (opinions.kind[stretch] != Kind.CONSTANT_TAG)
             kept &= answering >= 0
             account[stretch] = np.maximum(answering, 0)
             links = self._links(context, stretch, account[stretch].astype(np.int64), gifts)
@@ -147,7 +136,7 @@ class Links(Detector):
         for parts_of_link in zip(*gathered, strict=True):
             link = _Found.joined(parts_of_link)
             if link.sentence == _GIVEN:
-                link = link.only(_moving(context, link.rows))
+                link = link.only(moving(context, link.rows))
             if len(link.rows):
                 tested.append((link, *_tests(context, link, account)))
         if not tested:
@@ -206,7 +195,7 @@ class Links(Detector):
                 funds=_RATER | _RATED,
             ),
             _Link(
-                "judge an account of their own source of funds",
+                _SOURCE,
                 same & ~(child | parent | sibling) & ~itself & ~hub,
                 kin.root[rater],
                 own,
@@ -248,44 +237,6 @@ class Links(Detector):
         )
 
 
-def _moving(context: Context, rows: Ints) -> Flags:
-    """Mark opinions of raters with gifts, unless enough others praise the subject as much: then gifts are refunds.
-
-    The highest opinion of each rater counts, and the median of raters, so that a few low ones hide nothing. Others
-    count only if they paid or judge several subjects, and are not among the youngest raters.
-
-    Args:
-        context: The ledger and what detectors share.
-        rows: The positions of the opinions. All are favourable.
-    """
-    opinions, size = context.ledger.opinions, context.ledger.subjects
-    if not len(rows):
-        return np.zeros(0, bool)
-    others = np.flatnonzero(context.grounded & np.isin(opinions.subject, opinions.subject[rows]))
-    others = others[(opinions.percent[others] >= _FAVOURABLE) & (context.youth[others] > _YOUNG)]
-    rated, told = (
-        pairs(opinions.subject[selected], opinions.rater[selected], context.ledger.accounts)
-        for selected in (rows, others)
-    )
-    others = others[~np.isin(told, rated)]
-    subject, percent = opinions.subject[others], opinions.percent[others]
-    count = np.bincount(subject, minlength=size)
-    usual = group_sums(percent.astype(np.float64), subject, size) / np.maximum(count, 1)
-    praise = np.nan_to_num(opinions.percent[rows].astype(np.float64), nan=100.0)
-    order = np.lexsort((praise, rated))
-    highest = order[np.append(np.diff(rated[order]) != 0, True)[: len(order)]]
-    refunds = (count >= _ENOUGH) & (_medians(praise[highest], opinions.subject[rows[highest]], size) - usual <= _NEAR)
-    return ~refunds[opinions.subject[rows]]
-
-
-def _medians(values: Floats, group: Ints, size: int) -> Floats:
-    """Return the upper median of the values in each group; 0 without one."""
-    order, count = np.lexsort((values, group)), np.bincount(group, minlength=size)
-    out, some = np.zeros(size), np.flatnonzero(count)
-    out[some] = values[order[(np.cumsum(count) - count + count // 2)[some]]]
-    return out
-
-
 def _transfers(ledger: Ledger, link: _Found, rows: Ints, account: Ints, gifts: tuple[Ints, Ints]) -> Ints:
     """Return the transfers that some linked opinions rest on."""
     rater, rated = ledger.opinions.rater[rows], account[rows].astype(np.int64)
@@ -315,13 +266,15 @@ def _answering(ledger: Ledger, stretch: slice) -> Ints:
 def _tests(context: Context, link: _Found, account: Ints) -> tuple[list[Ints], list[str], Floats]:
     """Test each group's number of linked opinions; return the groups as places in the link, statistics and p-values.
 
-    Raters are expected to judge the rated as often as others do. With their own opinions in it, a ring would be usual
-    in a small market, and the more so the larger it is.
+    The accounts with the funds of a link are expected to judge each other as often as others judge them, also those
+    that never did: of a small exchange's customers, some do. With the raters' own opinions in what is usual, a ring
+    would be usual in a small market, and the more so the larger it is.
     """
     ledger, opinions = context.ledger, context.ledger.opinions
     received = np.bincount(account[context.pair], minlength=ledger.accounts)
     written = np.bincount(opinions.rater[context.pair], minlength=ledger.accounts)
     total = max(len(context.pair), 1)
+    by_funds, of_funds = _by_funds(context, link, written), _by_funds(context, link, received, rated=True)
     order = np.argsort(link.group, kind="stable")
     parts: list[Ints] = np.split(order, np.flatnonzero(np.diff(link.group[order])) + 1)
     counts, expected, judgements, cheap = (np.zeros(len(parts)) for _ in range(4))
@@ -329,8 +282,9 @@ def _tests(context: Context, link: _Found, account: Ints) -> tuple[list[Ints], l
         rows = link.rows[part]
         raters, rated = np.unique(opinions.rater[rows]), np.unique(account[rows])
         counts[place] = len(np.unique(pairs(opinions.rater[rows], opinions.subject[rows], ledger.subjects)))
-        judgements[place], of_raters = received[rated].sum(), written[raters].sum()
-        by_others = (judgements[place] - counts[place]) / max(total - of_raters, 1)
+        judgements[place], group = received[rated].sum(), link.group[part[0]]
+        of_raters = max(written[raters].sum(), by_funds[group])
+        by_others = (max(judgements[place], of_funds[group]) - counts[place]) / max(total - of_raters, 1)
         expected[place] = 2 * of_raters * min(by_others, 1.0)
         cheap[place] = np.median(context.risk[rows])
     usual = np.minimum(counts, _FEW).sum() / total
@@ -340,6 +294,22 @@ def _tests(context: Context, link: _Found, account: Ints) -> tuple[list[Ints], l
         p_values = np.full(len(parts), 1e-9)
     statistics = [f"{counts[n]:.0f} linked opinions, {expected[n]:.3g} expected" for n in range(len(parts))]
     return parts, statistics, p_values
+
+
+def _by_funds(context: Context, link: _Found, counts: Ints, *, rated: bool = False) -> Ints:
+    """Return the sum of counts over the accounts with the first funds of each group; 0 if the link rests on no such.
+
+    Args:
+        context: The ledger and what detectors share.
+        link: The link, whose groups are accounts.
+        counts: A count of each account.
+        rated: Sum over the accounts that are rated, not over raters.
+    """
+    if not link.funds >= (_RATER | _RATED if rated else _RATER):
+        return np.zeros_like(counts)
+    source = context.kin.root if link.sentence == _SOURCE else context.ledger.funder
+    known = source >= 0
+    return np.bincount(source[known], weights=counts[known], minlength=len(counts)).astype(np.int64)
 
 
 def _corrected(tested: Sequence[tuple[_Found, Floats]], number: int) -> Floats:
