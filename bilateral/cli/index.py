@@ -21,6 +21,7 @@ from bilateral.cli.index_processes import (
     require_extra,
     show_status,
 )
+from bilateral.cli.index_shards import shards
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 
@@ -46,12 +47,14 @@ def run(
     stop, signals = ended_by_signals()
     require_extra()
     from bilateral.index.process import follow_chains  # noqa: PLC0415  # slow to import
+    from bilateral.index.shards.process import follow_shards  # noqa: PLC0415
 
     settings = options.settings(chains)
     log_steps()
     with open_index(database or settings.database, creates=True) as engine:
         with monitor.answering(engine):
-            is_done = follow_chains(engine, settings, stop=stop, until_head=options.until_head)
+            follow = follow_shards if settings.shards else follow_chains
+            is_done = follow(engine, settings, stop=stop, until_head=options.until_head)
         show_status(invocation, engine)
     if not is_done:
         raise typer.Exit(SIGNAL_EXIT + signals[0])
@@ -201,3 +204,4 @@ command(
     "bilateral index backfill --settings index.toml --database postgresql://index@db/bilateral",
     is_local=True,
 )(backfill)
+command(app, "shards", "bilateral index shards --settings index.toml", is_local=True)(shards)

@@ -25,11 +25,15 @@ def backfill(
     stop, signals = ended_by_signals()
     require_extra()
     from bilateral.index.backfill import fill_chains  # noqa: PLC0415  # slow to import
+    from bilateral.index.shards.process import on_each_shard  # noqa: PLC0415
 
     settings = chains.settings()
     log_steps()
     with open_index(database or settings.database) as engine:
-        is_done = fill_chains(engine, settings, stop=stop)
+        if settings.shards:
+            is_done = on_each_shard(settings, stop, fill_chains)
+        else:
+            is_done = fill_chains(engine, settings, stop=stop)
         show_status(invocation, engine)
     if not is_done:
         raise typer.Exit(SIGNAL_EXIT + signals[0])

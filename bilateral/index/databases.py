@@ -1,14 +1,31 @@
-"""The databases of an index as the settings name them: one is written, and its replicas are read."""
+"""The databases of an index as the settings name them: one is written or has shards, and its replicas are read."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.errors.invalid_fields import first_problem
 from bilateral.index.store.database import parsed_url
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
+
+
+class Shard(BaseModel):
+    """A table `[database.shards.NAME]` of a settings file.
+
+    Attributes:
+        url: The SQLAlchemy URL of a database in PostgreSQL.
+        chains: The chains whose tables it holds.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    url: str
+    chains: list[Annotated[int, Field(ge=1)]] = []
 
 
 class Databases(BaseModel):
@@ -18,6 +35,7 @@ class Databases(BaseModel):
         url: The SQLAlchemy URL of the database that workers write; None for the default one.
         readers: The URLs of its replicas in PostgreSQL. The service reads there.
         max_delay: The seconds that a replica may be behind before the service reads elsewhere.
+        shards: The databases that hold the tables of chains, by their names. Then `url` is the coordinator.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -25,6 +43,7 @@ class Databases(BaseModel):
     url: str | None = None
     readers: list[str] = []
     max_delay: Annotated[float, Field(gt=0)] = 60.0
+    shards: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")], Shard] = {}
 
 
 def databases_of(value: Any) -> Databases:
@@ -43,7 +62,25 @@ def databases_of(value: Any) -> Databases:
     except ValidationError as problem:
         raise InvalidArgumentError(first_problem(problem, "database")) from None
     require_replicas(databases.url, databases.readers)
+    _require_shards(databases)
     return databases
+
+
+def _require_shards(databases: Databases) -> None:
+    """Refuse shards that cannot be told apart, or that are not of PostgreSQL."""
+    places = {"database.url": databases.url} if databases.shards else {}
+    places |= {f"database.shards.{name}.url": shard.url for name, shard in databases.shards.items()}
+    named: dict[URL, str] = {}
+    for place, url in places.items():
+        if (parsed := parsed_url(url)).get_backend_name() != "postgresql":
+            raise InvalidArgumentError(f"{place} is not of PostgreSQL, and only PostgreSQL has shards")
+        if (other := named.setdefault(parsed, place)) != place:
+            raise InvalidArgumentError(f"{place} is the database of {other}: each shard needs one of its own")
+    holders: dict[int, str] = {}
+    for name, shard in databases.shards.items():
+        for chain_id in shard.chains:
+            if (holder := holders.setdefault(chain_id, name)) != name:
+                raise InvalidArgumentError(f"database.shards.{name}.chains: chain {chain_id} is on shard {holder}")
 
 
 def require_replicas(url: str | None, readers: list[str] | tuple[str, ...]) -> None:

@@ -8,6 +8,7 @@ from sqlalchemy import delete, select
 
 from bilateral.contracts import Registry
 from bilateral.index.errors import OtherFirstBlockError, OtherRegistriesError
+from bilateral.index.shards.places import require_place
 from bilateral.index.store.rows import rows_of
 from bilateral.index.tables import schema
 
@@ -47,8 +48,10 @@ def begun_block(engine: Engine, chain_id: int, wanted: int | None) -> int | None
 
     Raises:
         OtherFirstBlockError: The settings name another one than the database has.
+        MisplacedChainError: The database is a coordinator, or a shard of other chains.
     """
     with engine.connect() as connection:
+        require_place(connection, chain_id)
         query = select(schema.chain.c.first_block).where(schema.chain.c.chain_id == chain_id)
         begun = connection.execute(query).scalar_one_or_none()
     if begun is not None and wanted is not None and begun != wanted:

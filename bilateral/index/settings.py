@@ -20,6 +20,8 @@ from bilateral.index.store.feed_pruning import FeedLimits
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from bilateral.index.databases import Shard
+
 
 @dataclass(frozen=True)
 class ChainSettings:
@@ -85,6 +87,7 @@ class IndexSettings:
             database that restarts takes less.
         analyses: True to keep standings current by trust analyses in a process of their own.
         feed: The limits of the change feed.
+        shards: The databases that hold the tables of chains, by their names; none if `database` holds them.
     """
 
     chains: tuple[ChainSettings, ...]
@@ -94,6 +97,7 @@ class IndexSettings:
     max_wait: float = 120.0
     analyses: bool = False
     feed: FeedLimits = field(default_factory=FeedLimits)
+    shards: Mapping[str, Shard] = field(default_factory=dict)
 
 
 class _PaymentsTable(BaseModel):
@@ -177,7 +181,7 @@ def read_settings(path: Path) -> IndexSettings:
     chains = tuple(_chain_settings(table, path.parent) for table in content_.chain)
     files = FileSettings(**{**dict(content_.files), "gateways": tuple(content_.files.gateways)})
     feed = FeedLimits(**dict(content_.feed))
-    return IndexSettings(chains, databases.url, content_.poll_seconds, files, feed=feed)
+    return IndexSettings(chains, databases.url, content_.poll_seconds, files, feed=feed, shards=databases.shards)
 
 
 def read_deployments(paths: Sequence[Path]) -> tuple[tuple[Deployment, ...], tuple[Mapping[int, Deployment], ...]]:

@@ -22,6 +22,7 @@ from bilateral.index.files.references import forget_references
 from bilateral.index.payments.rollback import forget_payments_after
 from bilateral.index.search.current import find_files, forget_files, left_files, left_files_after
 from bilateral.index.search.payments import find_payments_of_chain
+from bilateral.index.shards.places import require_place
 from bilateral.index.store.background_writes import pays_behind
 from bilateral.index.store.changes import add_blocks, add_rollback, keep_removed
 from bilateral.index.store.cursor_locks import own_cursor
@@ -103,6 +104,7 @@ class ChainStore:
                 "updated_at": int(time.time()),
                 **_cursor_columns(block),
             }
+            require_place(connection, self.chain_id)
             create_partitions(connection, self.chain_id)
             rows = rows_of(connection)
             if rows.insert_unless_known(table, values):
@@ -277,6 +279,7 @@ class ChainStore:
         if cursor is None:
             return
         with self.engine.begin() as connection:
+            require_place(connection, self.chain_id)
             self._move(connection, cursor, {"journal_from": cursor.number + 1})
             self.rebuild_within(connection, progress)
             find_files(connection, self.chain_id)

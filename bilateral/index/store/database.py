@@ -52,6 +52,8 @@ _PROBLEMS: Final = {
     "writes its log beside the file. Change the permissions, copy the file elsewhere, or name another --database.",
     ("not a database", "malformed"): "the database file is damaged, or of another program: restore it, or name "
     "another --database.",
+    ("could not connect to server",): "a shard does not answer: start its server, or correct database.shards and run "
+    "bilateral index shards. Nothing is lost; its workers resume where they were.",
     ("connection", "server closed", "terminating"): "the server of the database does not answer: start it, or correct "
     "--database. Nothing is lost; the index resumes where it was.",
 }

@@ -1,0 +1,60 @@
+"""`bilateral index shards`: chains on several servers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bilateral.cli.errors import UsageProblemError
+from bilateral.cli.index_processes import require_extra
+from bilateral.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bilateral.index.settings import IndexSettings
+    from bilateral.index.shards.coordinator import Placed
+
+_Settings = Annotated[
+    Path, typer.Option("--settings", metavar="FILE", help="The TOML file with the table database.shards.")
+]
+
+
+def shards(
+    invocation: Invocation,
+    settings_file: _Settings,
+    adopt: Annotated[
+        bool, typer.Option("--adopt", help="Take shards over from another coordinator, which is gone.")
+    ] = False,
+) -> None:
+    """Let the coordinator read the chains of the settings on their shards. Show the place of each chain."""
+    require_extra()
+    from bilateral.index.shards.servers import update_shards  # noqa: PLC0415  # slow to import
+    from bilateral.index.store.database import named_database_errors  # noqa: PLC0415
+
+    settings = sharded_settings(settings_file)
+    with named_database_errors():
+        placed = update_shards(settings.database, settings.shards, adopts=adopt)
+    _show(invocation, placed)
+
+
+def sharded_settings(settings_file: Path) -> IndexSettings:
+    """Return the settings of a file that names shards.
+
+    Raises:
+        UsageProblemError: It names none.
+    """
+    from bilateral.index.settings import read_settings  # noqa: PLC0415  # slow to import
+
+    settings = read_settings(settings_file)
+    if not settings.shards:
+        raise UsageProblemError(f"{settings_file} names no shards: add tables database.shards.NAME")
+    return settings
+
+
+def _show(invocation: Invocation, placed: Sequence[Placed]) -> None:
+    """Show the place of each chain."""
+    columns = {"chain id": lambda value: value.chain_id, "shard": lambda value: value.shard}
+    invocation.output.results(placed, columns)

@@ -1,0 +1,283 @@
+"""The side of the coordinator: foreign tables in place of its own, and the place of each chain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+from sqlalchemy import text
+
+from bilateral.index.shards.errors import ShardError
+from bilateral.index.shards.layout import CHAIN_TABLES, OWN_PARTITIONS, SHARED_TABLES, VIEWS, key_of
+from bilateral.index.shards.places import PARTS, SERVED, has_schema
+from bilateral.index.store.database import parsed_url
+from bilateral.index.tables.changes import TABLES as FEED_TABLES
+from bilateral.index.tables.changes import change_note, change_step, removed_change
+from bilateral.index.tables.schema import registry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sqlalchemy import Connection, Table
+
+    from bilateral.index.databases import Shard
+
+LOCK: Final = 80048006
+"""A number that all programs of a coordinator share, so that only one changes the places of chains at once."""
+
+_OPTIONS: Final = {"use_remote_estimate": "true", "fetch_size": "1000", "async_capable": "true"}
+"""Options of a server. The planner asks it for costs: without, it would look up no row there by a key of another table.
+
+A thousand rows of the widest tables are about a megabyte; the default of a hundred makes ten times the round trips.
+"""
+
+_FEED_VIEWS: Final = {
+    change_step.name: """
+        SELECT step, kind, chain_id, first_block, last_block,
+               CASE WHEN kind = 'blocks' THEN coalesce((
+                 SELECT there.kept_block FROM sharded.change_step there
+                 WHERE there.chain_id = numbered.chain_id AND there.step = numbered.shard_step), first_block - 1)
+               END AS kept_block, removal, changes, made_at
+        FROM sharded.numbered_step numbered
+    """,
+    removed_change.name: """
+        SELECT there.chain_id, there.removal, there.block_number, there.log_index,
+               coalesce(numbered.step, 0) AS step, there.table_name, there.packed_row
+        FROM sharded.removed_change there LEFT JOIN sharded.numbered_step numbered
+          ON numbered.chain_id = there.chain_id AND numbered.shard_step = there.step
+    """,
+    change_note.name: """
+        SELECT numbered.step, there.position, there.kind, there.registry, there.agent_id, there.account, there.details
+        FROM sharded.change_note there JOIN sharded.numbered_step numbered
+          ON numbered.chain_id = there.chain_id AND numbered.shard_step = there.step
+    """,
+}
+"""The change feed in the numbers of the coordinator. The last kept block is read there: rollbacks change it."""
+
+
+_PLACES: Final = """
+    CREATE EXTENSION IF NOT EXISTS postgres_fdw;
+    CREATE SCHEMA sharded;
+    CREATE TABLE sharded.coordinator (id text NOT NULL);
+    CREATE TABLE sharded.shard (number integer PRIMARY KEY, name text NOT NULL UNIQUE);
+    CREATE TABLE sharded.place (chain_id bigint PRIMARY KEY, number integer NOT NULL);
+    CREATE SEQUENCE sharded.number_range;
+    CREATE TABLE sharded.numbered_step (LIKE change_step, shard_step bigint NOT NULL, PRIMARY KEY (step));
+    ALTER TABLE sharded.numbered_step DROP COLUMN kept_block;
+    CREATE UNIQUE INDEX ON sharded.numbered_step (chain_id, shard_step);
+"""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The place of a chain.
+
+    Attributes:
+        chain_id: The chain.
+        shard: The name of its shard.
+        number: The number of the shard.
+    """
+
+    chain_id: int
+    shard: str
+    number: int
+
+
+def split(connection: Connection) -> str:
+    """Make a database without chains a coordinator, unless it is one.
+
+    Args:
+        connection: The database, in a transaction.
+
+    Returns:
+        The id of the coordinator.
+
+    Raises:
+        ShardError: The database is a shard, or has chains of its own.
+    """
+    if not has_schema(connection, PARTS):
+        if has_schema(connection, SERVED):
+            raise ShardError("", "database.url is the database of a shard: name another one")
+        if (chain_id := connection.execute(text("SELECT min(chain_id) FROM chain")).scalar_one()) is not None:
+            problem = f"database.url has tables of chain {chain_id}: name an empty database, and this one as a shard"
+            raise ShardError("", problem)
+        connection.exec_driver_sql(_PLACES)
+        made = text("INSERT INTO sharded.coordinator VALUES (:id)")
+        connection.execute(made, {"id": uuid4().hex})
+        _replace_tables(connection)
+    return str(connection.execute(text("SELECT id FROM sharded.coordinator")).scalar_one())
+
+
+def places(connection: Connection) -> list[Placed]:
+    """Return the places of all chains, by chain id.
+
+    Args:
+        connection: The coordinator.
+    """
+    query = "SELECT chain_id, name, number FROM sharded.place JOIN sharded.shard USING (number) ORDER BY chain_id"
+    return [Placed(*row) for row in connection.execute(text(query))]
+
+
+def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
+    """Refuse settings that name another place for a chain than the coordinator.
+
+    Args:
+        connection: The coordinator.
+        shards: The shards of the settings.
+
+    Raises:
+        ShardError: A chain is elsewhere, or is left out.
+    """
+    wanted = {chain_id: name for name, shard in shards.items() for chain_id in shard.chains}
+    for placed in places(connection):
+        if (named := wanted.get(placed.chain_id)) is None:
+            raise ShardError(placed.shard, f"the settings leave out its chain {placed.chain_id}: add it to its chains")
+        if named != placed.shard:
+            raise ShardError(
+                placed.shard,
+                f"it holds chain {placed.chain_id}, which the settings give to {named}: "
+                f"run bilateral index move --chain-id {placed.chain_id}",
+            )
+
+
+def number_of(connection: Connection, name: str) -> int:
+    """Return the number of a shard; the next one for a new shard.
+
+    Args:
+        connection: The coordinator, in a transaction.
+        name: The name of the shard.
+    """
+    number = text("SELECT number FROM sharded.shard WHERE name = :name")
+    known = connection.execute(number, {"name": name}).scalar_one_or_none()
+    if known is not None:
+        return int(known)
+    added = text("INSERT INTO sharded.shard SELECT count(*) + 1, :name FROM sharded.shard RETURNING number")
+    return int(connection.execute(added, {"name": name}).scalar_one())
+
+
+def next_range(connection: Connection) -> int:
+    """Return a range of numbers that no shard had before. See `bilateral.index.shards.served.number_from`."""
+    return int(connection.execute(text("SELECT nextval('sharded.number_range')")).scalar_one())
+
+
+def connect_shard(connection: Connection, name: str, number: int, url: str) -> None:
+    """Let the coordinator read a shard, at the URL of the settings.
+
+    Args:
+        connection: The coordinator, in a transaction.
+        name: The name of the shard, which PostgreSQL says when it does not answer.
+        number: Its number.
+        url: Its URL.
+    """
+    server, parsed = f'"{name}"', parsed_url(url)
+    place = {"host": parsed.host, "port": parsed.port, "dbname": parsed.database, **parsed.query}
+    place |= _OPTIONS
+    known = text("SELECT srvoptions FROM pg_foreign_server WHERE srvname = :name")
+    former = connection.execute(known, {"name": name}).one_or_none()
+    if former is None:
+        options = _options({name: value for name, value in place.items() if value is not None})
+        connection.exec_driver_sql(f"CREATE SERVER {server} FOREIGN DATA WRAPPER postgres_fdw OPTIONS ({options})")
+        for table in SHARED_TABLES:
+            remote = _options({"schema_name": SERVED, "table_name": table.name})
+            connection.exec_driver_sql(
+                f'CREATE FOREIGN TABLE sharded."{table.name}_{number:d}" PARTITION OF sharded."{table.name}" '
+                f"FOR VALUES IN ({number:d}) SERVER {server} OPTIONS ({remote})"
+            )
+    else:
+        _change_server(connection, server, former.srvoptions or (), place)
+    user = _options(
+        {name: value for name, value in (("user", parsed.username), ("password", parsed.password)) if value}
+    )
+    connection.exec_driver_sql(
+        f"DROP USER MAPPING IF EXISTS FOR PUBLIC SERVER {server};"
+        f"CREATE USER MAPPING FOR PUBLIC SERVER {server} OPTIONS ({user})"
+    )
+
+
+def place_chain(connection: Connection, placed: Placed, schema_name: str) -> None:
+    """Read a chain on a shard from now on.
+
+    Args:
+        connection: The coordinator, in a transaction.
+        placed: The place of the chain.
+        schema_name: The schema of the shard's tables.
+    """
+    chain_id = placed.chain_id
+    statements = []
+    own = {table.name for table in OWN_PARTITIONS}
+    beside = [*(table.name for table in FEED_TABLES), registry.name]
+    for name in (*(table.name for table in CHAIN_TABLES), *VIEWS, *beside):
+        parent = f'sharded."{name}"' if name in beside else f'"{name}"'
+        part = f'sharded."{name}_{chain_id:d}"'
+        there = schema_name if name in own else SERVED
+        remote = _options({"schema_name": there, "table_name": f"{name}_{chain_id:d}"})
+        statements.append(
+            f"DROP FOREIGN TABLE IF EXISTS {part};"
+            f"CREATE FOREIGN TABLE {part} PARTITION OF {parent} FOR VALUES IN ({chain_id:d}) "
+            f'SERVER "{placed.shard}" OPTIONS ({remote})'
+        )
+    connection.exec_driver_sql(";".join(statements))
+    place = text(
+        "INSERT INTO sharded.place VALUES (:chain, :number) "
+        "ON CONFLICT (chain_id) DO UPDATE SET number = excluded.number"
+    )
+    connection.execute(place, {"chain": chain_id, "number": placed.number})
+
+
+def _change_server(connection: Connection, server: str, former: Iterable[str], place: Mapping[str, Any]) -> None:
+    """Give a server the options of the settings."""
+    known = dict(option.split("=", 1) for option in former)
+    wanted = {name: str(value) for name, value in place.items() if value is not None}
+    changes = [f"SET {name} {_quoted(value)}" for name, value in wanted.items() if known.get(name, value) != value]
+    changes += [f"ADD {name} {_quoted(value)}" for name, value in wanted.items() if name not in known]
+    changes += [f"DROP {name}" for name in known if name not in wanted]
+    if changes:
+        connection.exec_driver_sql(f"ALTER SERVER {server} OPTIONS ({', '.join(changes)})")
+
+
+def _replace_tables(connection: Connection) -> None:
+    """Put tables that read the shards in the place of empty ones, and keep these for migrations."""
+    statements = ["CREATE SCHEMA plain"]
+    statements += [f'ALTER VIEW "{view}" SET SCHEMA plain' for view in VIEWS]
+    statements += [
+        f'ALTER TABLE "{table.name}" SET SCHEMA plain' for table in (*CHAIN_TABLES, *SHARED_TABLES, *FEED_TABLES)
+    ]
+    by_chain = "PARTITION BY LIST (chain_id)"
+    statements.append(f"CREATE TABLE sharded.registry (LIKE registry) {by_chain}")
+    names = (*(table.name for table in CHAIN_TABLES), *VIEWS)
+    statements += [f'CREATE TABLE "{name}" (LIKE plain."{name}") {by_chain}' for name in names]
+    for table in FEED_TABLES:
+        chain = "" if "chain_id" in table.c else "chain_id bigint NOT NULL, "
+        statements.append(f"CREATE TABLE sharded.{table.name} ({chain}LIKE plain.{table.name}) {by_chain}")
+    statements += [f"CREATE VIEW {name} AS {query}" for name, query in _FEED_VIEWS.items()]
+    for table in SHARED_TABLES:
+        statements += _shared(table)
+    connection.exec_driver_sql(";".join(statements))
+    database = connection.execute(text("SELECT current_database()")).scalar_one()
+    for setting in ("enable_partitionwise_join", "enable_partitionwise_aggregate"):  # they push work to the shards
+        connection.exec_driver_sql(f'ALTER DATABASE "{database}" SET {setting} = on')
+
+
+def _shared(table: Table) -> list[str]:
+    """Return the statements that make a shared table: of rows with one key, that of the first shard counts."""
+    columns = ", ".join(f'rows."{column.name}"' for column in table.c)
+    same = " AND ".join(f'former."{name}" = rows."{name}"' for name in key_of(table))
+    former = (
+        f'SELECT FROM sharded."{table.name}" former WHERE {same} AND former.shard < rows.shard'  # names of the schema
+    )
+    return [
+        f'CREATE TABLE sharded."{table.name}" (shard integer NOT NULL, LIKE plain."{table.name}") '
+        "PARTITION BY LIST (shard)",
+        f'CREATE VIEW "{table.name}" AS SELECT {columns} FROM sharded."{table.name}" rows WHERE NOT EXISTS ({former})',  # noqa: S608
+    ]
+
+
+def _options(options: Mapping[str, Any]) -> str:
+    """Return options as PostgreSQL writes them."""
+    return ", ".join(f"{name} {_quoted(str(value))}" for name, value in options.items())
+
+
+def _quoted(value: str) -> str:
+    """Return a text as a literal. The driver would take a percent sign for a parameter only if it had parameters."""
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,50 @@
+"""The places of tables in an index on several servers.
+
+A shard is an index of its own: a worker there writes as it does without shards. The coordinator has no rows of chains.
+In place of each table it has foreign tables of all shards, under the same name, so that readers need not know.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bilateral.index.derive.activity import agent_activity
+from bilateral.index.tables import analysis, backfill, files, payments, schema, search, standings
+
+if TYPE_CHECKING:
+    from sqlalchemy import Table
+
+CHAIN_TABLES: Final[tuple[Table, ...]] = (
+    *(table for table in schema.metadata.tables.values() if table is not schema.registry),
+    *(files.file_reference, files.file_scan, files.file_sight, files.solana_proof),
+    *(search.agent_file, search.payment_claim),
+    *analysis.metadata.tables.values(),
+    *standings.metadata.tables.values(),
+    *(payments.payment_cursor, *payments.CHAIN_TABLES, payments.late_payment),
+    agent_activity,
+    *backfill.metadata.tables.values(),
+)
+"""Tables whose rows are of one chain, but for those of the change feed.
+
+Each question reads the few rows of `registry`, so the coordinator has copies of them.
+"""
+
+OWN_PARTITIONS: Final = frozenset(schema.PARTITIONED_TABLES)
+"""Those of which a shard has a partition for each chain. Of the others the coordinator reads a view of its rows."""
+
+SHARED_TABLES: Final[tuple[Table, ...]] = tuple(
+    table for table in (*files.metadata.tables.values(), *search.metadata.tables.values()) if table not in CHAIN_TABLES
+)
+"""Files and what was read in them. Agents of several shards may name one file, which each shard then has."""
+
+NUMBERED: Final = (files.file_sight, search.registration_words, search.registration_vector)
+"""Tables whose rows a sequence numbers. Each shard has numbers of its own, so that no two rows have the same."""
+
+VIEWS: Final = {**schema.VIEWS, **files.VIEWS}
+"""The views of an index, by their names. Each has a chain's rows beside its number, so a shard computes its part."""
+
+
+def key_of(table: Table) -> list[str]:
+    """Return the columns by which a row of a shared table is the same on all shards."""
+    numbered = ["content_hash"] if table in NUMBERED else []
+    return numbered or [column.name for column in table.primary_key]

@@ -1,0 +1,49 @@
+"""The schemas that tell a coordinator and a shard from an index without shards, and the guard of workers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import text
+
+from bilateral.index.shards.errors import MisplacedChainError
+from bilateral.index.tables.dialects import dialect_of
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+PARTS: Final = "sharded"
+"""The schema of the coordinator that holds the foreign tables, and the places of chains."""
+
+PLAIN: Final = "plain"
+"""The schema of the coordinator that keeps the tables of a database without shards, empty, for migrations."""
+
+SERVED: Final = "served"
+"""The schema of a shard that holds the views for the coordinator, and the name of the coordinator."""
+
+
+def has_schema(connection: Connection, name: str) -> bool:
+    """Return True if a database has a schema."""
+    return bool(connection.execute(text("SELECT to_regnamespace(:name) IS NOT NULL"), {"name": name}).scalar_one())
+
+
+def require_place(connection: Connection, chain_id: int) -> None:
+    """Refuse to write a chain where readers would not see it. A database without shards holds each chain.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+
+    Raises:
+        MisplacedChainError: The database is a coordinator, or a shard of other chains.
+    """
+    if not dialect_of(connection).has_partitions:
+        return
+    if has_schema(connection, PARTS):
+        raise MisplacedChainError(chain_id, "is written on its shard, not on the coordinator: pass --settings")
+    if has_schema(connection, SERVED):
+        held = text("SELECT 1 FROM served.chain WHERE chain_id = :chain")
+        if connection.execute(held, {"chain": chain_id}).one_or_none() is None:
+            raise MisplacedChainError(
+                chain_id, "is not on this shard: add it to the chains of a shard, and run bilateral index shards"
+            )

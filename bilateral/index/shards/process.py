@@ -1,0 +1,154 @@
+"""One process that follows chains into their shards, as others follow them into one database."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.process import follow_chains
+from bilateral.index.shards.coordinator import require_places
+from bilateral.index.shards.errors import MisplacedChainError, ShardError
+from bilateral.index.shards.numbering import keep_numbered, number_steps
+from bilateral.index.shards.places import PARTS, has_schema
+from bilateral.index.shards.servers import opened_shards
+from bilateral.index.worker import chain_id_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sqlalchemy import Engine
+
+    from bilateral.index.databases import Shard
+    from bilateral.index.settings import ChainSettings, IndexSettings
+
+_SIGNAL_SECONDS: Final = 0.2
+"""The seconds after which a waiting thread looks whether the process was told to stop."""
+
+
+def settings_of_shards(settings: IndexSettings) -> dict[str, IndexSettings]:
+    """Return the settings of each shard that has chains to follow.
+
+    Args:
+        settings: The settings of all.
+
+    Raises:
+        MisplacedChainError: No shard has a chain.
+        NoEndpointError: No endpoint says which chain it is of, and no deployment either.
+    """
+    of_shards: dict[str, list[ChainSettings]] = {}
+    for chain in settings.chains:
+        of_shards.setdefault(shard_of(settings.shards, chain_of(chain)), []).append(chain)
+    return {
+        name: replace(settings, chains=tuple(chains), database=settings.shards[name].url, shards={})
+        for name, chains in of_shards.items()
+    }
+
+
+def chain_of(chain: ChainSettings) -> int:
+    """Return the id of a chain, by its deployments or else by its nodes."""
+    named = {deployment.chain_id for deployment in chain.deployments}
+    return named.pop() if named else chain_id_of([Endpoint(url) for url in chain.rpc_urls], ())
+
+
+def shard_of(shards: Mapping[str, Shard], chain_id: int) -> str:
+    """Return the name of the shard that has a chain.
+
+    Args:
+        shards: The shards.
+        chain_id: The chain.
+
+    Raises:
+        MisplacedChainError: None has it.
+    """
+    for name, shard in shards.items():
+        if chain_id in shard.chains:
+            return name
+    raise MisplacedChainError(chain_id, "has no shard: add it to database.shards.NAME.chains")
+
+
+def require_coordinator(engine: Engine, settings: IndexSettings) -> None:
+    """Refuse a database that does not read the shards of the settings.
+
+    Args:
+        engine: The database.
+        settings: The settings.
+
+    Raises:
+        ShardError: It does not, or reads a chain elsewhere.
+    """
+    with engine.connect() as connection:
+        if not has_schema(connection, PARTS):
+            raise ShardError("", "it reads no shards yet: run bilateral index shards")
+        require_places(connection, settings.shards)
+
+
+def on_each_shard(settings: IndexSettings, stop: threading.Event, work: Callable[..., bool], **options: Any) -> bool:
+    """Do the work of a process on each shard at once, and wait for all.
+
+    Args:
+        settings: The settings of all shards.
+        stop: Set to end the process.
+        work: The work: `follow_chains`, or `fill_chains` of helpers.
+        **options: Its options.
+
+    Returns:
+        True if it was done everywhere; False if the process was told to stop before.
+    """
+    by_shard = settings_of_shards(settings)
+    shards = {name: settings.shards[name] for name in by_shard}
+    ends = {name: threading.Event() for name in by_shard}  # the end of one shard's work is not that of the others
+    is_done: dict[str, bool] = {}
+    failures: list[Exception] = []
+    with opened_shards(shards) as engines:
+
+        def run(name: str) -> None:
+            try:
+                is_done[name] = work(engines[name], by_shard[name], stop=ends[name], **options)
+            except Exception as failure:  # noqa: BLE001  # it is raised when all have ended
+                failures.append(failure)
+                if not options.get("until_head"):
+                    stop.set()
+
+        threads = [threading.Thread(target=partial(run, name), daemon=True) for name in by_shard]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(_SIGNAL_SECONDS)
+                if stop.is_set():
+                    for end in ends.values():
+                        end.set()
+    if failures:
+        raise failures[0]
+    return all(is_done.values())
+
+
+def follow_shards(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
+    """Follow chains into their shards until the process is told to stop. See `follow_chains` for the errors.
+
+    Args:
+        engine: The coordinator.
+        settings: The chains, and the settings of the queue of files.
+        stop: Set to end the process.
+        until_head: True to end when every chain is at its head and no file is due.
+
+    Returns:
+        True if it ended at the heads; False if it was told to stop before.
+
+    Raises:
+        ShardError: The database does not read the shards of the settings.
+        DatabaseUnavailableError: A shard does not answer at the start.
+    """
+    require_coordinator(engine, settings)
+    over = threading.Event()
+    numbering = threading.Thread(target=keep_numbered, args=(engine, over), name="numbering", daemon=True)
+    numbering.start()
+    try:
+        return on_each_shard(settings, stop, follow_chains, until_head=until_head)
+    finally:
+        over.set()
+        numbering.join()
+        number_steps(engine)

@@ -1,0 +1,121 @@
+"""The side of a shard: what the coordinator may read there, and which chains it holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import text
+
+from bilateral.index.shards.errors import ShardError
+from bilateral.index.shards.layout import CHAIN_TABLES, NUMBERED, OWN_PARTITIONS, SHARED_TABLES, VIEWS
+from bilateral.index.shards.places import PARTS, has_schema
+from bilateral.index.tables.changes import change_note, change_step, removed_change
+from bilateral.index.tables.partitions import create_partitions
+from bilateral.index.tables.schema import registry
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from sqlalchemy import Connection
+
+RANGE: Final = 1 << 40
+"""The numbers that a sequence of a shard may give before it meets those of another shard: a trillion."""
+
+
+def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, adopts: bool = False) -> bool:
+    """Write down which coordinator a shard is of.
+
+    Args:
+        connection: The shard, in a transaction.
+        coordinator: The id of the coordinator.
+        shard: The name of the shard, and its number there.
+        adopts: True to take it from another coordinator.
+
+    Returns:
+        True if the shard is new to the coordinator, and needs a range of numbers.
+
+    Raises:
+        ShardError: It is of another coordinator, or is one itself, or has another name.
+    """
+    name, number = shard
+    if has_schema(connection, PARTS):
+        raise ShardError(name, "the database is a coordinator itself: name the database of a shard")
+    connection.exec_driver_sql(
+        "CREATE SCHEMA IF NOT EXISTS served;"
+        "CREATE TABLE IF NOT EXISTS served.claim (coordinator text NOT NULL, shard text NOT NULL);"
+        "CREATE TABLE IF NOT EXISTS served.chain (chain_id bigint PRIMARY KEY)"
+    )
+    holder = connection.execute(text("SELECT coordinator, shard FROM served.claim FOR UPDATE")).one_or_none()
+    if holder is not None and holder.coordinator != coordinator and not adopts:
+        raise ShardError(
+            name, "another coordinator reads it: name that one as database.url, or pass --adopt if it is gone"
+        )
+    if holder is not None and holder.coordinator == coordinator:
+        if holder.shard != name:
+            raise ShardError(name, f"the database is shard {holder.shard}: correct database.shards")
+        return False
+    connection.execute(text("DELETE FROM served.claim"))
+    connection.execute(
+        text("INSERT INTO served.claim VALUES (:coordinator, :name)"),
+        {"coordinator": coordinator, "name": name},
+    )
+    for table in SHARED_TABLES:
+        connection.exec_driver_sql(_view(table.name, f"{number:d} AS shard, rows.*", f'"{table.name}" rows'))
+    return True
+
+
+def number_from(connection: Connection, number_range: int) -> None:
+    """Let the sequences of a shard go on in a range that no shard had before.
+
+    Args:
+        connection: The shard, in a transaction.
+        number_range: The range; a later one has greater numbers.
+    """
+    for table in NUMBERED:
+        place = {"name": table.name, "column": next(iter(table.primary_key)).name, "last": number_range * RANGE}
+        connection.execute(text("SELECT setval(pg_get_serial_sequence(:name, :column), :last)"), place)
+
+
+def require_no_others(connection: Connection, name: str, chains: Collection[int]) -> None:
+    """Refuse a shard that holds chains which the settings leave out.
+
+    Args:
+        connection: The shard.
+        name: Its name.
+        chains: The chains of the settings.
+
+    Raises:
+        ShardError: It holds others.
+    """
+    held = connection.execute(text("SELECT chain_id FROM chain ORDER BY chain_id")).scalars()
+    if others := [chain_id for chain_id in held if chain_id not in chains]:
+        raise ShardError(name, f"it holds chain {others[0]}, which database.shards.{name}.chains leaves out: add it")
+
+
+def serve(connection: Connection, chains: Iterable[int]) -> None:
+    """Let the coordinator read chains of a shard, and workers write them.
+
+    Args:
+        connection: The shard, in a transaction.
+        chains: The chains.
+    """
+    tables = (*CHAIN_TABLES, registry, change_step, removed_change)
+    for chain_id in chains:
+        create_partitions(connection, chain_id)
+        connection.execute(
+            text("INSERT INTO served.chain VALUES (:chain) ON CONFLICT DO NOTHING"),
+            {"chain": chain_id},
+        )
+        of_chain = f"rows WHERE rows.chain_id = {chain_id:d}"
+        statements = [
+            _view(f"{name}_{chain_id:d}", "*", f'"{name}" {of_chain}')
+            for name in (*(table.name for table in tables if table not in OWN_PARTITIONS), *VIEWS)
+        ]
+        notes = f"{change_note.name} note JOIN {change_step.name} rows USING (step) WHERE rows.chain_id = {chain_id:d}"
+        statements.append(_view(f"{change_note.name}_{chain_id:d}", "rows.chain_id, note.*", notes))
+        connection.exec_driver_sql(";".join(statements))
+
+
+def _view(name: str, columns: str, rows: str) -> str:
+    """Return the statement that makes a view for the coordinator. A newer version of it has more columns."""
+    return f'CREATE OR REPLACE VIEW served."{name}" AS SELECT {columns} FROM {rows}'  # noqa: S608  # names of the schema

@@ -1,0 +1,132 @@
+"""All servers of a sharded index together: they are opened, compared with the settings, and brought to them."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
+from bilateral.index.shards.coordinator import (
+    LOCK,
+    Placed,
+    connect_shard,
+    next_range,
+    number_of,
+    place_chain,
+    places,
+    require_places,
+    split,
+)
+from bilateral.index.shards.errors import ShardError
+from bilateral.index.shards.served import claim, number_from, require_no_others, serve
+from bilateral.index.store.database import open_database, unavailable
+from bilateral.index.store.lock_waits import wait_for_locks
+from bilateral.index.tables.dialects import dialect_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sqlalchemy import Connection, Engine
+
+    from bilateral.index.databases import Shard
+
+
+@contextmanager
+def opened_shards(shards: Mapping[str, Shard], *, creates: bool = False) -> Iterator[dict[str, Engine]]:
+    """Open the databases of all shards.
+
+    Args:
+        shards: The shards of the settings.
+        creates: True to make the tables in an empty database.
+
+    Yields:
+        The engines, by the names of the shards.
+
+    Raises:
+        DatabaseUnavailableError: A shard does not answer. The message names it.
+        ShardError: A shard has tables of another version.
+    """
+    with ExitStack() as stack:
+        engines = {}
+        for name, shard in shards.items():
+            with of_shard(name):
+                engine = open_database(shard.url, creates=creates)
+            stack.callback(engine.dispose)
+            engines[name] = engine
+        yield engines
+
+
+@contextmanager
+def of_shard(name: str) -> Iterator[None]:
+    """Name a shard in the errors of its database.
+
+    Args:
+        name: Its name.
+
+    Raises:
+        DatabaseUnavailableError: It does not answer.
+        ShardError: It has tables of another version.
+    """
+    try:
+        yield
+    except DBAPIError as problem:
+        raise DatabaseUnavailableError(f"shard {name}: {unavailable(problem)}") from None
+    except DatabaseUnavailableError as problem:
+        raise DatabaseUnavailableError(f"shard {name}: {problem}") from None
+    except OlderSchemaError as problem:
+        raise ShardError(name, f"{problem} --settings") from None
+
+
+def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool = False) -> list[Placed]:
+    """Make the coordinator read all chains of the settings on their shards. Safe to retry.
+
+    Args:
+        url: The URL of the coordinator.
+        shards: The shards of the settings.
+        adopts: True to take shards from another coordinator.
+
+    Returns:
+        The places of the chains.
+
+    Raises:
+        DatabaseUnavailableError: A server does not answer.
+        OlderSchemaError: The coordinator waits for `bilateral index schema`.
+        ShardError: A server is not what the settings say. The coordinator was not changed.
+    """
+    coordinator = open_database(url)
+    try:
+        with opened_shards(shards, creates=True) as engines, coordinator.begin() as connection:
+            wait_for_locks(connection)
+            dialect_of(connection).lock(connection, LOCK)
+            identity = split(connection)
+            require_places(connection, shards)
+            for name, shard in shards.items():
+                with of_shard(name):
+                    _add(connection, engines[name], identity, (name, shard), adopts=adopts)
+            return places(connection)
+    finally:
+        coordinator.dispose()
+
+
+def _add(connection: Connection, engine: Engine, coordinator: str, named: tuple[str, Shard], *, adopts: bool) -> None:
+    """Prepare a shard, and let the coordinator read it and its new chains."""
+    name, shard = named
+    number = number_of(connection, name)
+    known = {placed.chain_id for placed in places(connection)}
+    with engine.begin() as on_shard:
+        wait_for_locks(on_shard)
+        is_new = claim(on_shard, coordinator, (name, number), adopts=adopts)
+        if is_new and not adopts and any(placed.shard == name for placed in places(connection)):
+            raise ShardError(name, f"its database is another one than before: correct database.shards.{name}.url")
+        require_no_others(on_shard, name, shard.chains)
+        if is_new:
+            number_from(on_shard, next_range(connection))
+        serve(on_shard, shard.chains)
+        schema_name = on_shard.execute(text("SELECT current_schema()")).scalar_one()
+    connect_shard(connection, name, number, shard.url)
+    for chain_id in shard.chains:
+        if chain_id not in known:
+            place_chain(connection, Placed(chain_id, name, number), schema_name)

@@ -1,0 +1,214 @@
+"""Readers of a coordinator get the answers of an index in one database. Each chain is on a server of its own."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from sqlalchemy import create_engine
+
+from bilateral.api.settings import ApiSettings
+from bilateral.errors import InvalidArgumentError
+from bilateral.index.databases import Shard, databases_of
+from bilateral.index.errors import DatabaseUnavailableError
+from bilateral.index.shards.errors import MisplacedChainError, ShardError
+from bilateral.index.shards.servers import update_shards
+from bilateral.index.store.chain_store import ChainStore
+from bilateral.index.tables.batches import Block
+from tests.api.described import comparing_client
+from tests.api.world import BOB, CHAIN_ID, ERIN, FRANK, served
+from tests.index.shards.world import OTHER_CHAIN, index_both, killed, plan_of, running_servers, sharded, two_chains
+from tests.postgres import administer
+
+LOCAL = re.compile(rb'("(?:(?:checked|updated|found|changed|made|read|fetched)_at|files)": ?)[^,}]*')
+"""The values in which two runs of an index differ: times of their own, and numbers of sights."""
+
+PATHS = [
+    *("chains", "statistics", "leaders?tag=starred", "leaders?tag=starred&chain=31338"),
+    *("search/agents", "search/agents?q=weather", "search/agents?q=translates", "search/agents?chain=31338&q=weather"),
+    *("search/agents?tag=starred", "search/agents?capability=mcp_tool:forecast", "search/agents?q=forecast+of+rain"),
+    *("search/feedback?chain=31337", "search/feedback?chain=31338&tag=starred"),
+    *(f"agents/{chain}:{agent}" for chain in (CHAIN_ID, OTHER_CHAIN) for agent in (1, 2, 7)),
+    *(f"agents/{OTHER_CHAIN}:1/{part}" for part in ("feedback", "ratings", "validations", "neighbourhood", "atom")),
+    *(f"accounts/{account.address}" for account in (BOB, ERIN, FRANK)),
+    *(f"checks/server?agent={chain}:1" for chain in (CHAIN_ID, OTHER_CHAIN)),
+    f"checks/client?client={ERIN.address}&chain={OTHER_CHAIN}",
+]
+
+QUERIES = [
+    "{ agents(first: 100) { id owner agentWallet totalFeedback registrationFile { name mcpTools a2aSkills } } }",
+    '{ agents(where: {registrationFile_: {name_contains: "Weather"}}, first: 5) { id feedback(first: 5) { value } } }',
+    "{ feedbacks(orderBy: value, first: 1000) { id value isRevoked clientAddress agent { id } } }",
+    "{ validations(orderBy: status) { id status response validatorAddress agent { owner } } }",
+    "{ agentRegistrationFiles(first: 10) { id name active } }",
+    f'{{ agent(id: "{OTHER_CHAIN}:1") {{ registrationFile {{ name }} feedback {{ value tag1 }} }} }}',
+]
+
+
+@pytest.fixture(scope="module")
+def servers():
+    with running_servers() as servers:
+        yield servers
+
+
+@pytest.fixture(scope="module")
+def settings(servers, api_world):
+    """The settings of two shards with a chain each, which are indexed."""
+    with two_chains(api_world) as plain:
+        settings = sharded(servers, plain)
+        index_both(settings, settings.database)
+        yield settings
+
+
+@pytest.fixture(scope="module")
+def whole(servers, api_world):
+    """The URL of one database with both chains."""
+    with two_chains(api_world) as plain:
+        url = servers.database(0, "whole")
+        index_both(plain, url)
+        yield url
+
+
+@pytest.fixture(scope="module")
+def apis(settings, whole):
+    """Clients of the service over both."""
+    options = {"rate": None, "query_seconds": 60.0, "max_silence": 10**9}
+    with (
+        served(ApiSettings(database=settings.database, **options)) as of_shards,
+        served(ApiSettings(database=whole, **options)) as of_one,
+        comparing_client(of_shards) as sharded_client,
+        comparing_client(of_one) as client,
+    ):
+        yield sharded_client, client
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_answer_is_that_of_one_database(apis, path):
+    ours, theirs = (client.get(f"/v1/{path}") for client in apis)
+    assert (ours.status_code, theirs.status_code) == (200, 200), (ours.text, theirs.text)
+    assert LOCAL.sub(rb"\1", ours.content) == LOCAL.sub(rb"\1", theirs.content)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("of_chain", [f"/{OTHER_CHAIN}", ""])
+def test_answer_to_graphql_is_that_of_one_database(apis, query, of_chain):
+    ours, theirs = (client.post(f"/graphql{of_chain}", json={"query": query}).json() for client in apis)
+    assert ours == theirs
+    assert "errors" not in ours
+
+
+def test_feed_tells_the_changes_of_each_chain_in_their_order(apis):
+    ours, theirs = (client.get("/v1/changes?since=0&limit=1000").json()["items"] for client in apis)
+    for items in (ours, theirs):
+        steps = [int(item.pop("id").split(".")[0]) for item in items]
+        assert steps == sorted(steps)
+    assert len(ours) == len(theirs)
+    for number in (CHAIN_ID, OTHER_CHAIN):
+        of_ours, of_theirs = ([item for item in items if item["chain"] == number] for items in (ours, theirs))
+        # Files come in the order in which their servers answered.
+        events = [item for item in of_ours if item["event"] is not None]
+        assert events == [item for item in of_theirs if item["event"] is not None]
+        assert len(events) > 20
+
+
+@pytest.mark.parametrize(
+    ("statement", "pushed"),
+    [
+        ("SELECT * FROM summary WHERE chain_id = 31338 AND side = 'server' AND mean > 5", "(mean > "),
+        ("SELECT * FROM feedback WHERE chain_id = 31338 AND agent_id = 1", "FROM served.feedback_31338 WHERE"),
+        (
+            "SELECT uri, tag FROM agent JOIN summary USING (chain_id, agent_id) WHERE chain_id = 31338 AND side = 'x'",
+            "INNER JOIN",
+        ),
+    ],
+)
+def test_question_about_one_chain_is_one_statement_on_its_shard(settings, statement, pushed):
+    plan = plan_of(settings.database, statement)
+    remote = [line for line in plan.splitlines() if "Remote SQL" in line]
+    assert len(remote) == 1
+    assert pushed in remote[0]
+    assert "31337" not in plan
+
+
+def test_question_about_all_chains_asks_the_shards_at_once(settings):
+    plan = plan_of(settings.database, "SELECT chain_id, count(*) FROM new_feedback GROUP BY chain_id")
+    assert plan.count("Async Foreign Scan") == 2
+
+
+def test_shard_that_is_down_is_named_and_loses_nothing(apis, settings, servers, caplog):
+    client, _ = apis
+    before = client.get("/v1/agents/31338:1").content
+    with killed(servers.processes[1]):
+        assert client.get("/v1/agents/31338:1").json()["code"] == "database_unavailable"
+        assert "a shard does not answer: start its server" in caplog.text
+        assert 'could not connect to server "b"' in caplog.text
+        with pytest.raises(DatabaseUnavailableError, match=r"^shard b: the server of the database does not answer"):
+            update_shards(settings.database, settings.shards)
+    assert client.get("/v1/agents/31338:1").content == before
+
+
+@pytest.mark.parametrize(
+    ("shards", "problem"),
+    [
+        ({"a": ("sqlite:///x", [1])}, "database.shards.a.url is not of PostgreSQL"),
+        ({"a": ("postgresql://h/c", [1])}, "database.shards.a.url is the database of database.url"),
+        ({"a": ("postgresql://h/a", [1]), "b": ("postgresql://h/a", [2])}, "is the database of database.shards.a.url"),
+        ({"a": ("postgresql://h/a", [1]), "b": ("postgresql://h/b", [1])}, "b.chains: chain 1 is on shard a"),
+        ({"A B": ("postgresql://h/a", [1])}, "database.shards.A B"),
+    ],
+)
+def test_wrong_shard_is_named(shards, problem):
+    named = {name: {"url": url, "chains": chains} for name, (url, chains) in shards.items()}
+    with pytest.raises(InvalidArgumentError, match=re.escape(problem)):
+        databases_of({"url": "postgresql://h/c", "shards": named})
+
+
+def refused(settings, changed=None, database=None):
+    """Return the message of the error that ends an update of the coordinator."""
+    with pytest.raises(ShardError) as caught:
+        update_shards(database or settings.database, {**settings.shards, **(changed or {})})
+    return str(caught.value)
+
+
+def test_server_that_is_not_what_the_settings_say_is_refused_in_one_line(settings, servers, whole):
+    (a, b), moves = settings.shards.values(), "run bilateral index move --chain-id 31338"
+    assert refused(settings, database=whole) == (
+        "the coordinator: database.url has tables of chain 31337: name an empty database, and this one as a shard"
+    )
+    third = servers.database(1, "third")
+    assert refused(settings, {"c": Shard(url=settings.database)}) == (
+        "shard c: the database is a coordinator itself: name the database of a shard"
+    )
+    assert refused(settings, {"c": Shard(url=whole)}) == (
+        "shard c: it holds chain 31337, which database.shards.c.chains leaves out: add it"
+    )
+    assert refused(settings, {"a": Shard(url=third, chains=a.chains)}) == (
+        "shard a: its database is another one than before: correct database.shards.a.url"
+    )
+    assert refused(settings, {"b": Shard(url=b.url)}) == (
+        "shard b: the settings leave out its chain 31338: add it to its chains"
+    )
+    elsewhere = {"a": Shard(url=a.url, chains=[CHAIN_ID, OTHER_CHAIN]), "b": Shard(url=b.url)}
+    assert refused(settings, elsewhere) == f"shard b: it holds chain 31338, which the settings give to a: {moves}"
+    other = servers.database(0, "other_coordinator")
+    assert refused(settings, database=other) == (
+        "shard a: another coordinator reads it: name that one as database.url, or pass --adopt if it is gone"
+    )
+
+
+def test_shard_of_another_schema_is_refused(settings):
+    administer(settings.shards["b"].url, "UPDATE alembic_version SET version_num = '2'")
+    try:
+        assert refused(settings) == (
+            "shard b: the tables have version 2, and this package needs 3: run bilateral index schema --settings"
+        )
+    finally:
+        administer(settings.shards["b"].url, "UPDATE alembic_version SET version_num = '3'")
+
+
+@pytest.mark.parametrize(("place", "problem"), [("a", "is not on this shard"), ("", "is written on its shard")])
+def test_worker_does_not_write_a_chain_where_readers_would_not_see_it(settings, place, problem):
+    engine = create_engine(settings.shards[place].url if place else settings.database)
+    with pytest.raises(MisplacedChainError, match=problem):
+        ChainStore(engine, OTHER_CHAIN).begin(Block(6, bytes(32), 0))
+    engine.dispose()
