@@ -81,10 +81,14 @@ def main():
     output = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     _collect(task["args"])
+    if forked := sys.modules.get("tests.processes"):
+        forked.preload()
     processes = []
     for number, (read, write) in enumerate(task["pipes"]):
         process = _fork()
         if not process:
+            if forked:
+                forked.fork_server()
             _serve(read, write, [output, *(other for pair in task["pipes"][number + 1 :] for other in pair)])
             return
         processes.append(process)
