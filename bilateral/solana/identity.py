@@ -13,6 +13,7 @@ from bilateral.errors import MalformedIdentifierError
 from bilateral.errors.solana import SolanaWriteError
 from bilateral.identifiers.caip import AccountId, ChainId
 from bilateral.node import answers
+from bilateral.node.closing import Closing
 from bilateral.node.running import StepRunner
 from bilateral.node.steps import Rpc
 from bilateral.node.transport import Transport
@@ -24,9 +25,6 @@ from bilateral.solana.sati import WALLET_KEY
 from bilateral.solana.sending import keypair_of, send
 
 if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Self
-
     from bilateral.node.steps import Operation
     from bilateral.solana.instructions import Call
     from bilateral.solana.nodes import Commitment
@@ -37,7 +35,7 @@ _LENGTHS: Final = 8
 """The bytes of the two lengths of a key and its value."""
 
 
-class SatiIdentity:
+class SatiIdentity(Closing):
     """Writes agents of SATI by their owner's key. Each write is simulated first, sent once, and waited for.
 
     Args:
@@ -68,16 +66,6 @@ class SatiIdentity:
         self._node = SolanaNode(chain if isinstance(chain, ChainId) else ChainId.parse(chain), commitment)
         self._transport = Transport(provider, request_timeout)
         self._run = StepRunner(self._transport).run
-
-    def __enter__(self) -> Self:
-        """Open a context that closes the connections at its end."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the connections."""
-        self.close()
 
     def close(self) -> None:
         """Close the connections to the node."""

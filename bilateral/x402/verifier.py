@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from bilateral.documents import Loader
 from bilateral.errors import BilateralError
+from bilateral.node.closing import AsyncClosing, Closing
 from bilateral.node.running import AsyncStepRunner, StepRunner
 from bilateral.node.transport import AsyncProvider, AsyncTransport, Provider, Transport
 from bilateral.x402.checking import FileCache, Terms, listed_keys
@@ -26,8 +27,6 @@ from bilateral.x402.verifier_chains import Chains
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from types import TracebackType
-    from typing import Self
 
     from bilateral.contracts import Deployment
     from bilateral.documents import Signer
@@ -79,7 +78,7 @@ class _Connected(Generic[P, T, R]):
         return self._chains.deployments.get(network)
 
 
-class Verifier(_Connected[Provider, Transport, StepRunner]):
+class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
     """Checks servers before a payment and their answers after it. Threads may share it.
 
     Args:
@@ -101,16 +100,6 @@ class Verifier(_Connected[Provider, Transport, StepRunner]):
 
     is_async = False
     _transport, _runner = Transport, StepRunner
-
-    def __enter__(self) -> Self:
-        """Open a context that closes the connections at its end."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the connections."""
-        self.close()
 
     def close(self) -> None:
         """Close the connections to the nodes."""
@@ -211,21 +200,11 @@ class Verifier(_Connected[Provider, Transport, StepRunner]):
             raise refused(error) from error
 
 
-class AsyncVerifier(_Connected[AsyncProvider, AsyncTransport, AsyncStepRunner]):
+class AsyncVerifier(_Connected[AsyncProvider, AsyncTransport, AsyncStepRunner], AsyncClosing):
     """Checks servers before a payment and their answers after it, without blocking. See `Verifier`."""
 
     is_async = True
     _transport, _runner = AsyncTransport, AsyncStepRunner
-
-    async def __aenter__(self) -> Self:
-        """Open a context that closes the connections at its end."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the connections."""
-        await self.close()
 
     async def close(self) -> None:
         """Close the connections to the nodes."""

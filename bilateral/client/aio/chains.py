@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from bilateral.client.aio.client import AsyncClient
 from bilateral.client.operations.registries import chain_of
 from bilateral.errors import UnknownChainError
+from bilateral.node.closing import AsyncClosing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from types import TracebackType
 
     from bilateral.client.inputs import AgentLike
     from bilateral.contracts import Deployment
     from bilateral.node.transport import AsyncProvider
 
 
-class AsyncClients:
+class AsyncClients(AsyncClosing):
     """One client a chain, all with the same settings.
 
         clients = AsyncClients({8453: "https://base.example", 84532: "https://sepolia.example"}, signer=signer)
@@ -40,16 +40,6 @@ class AsyncClients:
             chain_id: AsyncClient(rpc, deployment=known.get(chain_id, named), chain_id=chain_id, **settings)
             for chain_id, rpc in rpcs.items()
         }
-
-    async def __aenter__(self) -> Self:
-        """Open a context that closes the connections at its end."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the connections."""
-        await self.close()
 
     async def close(self) -> None:
         """Close the connections to all nodes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from bilateral.client.aio.handle import AsyncHandle, AsyncSignalBatch
 from bilateral.client.inputs import TransactionSigner
@@ -12,13 +12,12 @@ from bilateral.contracts import Deployment
 from bilateral.contracts.origin import Origin
 from bilateral.documents import DataUriStore, Loader, Store
 from bilateral.errors import InvalidArgumentError
+from bilateral.node.closing import AsyncClosing
 from bilateral.node.running import AsyncStepRunner
 from bilateral.node.transport import AsyncProvider, AsyncTransport, require_duration
 from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from bilateral.client.operations.signals import Published
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.results import DeploymentReport
@@ -28,7 +27,7 @@ T = TypeVar("T")
 
 
 @checked_class
-class AsyncRunner:
+class AsyncRunner(AsyncClosing):
     """Runs operations. See `AsyncClient` for the arguments.
 
     Attributes:
@@ -71,16 +70,6 @@ class AsyncRunner:
         )
         self._transport = AsyncTransport(rpc, request_timeout)
         self.runner = AsyncStepRunner(self._transport)
-
-    async def __aenter__(self) -> Self:
-        """Open a context that closes the connections at its end."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the connections."""
-        await self.close()
 
     async def close(self) -> None:
         """Close the connections to the node."""

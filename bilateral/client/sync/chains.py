@@ -3,22 +3,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from bilateral.client.operations.registries import chain_of
 from bilateral.client.sync.client import Client
 from bilateral.errors import UnknownChainError
+from bilateral.node.closing import Closing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from types import TracebackType
 
     from bilateral.client.inputs import AgentLike
     from bilateral.contracts import Deployment
     from bilateral.node.transport import Provider
 
 
-class Clients:
+class Clients(Closing):
     """One client a chain, all with the same settings.
 
         clients = Clients({8453: "https://base.example", 84532: "https://sepolia.example"}, signer=signer)
@@ -41,16 +41,6 @@ class Clients:
             chain_id: Client(rpc, deployment=known.get(chain_id, named), chain_id=chain_id, **settings)
             for chain_id, rpc in rpcs.items()
         }
-
-    def __enter__(self) -> Self:
-        """Open a context that closes the connections at its end."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the connections."""
-        self.close()
 
     def close(self) -> None:
         """Close the connections to all nodes."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from bilateral.client.inputs import TransactionSigner
 from bilateral.client.operations import inspection, registries
@@ -13,13 +13,12 @@ from bilateral.contracts import Deployment
 from bilateral.contracts.origin import Origin
 from bilateral.documents import DataUriStore, Loader, Store
 from bilateral.errors import InvalidArgumentError
+from bilateral.node.closing import Closing
 from bilateral.node.running import StepRunner
 from bilateral.node.transport import Provider, Transport, require_duration
 from bilateral.values.arguments import checked_class
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from bilateral.client.operations.signals import Published
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.results import DeploymentReport
@@ -29,7 +28,7 @@ T = TypeVar("T")
 
 
 @checked_class
-class Runner:
+class Runner(Closing):
     """Runs operations. See `Client` for the arguments.
 
     Attributes:
@@ -72,16 +71,6 @@ class Runner:
         )
         self._transport = Transport(rpc, request_timeout)
         self.runner = StepRunner(self._transport)
-
-    def __enter__(self) -> Self:
-        """Open a context that closes the connections at its end."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the connections."""
-        self.close()
 
     def close(self) -> None:
         """Close the connections to the node."""

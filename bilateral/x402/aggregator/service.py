@@ -16,6 +16,7 @@ from bilateral.documents import Limits, Loader, Network
 from bilateral.errors import BilateralError, FeeLimitError, InsufficientFundsError
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.store.database import named_database_errors
+from bilateral.node.closing import Closing
 from bilateral.x402.aggregator import evidence, records, sponsoring
 from bilateral.x402.aggregator.acceptance import Acceptance
 from bilateral.x402.aggregator.blind import BlindRelay
@@ -27,7 +28,6 @@ from bilateral.x402.checking import FileCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import TracebackType
     from typing import Self
 
     from sqlalchemy import Engine
@@ -73,7 +73,7 @@ class _Chain:
     relay: BlindRelay
 
 
-class Aggregator:
+class Aggregator(Closing):
     """Takes signed feedback. Threads may share it.
 
     Args:
@@ -116,12 +116,6 @@ class Aggregator:
         """Start the workers."""
         self.start()
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Stop the workers."""
-        self.close()
 
     def start(self) -> None:
         """Start a worker for each chain. Each begins with what an earlier process left."""

@@ -1,0 +1,46 @@
+"""Objects with connections, which a `with` block closes at its end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+
+class Closing(ABC):
+    """Closes its connections at the end of a `with` block."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connections."""
+
+    def __enter__(self) -> Self:
+        """Open a context that closes the connections at its end."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the connections."""
+        self.close()
+
+
+class AsyncClosing(ABC):
+    """Closes its connections at the end of an `async with` block."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Close the connections."""
+
+    async def __aenter__(self) -> Self:
+        """Open a context that closes the connections at its end."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the connections."""
+        await self.close()
