@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Self
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +40,8 @@ class Relational(Steps):
 
     Args:
         runner: The database, or an Ibis connection to DuckDB or PostgreSQL.
+        accounts: A table of the database with the `address`, in small letters, and the `number` of each account of the
+            analysis. Without it, addresses go into the database from this process.
 
     Raises:
         InvalidArgumentError: The database has no agents or no feedback.
@@ -46,7 +49,7 @@ class Relational(Steps):
 
     holds_tables = True
 
-    def __init__(self, runner: Any) -> None:
+    def __init__(self, runner: Any, accounts: str | None = None) -> None:
         """See the class."""
         self.runner = runner if isinstance(runner, Runner) else Runner(runner)
         self.connection = self.runner.connection
@@ -55,6 +58,7 @@ class Relational(Steps):
             if name not in held:
                 raise InvalidArgumentError(f"the database has no table {name}: it needs {' and '.join(_NEEDED)}")
         self._names = [name for name in COLUMNS if name in held]
+        self._held = None if accounts is None else self.connection.table(accounts).select("address", "number")
         self._accounts: tuple[pa.Array, Any] | None = None
         self._coded: tuple[Ledger, Any] | None = None
 
@@ -68,9 +72,10 @@ class Relational(Steps):
         """Connect to a database.
 
         Args:
-            url: A URL of Ibis, such as `duckdb://tables.duckdb` or `postgresql://localhost/tables`, or of a Spark
-                Connect server, such as `sc://localhost:50051`. A fragment names a folder of Parquet files that the
-                server can read, with every table: `sc://localhost:50051/#s3://bucket/tables`.
+            url: A URL of Ibis, such as `postgresql://localhost/tables`, or `duckdb://tables.duckdb?memory_limit=4GB`
+                with settings of DuckDB, or of a Spark Connect server, such as `sc://localhost:50051`. A fragment names
+                a folder of Parquet files that the server can read, with every table:
+                `sc://localhost:50051/#s3://bucket/tables`.
 
         Raises:
             InvalidArgumentError: The database does not open, or lacks a table.
@@ -96,7 +101,8 @@ class Relational(Steps):
             refusals += (psycopg.Error,)
         try:
             if url.startswith("duckdb://"):  # otherwise a file that is missing would be made
-                return cls(ibis.duckdb.connect(url.removeprefix("duckdb://"), read_only=True))
+                path, _, query = url.removeprefix("duckdb://").partition("?")
+                return cls(ibis.duckdb.connect(path, read_only=True, **dict(parse_qsl(query))))
             return cls(ibis.connect(url))
         except InvalidArgumentError:
             raise
@@ -132,21 +138,21 @@ class Relational(Steps):
         moved = moved.select("source", "target", at=_finite(moved.ts), amount=_finite(moved.amount))
         place = ibis.row_number().over(group_by=moved.target, order_by=[moved.at, moved.source, moved.amount])
         numbered = moved.mutate(place=place)
-        first = self.runner.out(numbered.filter(numbered.place == 0))
-        target_of = _array(first, "target")
-        funder[target_of] = _array(first, "source")
-        at[target_of], amount[target_of] = _array(first, "at"), _array(first, "amount")
+        for first in self.runner.batches(numbered.filter(numbered.place == 0).drop("place")):
+            target_of = _array(first, "target")
+            funder[target_of] = _array(first, "source")
+            at[target_of], amount[target_of] = _array(first, "at"), _array(first, "amount")
         return First(funder, at, amount)
 
     def degrees(self, ledger: Ledger, edges: Edges) -> Degrees:  # noqa: ARG002
         """See `Steps`."""
         sent = self._edges(ledger)
         judged, activity = np.zeros(ledger.subjects, np.int64), np.zeros(ledger.accounts, np.int64)
-        by_subject = self.runner.out(sent.group_by("subject").aggregate(degree=sent.count()))
-        judged[_array(by_subject, "subject")] = _array(by_subject, "degree")
+        for part in self.runner.batches(sent.group_by("subject").aggregate(degree=sent.count())):
+            judged[_array(part, "subject")] = _array(part, "degree")
         ordinary = sent.filter(sent.kind != int(Kind.CONSTANT_TAG))
-        by_rater = self.runner.out(ordinary.group_by("rater").aggregate(degree=ordinary.count()))
-        activity[_array(by_rater, "rater")] = _array(by_rater, "degree")
+        for part in self.runner.batches(ordinary.group_by("rater").aggregate(degree=ordinary.count())):
+            activity[_array(part, "rater")] = _array(part, "degree")
         return Degrees(judged, activity)
 
     def cells(self, ledger: Ledger, edges: Edges, group: Ints, size: int) -> Cells:  # noqa: ARG002
@@ -217,6 +223,8 @@ class Relational(Steps):
 
     def _numbered(self, addresses: pa.Array) -> Any:
         """Return the accounts with their numbers as a table of the database."""
+        if self._held is not None:
+            return self._held
         if self._accounts is None or self._accounts[0] is not addresses:
             numbers = {"address": in_small_letters(addresses), "number": np.arange(len(addresses))}
             self._accounts = addresses, self.runner.rows(pa.table(numbers))
@@ -288,9 +296,9 @@ class Relational(Steps):
         return self.runner.rows(pa.table({column: pa.array([], kind) for column, kind in columns.items()}))
 
 
-def _array(table: pa.Table, name: str) -> Any:
+def _array(table: pa.Table | pa.RecordBatch, name: str) -> Any:
     """Return a column as an array."""
-    return table[name].to_numpy()
+    return table[name].to_numpy(zero_copy_only=False)
 
 
 def _lowered(column: Any) -> Any:

@@ -78,6 +78,15 @@ class Runner:
         with _interruptible():
             return self.connection.to_pyarrow(expression)
 
+    def batches(self, expression: Any) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of an expression in parts, so that this process need not hold all of them at once.
+
+        Args:
+            expression: An Ibis table.
+        """
+        with _interruptible():
+            yield from self.connection.to_pyarrow_batches(expression)
+
     def close(self) -> None:
         """Close the connection, and drop what was kept."""
         self.connection.disconnect()
@@ -176,6 +185,10 @@ class SparkConnect(Runner):
         """See `Runner`."""
         with _answering():
             return self.connection.to_pyarrow(expression)
+
+    def batches(self, expression: Any) -> Iterator[pa.RecordBatch]:
+        """See `Runner`. The server's rows come as one table."""
+        yield from self.out(expression).to_batches()
 
     def close(self) -> None:
         """See `Runner`."""

@@ -112,6 +112,17 @@ def test_first_transfers_are_equal(tables, stored):
     assert names[with_arrays.funder[names.index("tied")]] == "a first"
 
 
+def test_accounts_may_be_numbered_in_the_database(tables):
+    tables = addressed(tables)
+    connection = ibis.duckdb.connect()
+    for name in COLUMNS:
+        connection.create_table(name, getattr(tables, name))
+    ledger = coded(tables)
+    connection.create_table("people", pa.table({"address": ledger.addresses, "number": np.arange(ledger.accounts)}))
+    database = Relational(connection, accounts="people")
+    same(Results.of(Engine().fit(tables)), Results.of(Engine(steps=database).fit(database.tables())))
+
+
 def test_degrees_and_cells_are_equal(tables, stored):
     database = stored(tables)
     ledger = coded(tables, database)
@@ -267,6 +278,19 @@ def test_an_unknown_database_is_an_error_without_the_password():
     with pytest.raises(InvalidArgumentError, match='no database opens at "unknown://localhost"') as refused:
         Relational.open("unknown://reader:secret@localhost")
     assert "secret" not in str(refused.value)
+
+
+def test_a_url_sets_the_memory_of_duckdb(tables, tmp_path):
+    connection = ibis.duckdb.connect(tmp_path / "tables.duckdb")
+    for name in ("agents", "feedback"):
+        connection.create_table(name, getattr(tables, name))
+    connection.disconnect()
+    database = Relational.open(f"duckdb://{tmp_path / 'tables.duckdb'}?memory_limit=300MB&threads=1")
+    limits = database.connection.raw_sql("SELECT current_setting('memory_limit'), current_setting('threads')")
+    assert limits.fetchall() == [("286.1 MiB", 1)]
+    database.runner.close()
+    with pytest.raises(InvalidArgumentError, match=r"no database opens at .*: .*Memory must"):
+        Relational.open(f"duckdb://{tmp_path / 'tables.duckdb'}?memory_limit=much")
 
 
 def test_a_database_without_agents_is_refused_by_its_url(tmp_path):
