@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import psutil  # type: ignore[import-untyped]  # pgserver needs it
-from pgserver.postgres_server import get_server
 from rich.console import Console
 from rich.table import Table
-from sqlalchemy import create_engine, text
+from sqlalchemy import text
 
-from bench.index.measurement import POSTGRES_SETTINGS
+from bench.index.measurement import tuned_server
 from bench.trust.speed import speed
 from bilateral.contracts import Registry
 from bilateral.events import NewFeedback
@@ -203,22 +202,10 @@ def main() -> None:
         for size in sizes[len(fitting) :]:
             console.print(f"the index of {size:,} ratings needs {size * _BYTES_OF_ROW / 1e9:,.0f} GB of disk: left out")
         costs = []
-        server = get_server(Path(folder) / "data", cleanup_mode="stop")
-        try:
-            engine = create_engine(
-                server.get_uri().replace("postgresql://", "postgresql+psycopg://"), isolation_level="AUTOCOMMIT"
-            )
-            with engine.connect() as connection:
-                for setting in POSTGRES_SETTINGS:
-                    connection.execute(text(f"ALTER SYSTEM SET {setting}"))
-            engine.dispose()
-            server.cleanup()  # the size of its memory counts from its start
-            server = get_server(Path(folder) / "data", cleanup_mode="stop")
+        with tuned_server(Path(folder) / "data") as server:
             for cost in fill(server.get_uri(), fitting, server.get_postmaster_info().process):
                 costs.append(cost)
                 console.print(f"index: {cost}")
-        finally:
-            server.cleanup()
     memory = psutil.virtual_memory().available
     possible = [size for size in sizes if size / 1e6 * _GB_OF_MILLION * 1e9 < memory]
     console.print(_table(costs, {} if options.no_analysis else speed(possible)))

@@ -9,8 +9,9 @@ import argparse
 import tempfile
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import ape
 from ape.logging import LogLevel, logger
@@ -41,7 +42,7 @@ _AGENTS_A_COPY: Final = 1_000_000
 
 _AGENT_COLUMNS: Final = frozenset({"agent_id", "client_id", "server_id", "validator_id", "seller_id"})
 
-POSTGRES_SETTINGS: Final = ("shared_buffers = '1GB'", "max_wal_size = '4GB'")
+_POSTGRES_SETTINGS: Final = ("shared_buffers = '1GB'", "max_wal_size = '4GB'")
 """The server's settings that differ from its defaults, which are for the smallest machines."""
 
 _ROLLED_BACK: Final = 64
@@ -161,28 +162,37 @@ def latencies(database: str, chain: EventChain, generator: Generator, blocks: in
     return sorted(seen[number] - mined[number] for number in mined)
 
 
+@contextmanager
+def tuned_server(folder: Path) -> Iterator[Any]:
+    """Run PostgreSQL in a folder, with the settings of a server for an index."""
+    server = get_server(folder, cleanup_mode="stop")
+    try:
+        engine = create_engine(server.get_uri().replace("sql:", "sql+psycopg:"), isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            for setting in _POSTGRES_SETTINGS:
+                connection.execute(text(f"ALTER SYSTEM SET {setting}"))
+        engine.dispose()
+        server.cleanup()  # the size of its memory counts from its start
+        server = get_server(folder, cleanup_mode="stop")
+        yield server
+    finally:
+        server.cleanup()
+
+
 def databases(folder: str) -> Iterator[tuple[str, Callable[[str], str]]]:
     """Yield each engine, and what gives the URL of a fresh database."""
     yield "SQLite", lambda name: f"sqlite:///{Path(folder) / name}.sqlite"
-    server = get_server(Path(folder) / "postgres", cleanup_mode="stop")
-    url = server.get_uri().replace("postgresql://", "postgresql+psycopg://")
+    with tuned_server(Path(folder) / "postgres") as server:
+        url = server.get_uri().replace("sql:", "sql+psycopg:")
 
-    def fresh(name: str) -> str:
-        engine = create_engine(url, isolation_level="AUTOCOMMIT")
-        with engine.connect() as connection:
-            connection.execute(text(f'CREATE SCHEMA IF NOT EXISTS "{name}"'))
-        engine.dispose()
-        return f"{url}&options=-csearch_path%3D{name}"
+        def fresh(name: str) -> str:
+            engine = create_engine(url, isolation_level="AUTOCOMMIT")
+            with engine.connect() as connection:
+                connection.execute(text(f'CREATE SCHEMA IF NOT EXISTS "{name}"'))
+            engine.dispose()
+            return f"{url}&options=-csearch_path%3D{name}"
 
-    engine = create_engine(url, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        for setting in POSTGRES_SETTINGS:
-            connection.execute(text(f"ALTER SYSTEM SET {setting}"))
-    engine.dispose()
-    server.cleanup()  # the size of its memory counts from its start
-    server = get_server(Path(folder) / "postgres", cleanup_mode="stop")
-    yield "PostgreSQL", fresh
-    server.cleanup()
+        yield "PostgreSQL", fresh
 
 
 def main() -> None:

@@ -72,6 +72,9 @@ _FILTERS: Final[dict[str, Any]] = {
         list[str], "--reviewer", "Count only ratings by this account; may be repeated.", _RATINGS, "ADDRESS"
     ),
     "payment": _option(str, "--payment", "Count only feedback that claims a payment.", _RATINGS, "claimed|matching"),
+    "blind": _option(
+        str, "--blind", "Count only ratings that were sealed before either side saw them.", _RATINGS, "only"
+    ),
     "gates": _option(
         list[str],
         "--gate",

@@ -9,13 +9,16 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from typer.main import get_command as make_command
 
 from bench.world.build import build
 from bench.world.people import World
+from bilateral.cli.app import app
 from bilateral.index.store.database import open_database
 from bilateral.query.readers import Reader
 from bilateral.query.search.agents import search_agents
 from bilateral.query.search.filters import AgentSearch
+from bilateral.query.search.questions import AgentQuestion
 
 OF_AN_INDEX = [
     ["search"],
@@ -141,6 +144,11 @@ def test_people_see_a_table_and_where_it_goes_on(bilateral, database):
     assert "more: --cursor " in ran.err
     nothing = bilateral("search", "--count", "100000", "--database", database)
     assert (nothing.code, nothing.out.strip()) == (0, "no agent fulfils all conditions")
+
+
+def test_every_field_of_a_search_is_an_option():
+    options = {parameter.name for parameter in make_command(app).commands["search"].params}
+    assert AgentQuestion.model_fields.keys() - {"text"} <= options
 
 
 def test_the_installed_command_answers(database, everybody):
