@@ -21,7 +21,7 @@ from bilateral.cli.index_processes import (
     require_extra,
     show_status,
 )
-from bilateral.cli.index_shards import shards
+from bilateral.cli.index_shards import move, shards
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 
@@ -205,3 +205,4 @@ command(
     is_local=True,
 )(backfill)
 command(app, "shards", "bilateral index shards --settings index.toml", is_local=True)(shards)
+command(app, "move", "bilateral index move --settings index.toml --chain-id 8453", is_local=True)(move)

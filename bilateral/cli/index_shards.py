@@ -1,4 +1,4 @@
-"""`bilateral index shards`: chains on several servers."""
+"""`bilateral index shards` and `bilateral index move`: chains on several servers."""
 
 from __future__ import annotations
 
@@ -37,6 +37,22 @@ def shards(
     settings = sharded_settings(settings_file)
     with named_database_errors():
         placed = update_shards(settings.database, settings.shards, adopts=adopt)
+    _show(invocation, placed)
+
+
+def move(
+    invocation: Invocation,
+    settings_file: _Settings,
+    chain_id: Annotated[int, typer.Option("--chain-id", help="The chain.", show_default=False)],
+) -> None:
+    """Move a chain to the shard that the settings name. Readers go on; its worker waits until it is over."""
+    require_extra()
+    from bilateral.index.shards.moving import move_chain  # noqa: PLC0415  # slow to import
+    from bilateral.index.store.database import named_database_errors  # noqa: PLC0415
+
+    settings = sharded_settings(settings_file)
+    with named_database_errors():
+        placed = move_chain(settings.database, settings.shards, chain_id, invocation.output.note)
     _show(invocation, placed)
 
 

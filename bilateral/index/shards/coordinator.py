@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.shards.errors import ShardError
 from bilateral.index.shards.layout import CHAIN_TABLES, OWN_PARTITIONS, SHARED_TABLES, VIEWS, key_of
 from bilateral.index.shards.places import PARTS, SERVED, has_schema
 from bilateral.index.store.database import parsed_url
+from bilateral.index.store.lock_waits import wait_for_locks
 from bilateral.index.tables.changes import TABLES as FEED_TABLES
 from bilateral.index.tables.changes import change_note, change_step, removed_change
+from bilateral.index.tables.dialects import dialect_of
 from bilateral.index.tables.schema import registry
 
 if TYPE_CHECKING:
@@ -26,11 +30,20 @@ if TYPE_CHECKING:
 LOCK: Final = 80048006
 """A number that all programs of a coordinator share, so that only one changes the places of chains at once."""
 
+_NUMBERS: Final = 80048007
+"""A number that all programs of a coordinator share, so that only one numbers steps of the change feed at once."""
+
 _OPTIONS: Final = {"use_remote_estimate": "true", "fetch_size": "1000", "async_capable": "true"}
 """Options of a server. The planner asks it for costs: without, it would look up no row there by a key of another table.
 
 A thousand rows of the widest tables are about a megabyte; the default of a hundred makes ten times the round trips.
 """
+
+_LOCK_TIMEOUT: Final = "55P03"
+"""PostgreSQL's code for a lock that did not come in time."""
+
+_LOCK_MILLISECONDS: Final = 300
+"""The wait for one lock while readers wait, too: less than the second after which PostgreSQL ends one of two."""
 
 _FEED_VIEWS: Final = {
     change_step.name: """
@@ -156,6 +169,15 @@ def number_of(connection: Connection, name: str) -> int:
     return int(connection.execute(added, {"name": name}).scalar_one())
 
 
+def hold_numbers(connection: Connection) -> None:
+    """Keep other programs from numbering steps of the change feed until the end of the transaction.
+
+    Args:
+        connection: The coordinator, in a transaction.
+    """
+    dialect_of(connection).lock(connection, _NUMBERS)
+
+
 def next_range(connection: Connection) -> int:
     """Return a range of numbers that no shard had before. See `bilateral.index.shards.served.number_from`."""
     return int(connection.execute(text("SELECT nextval('sharded.number_range')")).scalar_one())
@@ -204,11 +226,13 @@ def place_chain(connection: Connection, placed: Placed, schema_name: str) -> Non
         schema_name: The schema of the shard's tables.
     """
     chain_id = placed.chain_id
-    statements = []
-    own = {table.name for table in OWN_PARTITIONS}
     beside = [*(table.name for table in FEED_TABLES), registry.name]
-    for name in (*(table.name for table in CHAIN_TABLES), *VIEWS, *beside):
-        parent = f'sharded."{name}"' if name in beside else f'"{name}"'
+    parents = {name: f'"{name}"' for name in (*(table.name for table in CHAIN_TABLES), *VIEWS)}
+    parents |= {name: f"sharded.{name}" for name in beside}
+    _hold_off_readers(connection, parents.values())
+    own = {table.name for table in OWN_PARTITIONS}
+    statements = []
+    for name, parent in parents.items():
         part = f'sharded."{name}_{chain_id:d}"'
         there = schema_name if name in own else SERVED
         remote = _options({"schema_name": there, "table_name": f"{name}_{chain_id:d}"})
@@ -223,6 +247,27 @@ def place_chain(connection: Connection, placed: Placed, schema_name: str) -> Non
         "ON CONFLICT (chain_id) DO UPDATE SET number = excluded.number"
     )
     connection.execute(place, {"chain": chain_id, "number": placed.number})
+
+
+def _hold_off_readers(connection: Connection, tables: Iterable[str]) -> None:
+    """Wait for the visits of readers, and let new ones wait until the end of the transaction.
+
+    A visit may hold one table and want another one that is locked here. So these locks are given back soon, before
+    PostgreSQL would end the visit. Each visit begins with `registry`: once that is locked, the others come to an end.
+    """
+    wanted = ", ".join(f"ONLY {table}" for table in (registry.name, *tables))
+    while True:
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_LOCK_MILLISECONDS}'")
+        try:
+            with connection.begin_nested():
+                connection.exec_driver_sql(f"LOCK TABLE {wanted} IN ACCESS EXCLUSIVE MODE")
+        except DBAPIError as problem:
+            if getattr(problem.orig, "sqlstate", None) != _LOCK_TIMEOUT:
+                raise
+            time.sleep(_LOCK_MILLISECONDS / 1000)
+            continue
+        wait_for_locks(connection)
+        return
 
 
 def _change_server(connection: Connection, server: str, former: Iterable[str], place: Mapping[str, Any]) -> None:

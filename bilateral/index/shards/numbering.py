@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from bilateral.index.shards.coordinator import places
+from bilateral.index.shards.coordinator import hold_numbers, places
 from bilateral.index.store.database import unavailable
-from bilateral.index.tables.dialects import dialect_of
 
 if TYPE_CHECKING:
     import threading
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
-
-_LOCK: Final = 80048007
-"""A number that all programs of a coordinator share, so that only one gives numbers at once."""
 
 _SECONDS: Final = 0.5
 """The time between two looks at the shards: a change is in the feed as soon after its block as workers look for it."""
@@ -74,7 +70,7 @@ def forget_pruned(engine: Engine) -> None:
         engine: The coordinator.
     """
     with engine.begin() as connection:
-        dialect_of(connection).lock(connection, _LOCK)
+        hold_numbers(connection)
         pruned = [connection.execute(_PRUNED, {"chain": placed.chain_id}).scalar_one() for placed in places(connection)]
         forgotten = text("DELETE FROM sharded.numbered_step WHERE step <= :last")
         connection.execute(forgotten, {"last": max((step for step in pruned if step is not None), default=0)})
@@ -117,7 +113,7 @@ def _numbered(engine: Engine, chain_id: int) -> int:
 
 def _number(connection: Connection, chain_id: int) -> int:
     """Number some steps of a chain within a transaction."""
-    dialect_of(connection).lock(connection, _LOCK)
+    hold_numbers(connection)
     last = connection.execute(_LAST, {"chain": chain_id}).scalar_one()
     count = connection.execute(_NUMBER, {"chain": chain_id, "last": last, "most": _AT_ONCE}).rowcount
     if count:

@@ -27,6 +27,17 @@ def has_schema(connection: Connection, name: str) -> bool:
     return bool(connection.execute(text("SELECT to_regnamespace(:name) IS NOT NULL"), {"name": name}).scalar_one())
 
 
+def holds(connection: Connection, chain_id: int) -> bool:
+    """Return True if a shard holds a chain.
+
+    Args:
+        connection: The shard.
+        chain_id: The chain.
+    """
+    held = text("SELECT 1 FROM served.chain WHERE chain_id = :chain")
+    return connection.execute(held, {"chain": chain_id}).one_or_none() is not None
+
+
 def require_place(connection: Connection, chain_id: int) -> None:
     """Refuse to write a chain where readers would not see it. A database without shards holds each chain.
 
@@ -41,9 +52,7 @@ def require_place(connection: Connection, chain_id: int) -> None:
         return
     if has_schema(connection, PARTS):
         raise MisplacedChainError(chain_id, "is written on its shard, not on the coordinator: pass --settings")
-    if has_schema(connection, SERVED):
-        held = text("SELECT 1 FROM served.chain WHERE chain_id = :chain")
-        if connection.execute(held, {"chain": chain_id}).one_or_none() is None:
-            raise MisplacedChainError(
-                chain_id, "is not on this shard: add it to the chains of a shard, and run bilateral index shards"
-            )
+    if has_schema(connection, SERVED) and not holds(connection, chain_id):
+        raise MisplacedChainError(
+            chain_id, "is not on this shard: add it to the chains of a shard, and run bilateral index shards"
+        )

@@ -20,7 +20,9 @@ from bilateral.index.shards.coordinator import (
     require_places,
     split,
 )
+from bilateral.index.shards.copying import forget_chain
 from bilateral.index.shards.errors import ShardError
+from bilateral.index.shards.places import holds
 from bilateral.index.shards.served import claim, number_from, require_no_others, serve
 from bilateral.index.store.database import open_database, unavailable
 from bilateral.index.store.lock_waits import wait_for_locks
@@ -121,6 +123,9 @@ def _add(connection: Connection, engine: Engine, coordinator: str, named: tuple[
         is_new = claim(on_shard, coordinator, (name, number), adopts=adopts)
         if is_new and not adopts and any(placed.shard == name for placed in places(connection)):
             raise ShardError(name, f"its database is another one than before: correct database.shards.{name}.url")
+        for placed in places(connection):
+            if placed.shard != name and holds(on_shard, placed.chain_id):
+                forget_chain(on_shard, placed.chain_id)  # a move broke off before its end
         require_no_others(on_shard, name, shard.chains)
         if is_new:
             number_from(on_shard, next_range(connection))

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
+import threading
+from dataclasses import replace
 
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, func, select
 
 from bilateral.api.settings import ApiSettings
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.databases import Shard, databases_of
 from bilateral.index.errors import DatabaseUnavailableError
+from bilateral.index.shards.coordinator import Placed
 from bilateral.index.shards.errors import MisplacedChainError, ShardError
+from bilateral.index.shards.layout import CHAIN_TABLES
+from bilateral.index.shards.moving import move_chain
 from bilateral.index.shards.servers import update_shards
 from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.tables.batches import Block
+from bilateral.index.tables.changes import TABLES as FEED_TABLES
 from tests.api.described import comparing_client
 from tests.api.world import BOB, CHAIN_ID, ERIN, FRANK, served
 from tests.index.shards.world import OTHER_CHAIN, index_both, killed, plan_of, running_servers, sharded, two_chains
@@ -145,6 +151,48 @@ def test_shard_that_is_down_is_named_and_loses_nothing(apis, settings, servers, 
         with pytest.raises(DatabaseUnavailableError, match=r"^shard b: the server of the database does not answer"):
             update_shards(settings.database, settings.shards)
     assert client.get("/v1/agents/31338:1").content == before
+
+
+def test_chain_moves_to_another_shard_and_back_while_readers_read(apis, settings):
+    client, (a, b) = apis[0], settings.shards.values()
+    paths = ("agents/31338:1", "changes?since=0&limit=1000", "search/agents?q=weather")
+    before = [client.get(f"/v1/{path}").content for path in paths]
+    answers, is_over = [], threading.Event()
+
+    def ask():
+        while not is_over.is_set():
+            answers.append(client.get(f"/v1/{paths[0]}"))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    together = {"a": Shard(url=a.url, chains=[CHAIN_ID, OTHER_CHAIN]), "b": Shard(url=b.url)}
+    try:
+        for shards, place in ((together, "a"), (settings.shards, "b")):
+            told = client.get(f"/v1/{paths[1]}").json()["items"]
+            placed = move_chain(settings.database, shards, OTHER_CHAIN)
+            assert Placed(OTHER_CHAIN, place, "ab".index(place) + 1) in placed
+            assert [client.get(f"/v1/{path}").content for path in paths[::2]] == before[::2]
+            assert client.get(f"/v1/{paths[1]}").json()["items"] == told
+            assert rows_of_chain(shards["ba"["ab".index(place)]].url) == {}
+            index_both(replace(settings, shards=shards), settings.database)  # its worker goes on there
+            assert client.get(f"/v1/{paths[0]}").content == before[0]
+            assert client.get(f"/v1/{paths[1]}").json()["items"][: len(told)] == told  # and files that were due
+    finally:
+        is_over.set()
+        asking.join()
+    assert {answer.content for answer in answers} == {before[0]}
+    assert len(answers) > 10
+
+
+def rows_of_chain(url):
+    """Return the number of rows of the other chain in each table that has some."""
+    engine, counts = create_engine(url), {}
+    with engine.connect() as connection:
+        for table in (*CHAIN_TABLES, *FEED_TABLES[:2]):
+            query = select(func.count()).select_from(table).where(table.c.chain_id == OTHER_CHAIN)
+            counts[table.name] = connection.execute(query).scalar_one()
+    engine.dispose()
+    return {name: count for name, count in counts.items() if count}
 
 
 @pytest.mark.parametrize(
