@@ -63,7 +63,7 @@ test: compile prover ## Run the test suite, or all tests of the files TESTS. Wha
 test-all: compile prover ## Run every test, as CI does each night.
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 6 --dist worksteal
 
-lint: compile ## Check style, types, format and plain words.
+lint: setup ## Check style, types, format and plain words.
 	@$(BIN)/ruff check $(PYTHON_SOURCES)
 	@$(BIN)/ruff format --check --quiet $(PYTHON_SOURCES)
 	@$(BIN)/mypy
@@ -86,7 +86,7 @@ test-interop: compile ## Ask the service through the published SDKs of ERC-8004,
 	@./interop/setup.sh
 	@INTEROP=1 $(BIN)/ape test tests/interop --numprocesses 0
 
-prove-quickly: compile ## Prove the statements that take seconds each, as CI does.
+prove-quickly: setup ## Prove the statements that take seconds each, as CI does.
 	@./assurance/setup.sh
 	@./assurance/prove.sh $(QUICK_PROOFS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import ssl
 
 import pytest
@@ -29,9 +30,10 @@ def loader():
 
 
 @pytest.fixture
-def ledger(tmp_path, loader):
+def ledger(tmp_path, loader, sqlite_template):  # noqa: F811  # a fixture
     """A ledger on SQLite."""
-    engine = open_database(f"sqlite:///{tmp_path / 'index.sqlite'}")  # noqa: F811  # not the fixture
+    path = shutil.copy(sqlite_template, tmp_path / "index.sqlite")
+    engine = open_database(f"sqlite:///{path}")  # noqa: F811  # not the fixture
     yield Ledger(engine, ChainStore(engine, CHAIN_ID), loader)
     engine.dispose()
 

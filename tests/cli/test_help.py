@@ -38,8 +38,7 @@ def test_the_page_lists_the_commands():
 
 @pytest.mark.parametrize(("group", "name"), COMMANDS, ids=" ".join)
 def test_each_command_says_what_it_does_and_how_it_is_used(bilateral, group, name):
-    ran = bilateral(group, *name.split(), "--help")
-    narrow = bilateral(group, *name.split(), "--help", COLUMNS="40")
+    ran = bilateral(group, *name.split(), "--help", COLUMNS="40")
     assert (ran.code, ran.err) == (0, "")
     command = GROUP_COMMANDS[group][name]
     assert command.help.endswith(".")
@@ -47,7 +46,7 @@ def test_each_command_says_what_it_does_and_how_it_is_used(bilateral, group, nam
     _, *examples = command.epilog.splitlines()
     assert examples
     for example in examples:
-        assert f"\n{example}\n" in narrow.out
+        assert f"\n{example}\n" in ran.out
         line = re.split(" [<>] ", next(part for part in example.split("|") if f"{group} {name}" in part))[0]
         _, *words = shlex.split(line[line.index("bilateral ") :])
         assert words[: 1 + len(name.split())] == [group, *name.split()]
