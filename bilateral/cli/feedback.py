@@ -11,8 +11,7 @@ from bilateral.cli.blind import Offer, Vault, seal_feedback
 from bilateral.cli.feedback_options import (
     COLUMNS,
     FeedbackOptions,
-    Names,
-    Skills,
+    SearchOptions,
     WithRevoked,
 )
 from bilateral.cli.invocation import Invocation
@@ -165,46 +164,18 @@ def list_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
     "bilateral feedback search 42 --tag starred --min 80",
     "bilateral feedback search 42 43 --capability tools --name financial_analyzer",
 )
-def search(  # noqa: PLR0913, PLR0917  # as many as the user has options
+def search(
     invocation: Invocation,
+    options: SearchOptions,
     agents: Annotated[
         list[str] | None,
         typer.Argument(metavar="[AGENT...]", help="The rated agents; all if a reviewer is named.", show_default=False),
     ] = None,
-    reviewers: Reviewers = None,
-    tags: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="A tag it must have; may be repeated.")
-    ] = None,
-    capabilities: Annotated[
-        list[str] | None,
-        typer.Option("--capability", metavar="KIND", help="An MCP capability its file must name; may be repeated."),
-    ] = None,
-    names: Names = None,
-    skills: Skills = None,
-    tasks: Annotated[
-        list[str] | None, typer.Option("--task", metavar="TASK", help="An A2A task; may be repeated.")
-    ] = None,
-    lowest: Annotated[str | None, typer.Option("--min", metavar="VALUE", help="The least value.")] = None,
-    highest: Annotated[str | None, typer.Option("--max", metavar="VALUE", help="The greatest value.")] = None,
-    revoked: WithRevoked = False,
-    load_files: Annotated[bool, typer.Option("--load", help="Load events and files too.")] = False,
 ) -> None:
     """Search feedback."""
     with invocation.reading("Searching") as client:
-        matches = client.search_feedback(
-            agent_ids=agents or (),
-            reviewers=reviewers,
-            tags=tags or (),
-            capabilities=capabilities or (),
-            names=names or (),
-            skills=skills or (),
-            tasks=tasks or (),
-            min_value=lowest,
-            max_value=highest,
-            include_revoked=revoked,
-            load_files=load_files,
-        )
-    columns = dict(COLUMNS) | ({"text": lambda entry: entry.text} if load_files else {})
+        matches = client.search_feedback(agent_ids=agents or (), **options.filters())
+    columns = dict(COLUMNS) | ({"text": lambda entry: entry.text} if options.load_files else {})
     invocation.output.results(matches, columns, none="no feedback")
 
 

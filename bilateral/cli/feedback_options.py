@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.options import FileHash, FileUri, Tag1, Tag2
+from bilateral.cli.options import FileHash, FileUri, Reviewers, Tag1, Tag2
 from bilateral.cli.tags import marked_tag
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
@@ -33,11 +33,6 @@ COLUMNS: Final[Mapping[str, Callable[[FeedbackEntry], Any]]] = {
 
 Skills = Annotated[
     list[str] | None, typer.Option("--skill", metavar="SKILL", help="An A2A skill that was used; may be repeated.")
-]
-
-
-Names = Annotated[
-    list[str] | None, typer.Option("--name", metavar="NAME", help="A name of such a capability; may be repeated.")
 ]
 
 
@@ -129,3 +124,32 @@ class FeedbackOptions:
                 "--file excludes the options that make a feedback file, such as --text: leave one out"
             )
         return FeedbackFile.from_bytes(invocation.read_file(self.file))
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """The filters of a search of feedback, as the client names them."""
+
+    reviewers: Reviewers = None
+    tags: Annotated[
+        list[str] | None, typer.Option("--tag", metavar="TAG", help="A tag it must have; may be repeated.")
+    ] = None
+    capabilities: Annotated[
+        list[str] | None,
+        typer.Option("--capability", metavar="KIND", help="An MCP capability its file must name; may be repeated."),
+    ] = None
+    names: Annotated[
+        list[str] | None, typer.Option("--name", metavar="NAME", help="A name of such a capability; may be repeated.")
+    ] = None
+    skills: Skills = None
+    tasks: Annotated[list[str] | None, typer.Option("--task", metavar="TASK", help="An A2A task; may be repeated.")] = (
+        None
+    )
+    min_value: Annotated[str | None, typer.Option("--min", metavar="VALUE", help="The least value.")] = None
+    max_value: Annotated[str | None, typer.Option("--max", metavar="VALUE", help="The greatest value.")] = None
+    include_revoked: WithRevoked = False
+    load_files: Annotated[bool, typer.Option("--load", help="Load events and files too.")] = False
+
+    def filters(self) -> dict[str, Any]:
+        """Return the filters that are set."""
+        return {name: value for name, value in vars(self).items() if value is not None}
