@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from bilateral.trust.results import Results
     from bilateral.trust.runs import Progress
     from bilateral.trust.steps import Steps
     from bilateral.trust.tables import Tables
+
+    _Source = tuple[Steps, Callable[[], Tables], Callable[[Results], Results]]
+    """The relational steps of an analysis, the reading of its tables, and the form of its results."""
 
 app = make_group("trust")
 
@@ -36,16 +43,18 @@ _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of 
     "bilateral trust analyse --tables tables --out results",
     "bilateral trust analyse --tables tables --out results --reviews cases.json",
     "bilateral trust analyse --tables duckdb://tables.duckdb --out results",
+    "bilateral trust analyse --tables 1=ethereum --tables 8453=base --out results",
     is_local=True,
 )
 def analyse(  # noqa: PLR0913, PLR0917  # one an option of the command
     invocation: Invocation,
     tables: Annotated[
-        str,
+        list[str],
         typer.Option(
             "--tables",
-            metavar="DIR|URL",
-            help="The folder of the tables, as Parquet, or its URL, or that of a database that has them.",
+            metavar="[CHAIN=]DIR|URL",
+            help="The folder of the tables, as Parquet, or its URL, or that of a database that has them. "
+            "Repeat it with the id of each chain to analyse several together.",
             show_default=False,
         ),
     ],
@@ -73,9 +82,9 @@ def analyse(  # noqa: PLR0913, PLR0917  # one an option of the command
 
     cases = Reviews.read(reviews) if reviews is not None else None
     run = Run(checkpoints, _Pace(invocation.output.note))
-    with _opened(tables) as (steps, read):
+    with _opened(tables) as (steps, read, by_chain):
         engine = Engine(steps=steps, run=run).fit(run.step("tables", read, keep=False), cases, trusted or [])
-    run.step("results", lambda: Results.of(engine).write(out), keep=False)
+    run.step("results", lambda: by_chain(Results.of(engine)).write(out), keep=False)
     run.close()
     ledger = engine.context_.ledger
     apart = told_apart({name: getattr(engine.tables_, name) for name in COLUMNS})
@@ -119,22 +128,48 @@ class _Pace:
 
 
 @contextmanager
-def _opened(tables: str) -> Iterator[tuple[Steps, Callable[[], Tables]]]:
-    """Open a folder of tables or a database, and yield its relational steps and what reads its tables."""
+def _opened(tables: list[str]) -> Iterator[_Source]:
+    """Open folders of tables or a database."""
     from bilateral.trust.folders import is_database  # noqa: PLC0415  # pyarrow is heavy, and an extra
     from bilateral.trust.steps import ARRAYS  # noqa: PLC0415
     from bilateral.trust.tables import Tables  # noqa: PLC0415
 
-    if not is_database(tables):
-        yield ARRAYS, lambda: Tables.read(tables)
-        return
-    from bilateral.trust.relational import Relational  # noqa: PLC0415  # Ibis is heavy
+    if (chains := _chains(tables)) is not None:
+        yield _together(chains)
+    elif not is_database(tables[0]):
+        yield ARRAYS, lambda: Tables.read(tables[0]), lambda results: results
+    else:
+        from bilateral.trust.relational import Relational  # noqa: PLC0415  # Ibis is heavy
 
-    database = Relational.open(tables)
-    try:
-        yield database, database.tables
-    finally:
-        database.runner.close()
+        database = Relational.open(tables[0])
+        try:
+            yield database, database.tables, lambda results: results
+        finally:
+            database.runner.close()
+
+
+def _chains(tables: list[str]) -> dict[int, str] | None:
+    """Return the folder of each chain; None for tables of one chain."""
+    named = [re.fullmatch("([0-9]+)=(.+)", text) for text in tables]
+    chains = {int(match[1]): match[2] for match in named if match is not None}
+    if len(tables) == 1 and not chains:
+        return None
+    if len(chains) < len(tables):
+        raise UsageProblemError("several --tables need the id of a chain each: --tables 1=DIR --tables 8453=DIR")
+    return chains
+
+
+def _together(chains: dict[int, str]) -> _Source:
+    """Return the source of an analysis of several chains."""
+    from bilateral.trust.chains import Chains  # noqa: PLC0415  # pyarrow is heavy, and an extra
+    from bilateral.trust.steps import ARRAYS  # noqa: PLC0415
+    from bilateral.trust.tables import Tables  # noqa: PLC0415
+
+    @cache
+    def joined() -> Chains:
+        return Chains.of({chain_id: Tables.read(folder) for chain_id, folder in chains.items()})
+
+    return ARRAYS, lambda: joined().tables, lambda results: joined().apart(results)
 
 
 @command(
@@ -226,15 +261,18 @@ def explain(
         ),
     ] = None,
     chain_id: Annotated[
-        int | None, typer.Option("--chain-id", help="The chain, if the database has several.", show_default=False)
+        int | None, typer.Option("--chain-id", help="The chain, if there are several.", show_default=False)
     ] = None,
 ) -> None:
     """Explain a finding, an account or an agent in plain sentences."""
+    from bilateral.trust.chains import of_chain  # noqa: PLC0415  # pyarrow is heavy, and an extra
     from bilateral.trust.explain import explain as explained  # noqa: PLC0415  # pyarrow is heavy, and an extra
     from bilateral.trust.results import Results  # noqa: PLC0415
 
     if database is None:
         results = Results.read(out)
+        if identifier.isdecimal():
+            results = of_chain(results, chain_id)
     else:
         from bilateral.cli.analysis import results_of_index  # noqa: PLC0415  # slow to import
         from bilateral.cli.index_processes import open_index  # noqa: PLC0415

@@ -115,6 +115,19 @@ def test_tables_at_a_url_are_analysed_and_decided_on(done, tables, tmp_path):
     assert done("trust", "decide", "--tables", url, "--asks", tmp_path / "asks.parquet", "--out", out)["asks"] == 1
 
 
+def test_several_chains_are_analysed_and_explained(done, refused, tables, tmp_path):
+    folders = [word for chain_id in (1, 8453) for word in ("--tables", f"{chain_id}={tables}")]
+    out = tmp_path / "results"
+    assert done("trust", "analyse", *folders, "--out", out)["agents"] == 42
+    assert done("trust", "explain", "99", "--out", out, "--chain-id", "8453")["chain_id"] == 8453
+    assert "give one as --chain-id" in refused(3, "trust", "explain", "99", "--out", out)["message"]
+
+
+def test_several_folders_without_their_chains_are_refused(refused, tables, tmp_path):
+    words = ("trust", "analyse", "--tables", tables, "--tables", f"1={tables}", "--out", tmp_path / "r")
+    assert "need the id of a chain each" in refused(2, *words)["message"]
+
+
 def test_an_analysis_that_failed_at_its_end_continues(bilateral, refused, tables, tmp_path):
     (tmp_path / "file").touch()
     kept = tmp_path / "kept"

@@ -1,0 +1,164 @@
+"""Several chains in one analysis. An address is one account on all of them; agents and rows keep their chain."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.trust.results import Results
+from bilateral.trust.tables import Tables
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bilateral.trust.arrays import Ints
+
+_IDS: Final = {
+    "agents": ("agent_id",),
+    "feedback": ("id", "agent_id"),
+    "ratings": ("id", "validator_id", "server_id"),
+    "validations": ("validator_id", "agent_id"),
+    "payments": ("agent_id",),
+}
+"""The columns of numbers that each chain counts for itself."""
+
+_SIZE: Final = 2**32
+"""The numbers of a chain. Together with a chain's id, which is below 2**31, they fit into 64 bits."""
+
+_CHAINS: Final = 2**31
+_NUMBER: Final = re.compile(r"\bagent (\d+)\b")
+
+
+@dataclass(frozen=True)
+class Chains:
+    """Tables of several chains as those of one analysis: `chains.apart(Results.of(Engine().fit(chains.tables)))`.
+
+    Attributes:
+        tables: The rows of all chains, with ids that tell the chain.
+        starts: The position of the first row of each chain in each table, by table.
+        ids: The ids of the chains, in the order of their rows.
+    """
+
+    tables: Tables
+    starts: Mapping[str, Ints]
+    ids: Ints
+
+    @classmethod
+    def of(cls, tables: Mapping[int, Tables]) -> Chains:
+        """Join the tables of chains.
+
+        Args:
+            tables: The tables by chain id, at least of one chain.
+
+        Raises:
+            InvalidArgumentError: A chain id is not below 2**31, or another id not below 2**32.
+        """
+        for chain_id in tables:
+            if not 0 < chain_id < _CHAINS:
+                raise InvalidArgumentError(f"chain id {chain_id} is not a number from 1 to {_CHAINS - 1}")
+        joined = reduce(Tables.appended, (_numbered(own, chain_id) for chain_id, own in tables.items()))
+        names = [field.name for field in fields(Tables)]
+        rows = {name: [getattr(own, name).num_rows for own in tables.values()] for name in names}
+        return cls(
+            tables=Tables.of(**{name: getattr(joined, name) for name in names}),
+            starts={name: np.cumsum([0, *counts[:-1]]) for name, counts in rows.items()},
+            ids=np.array(list(tables)),
+        )
+
+    def apart(self, results: Results) -> Results:
+        """Return results with the chain and the own number of each agent and row.
+
+        Args:
+            results: The results of an analysis of these tables.
+        """
+        sentences = pa.array([_told(text) for text in results.findings["sentence"].to_pylist()], pa.string())
+        place = results.findings.column_names.index("sentence")
+        return replace(
+            results,
+            agents=_split(results.agents, "agent_id"),
+            validators=_split(results.validators, "agent_id"),
+            standings=_split(results.standings, "agent_id"),
+            evidence=_split(results.evidence, "feedback_id"),
+            findings=results.findings.set_column(place, "sentence", sentences),
+            rows=self._rows(results.rows),
+        )
+
+    def _rows(self, rows: pa.Table) -> pa.Table:
+        """Return the rows of findings. Feedback and ratings have ids; the rows of other tables are positions."""
+        number, table = np.asarray(rows["row"]), np.array(rows["table"].to_pylist(), object)
+        chain, own = np.divmod(number, _SIZE)
+        for name in set(table.tolist()) - {"feedback", "ratings"}:
+            chosen = table == name
+            place = np.searchsorted(self.starts[name], number[chosen], side="right") - 1
+            chain[chosen], own[chosen] = self.ids[place], number[chosen] - self.starts[name][place]
+        return rows.set_column(rows.column_names.index("row"), "row", pa.array(own)).append_column(
+            "chain_id", pa.array(chain)
+        )
+
+
+def of_chain(results: Results, chain_id: int | None) -> Results:
+    """Return results in which the number of an agent is that of a chain.
+
+    Args:
+        results: The results of an analysis, of one chain or of several.
+        chain_id: The chain; None if they are of one.
+
+    Raises:
+        InvalidArgumentError: The results are of several chains and none is named, or lack the chain.
+    """
+    if "chain_id" not in results.agents.column_names:
+        return results
+    known = sorted(pc.unique(results.agents["chain_id"]).to_pylist())
+    if chain_id not in known:
+        raise InvalidArgumentError(f"these results are of chains {', '.join(map(str, known))}: give one as --chain-id")
+    return replace(
+        results,
+        **{
+            name: table.filter(pc.equal(table["chain_id"], chain_id))
+            for name, table in (("agents", results.agents), ("standings", results.standings))
+        },
+    )
+
+
+def _numbered(tables: Tables, chain_id: int) -> Tables:
+    """Return the tables of a chain with ids that tell it."""
+    made: dict[str, pa.Table] = {}
+    for name, columns in _IDS.items():
+        made[name] = getattr(tables, name)
+        for column in columns:
+            ids = made[name][column]
+            bounds = pc.min_max(ids).as_py()
+            if len(ids) > ids.null_count and not 0 <= bounds["min"] <= bounds["max"] < _SIZE:
+                raise InvalidArgumentError(
+                    f"{name}.{column} of chain {chain_id} has {bounds['min']} to {bounds['max']}: several chains are "
+                    f"analysed together by numbers from 0 to {_SIZE - 1}"
+                )
+            made[name] = made[name].set_column(
+                made[name].column_names.index(column), column, pc.add(ids, pa.scalar(chain_id * _SIZE))
+            )
+    return replace(tables, **made)
+
+
+def _split(table: pa.Table, column: str) -> pa.Table:
+    """Return a table with the chain and the own number of each id."""
+    chain = pc.divide(table[column], _SIZE)
+    own = pc.subtract(table[column], pc.multiply(chain, _SIZE))
+    place = table.column_names.index(column)
+    return table.set_column(place, column, own).add_column(place, "chain_id", chain)
+
+
+def _told(sentence: str) -> str:
+    """Return a sentence that names agents by chain and number."""
+
+    def named(match: re.Match[str]) -> str:
+        chain, own = divmod(int(match[1]), _SIZE)
+        return f"agent {own} of chain {chain}" if chain else match[0]
+
+    return _NUMBER.sub(named, sentence)
