@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from bilateral.cli.errors import unknown_chain
 from bilateral.cli.index_backfill import backfill
-from bilateral.cli.index_options import ChainOptions, Database, Deployments, MonitorOptions, RpcUrls, RunOptions
+from bilateral.cli.index_options import ChainOptions, Database, MonitorOptions, RunOptions, SettingsFile
 from bilateral.cli.index_plan import plan
 from bilateral.cli.index_processes import (
     SIGNAL_EXIT,
@@ -21,7 +21,7 @@ from bilateral.cli.index_processes import (
     require_extra,
     show_status,
 )
-from bilateral.cli.index_shards import move, shards
+from bilateral.cli.index_shards import migrate_all, move, shards, show_shards, url_of_chain
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 
@@ -61,9 +61,15 @@ def run(
 
 
 @command(app, "status", "bilateral index status", is_local=True)
-def status(invocation: Invocation, database: Database = None) -> None:
-    """Show how far the index is, chain by chain."""
+def status(invocation: Invocation, database: Database = None, settings_file: SettingsFile = None) -> None:
+    """Show how far the index is, chain by chain. With shards in the settings, ask each of them."""
     require_extra()
+    if settings_file is not None:
+        settings = ChainOptions(settings_file=settings_file).settings()
+        if settings.shards:
+            show_shards(invocation, settings)
+            return
+        database = database or settings.database
     with open_index(database) as engine:
         show_status(invocation, engine)
 
@@ -78,8 +84,7 @@ def status(invocation: Invocation, database: Database = None) -> None:
 )
 def verify(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
-    rpc_urls: RpcUrls = None,
-    deployments: Deployments = None,
+    chains: ChainOptions,
     database: Database = None,
     samples: Annotated[
         int | None, typer.Option("--samples", min=1, help="Compare so many ranges, chosen at random; all if left out.")
@@ -103,10 +108,17 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     """Read blocks again, from each node in turn, and compare them with the rows."""
     require_extra()
     from bilateral.cli.index_verification import Choice, verify_index  # noqa: PLC0415  # slow to import
+    from bilateral.index.shards.process import chain_of  # noqa: PLC0415
 
-    chain = ChainOptions(rpc_urls, deployments).settings().chains[0]
-    with open_index(database) as engine:
-        verified = verify_index(invocation, engine, chain, Choice(samples, seed, owners, derived))
+    settings, choice = chains.settings(), Choice(samples, seed, owners, derived)
+    verified: dict[str, Any] = {"is_equal": True, "endpoints": [], "derived": []}
+    for chain in settings.chains:
+        url = database or (url_of_chain(settings, chain_of(chain)) if settings.shards else settings.database)
+        with open_index(url) as engine:
+            part = verify_index(invocation, engine, chain, choice)
+        verified["is_equal"] = verified["is_equal"] and part["is_equal"]
+        for name in ("endpoints", "derived"):
+            verified[name] += part[name]
     invocation.output.result(verified, title="Equal" if verified["is_equal"] else "Different")
     if not verified["is_equal"]:
         raise typer.Exit(1)
@@ -117,12 +129,15 @@ def rebuild(
     invocation: Invocation,
     chain_id: Annotated[int, typer.Option("--chain-id", help="The chain.", show_default=False)],
     database: Database = None,
+    settings_file: SettingsFile = None,
 ) -> None:
     """Recompute the derived tables of a chain from its events."""
     require_extra()
     from bilateral.index.status import chain_statuses  # noqa: PLC0415  # slow to import
     from bilateral.index.store.chain_store import ChainStore  # noqa: PLC0415
 
+    if settings_file is not None:
+        database = database or url_of_chain(ChainOptions(settings_file=settings_file).settings(), chain_id)
     with open_index(database) as engine:
         if chain_id not in (status.chain_id for status in chain_statuses(engine)):
             raise unknown_chain(chain_id)
@@ -186,13 +201,18 @@ def prove(
 
 
 @command(app, "schema", "bilateral index schema --database postgresql://index@db/bilateral", is_local=True)
-def migrate(invocation: Invocation, database: Database = None) -> None:
+def migrate(invocation: Invocation, database: Database = None, settings_file: SettingsFile = None) -> None:
     """Bring the tables to the version that this package knows. Workers do not do that by themselves."""
     require_extra()
     from bilateral.index.store.database import named_database_errors, upgrade  # noqa: PLC0415  # slow to import
 
+    settings = None if settings_file is None else ChainOptions(settings_file=settings_file).settings()
+    if settings is not None and settings.shards:
+        with named_database_errors():
+            migrate_all(invocation, settings)
+        return
     with named_database_errors():
-        before, after = upgrade(database)
+        before, after = upgrade(database or (None if settings is None else settings.database))
     invocation.output.result({"before": before, "version": after}, title="Schema")
 
 

@@ -13,11 +13,12 @@ from bilateral.errors import MissingExtraError
 from bilateral.text.log_lines import safe_handler
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from sqlalchemy import Engine
 
     from bilateral.cli.invocation import Invocation
+    from bilateral.index.status import ChainStatus
 
 _PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "prometheus_client", "psycopg", "sqlalchemy")
 """The packages of the extra, by the names under which they are imported."""
@@ -59,7 +60,13 @@ def monitored_index(engine: Engine, host: str, port: int | None) -> Iterator[Non
 
 def show_status(invocation: Invocation, engine: Engine) -> None:
     """Show the status of all chains."""
-    from bilateral.index.status import ChainStatus, chain_statuses  # noqa: PLC0415  # slow to import
+    from bilateral.index.status import chain_statuses  # noqa: PLC0415  # slow to import
+
+    show_statuses(invocation, chain_statuses(engine))
+
+
+def show_statuses(invocation: Invocation, statuses: Sequence[ChainStatus]) -> None:
+    """Show the status of chains."""
 
     def column(name: str) -> Any:
         return lambda value: getattr(value, name)
@@ -69,7 +76,6 @@ def show_status(invocation: Invocation, engine: Engine) -> None:
         *("reorganizations", "last_reorganization_at", "last_reorganization_depth", "endpoint", "problem"),
     )
     files = ("files_waiting", "files_loaded", "files_malformed", "files_failed")
-    statuses: list[ChainStatus] = chain_statuses(engine)
     columns = {name.replace("_", " "): column(name) for name in (*names, *files)}
     for name in ("ranges_claimed", "ranges_filled"):  # most chains have no helpers, and empty columns are left out
         columns[name.replace("_", " ")] = lambda value, name=name: getattr(value, name) or None

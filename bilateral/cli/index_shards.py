@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bilateral.cli.errors import UsageProblemError
-from bilateral.cli.index_processes import require_extra
+from bilateral.cli.index_processes import open_index, require_extra, show_statuses
 from bilateral.cli.invocation import Invocation
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from bilateral.index.settings import IndexSettings
     from bilateral.index.shards.coordinator import Placed
+    from bilateral.index.status import ChainStatus
 
 _Settings = Annotated[
     Path, typer.Option("--settings", metavar="FILE", help="The TOML file with the table database.shards.")
@@ -54,6 +55,47 @@ def move(
     with named_database_errors():
         placed = move_chain(settings.database, settings.shards, chain_id, invocation.output.note)
     _show(invocation, placed)
+
+
+def migrate_all(invocation: Invocation, settings: IndexSettings) -> None:
+    """Bring the tables of all servers to the version of this package, and show the versions."""
+    from bilateral.index.shards.migrating import upgrade_shards  # noqa: PLC0415  # slow to import
+
+    migrated = upgrade_shards(settings.database, settings.shards)
+    columns = {"server": lambda value: value.server, "before": lambda value: value.before}
+    invocation.output.results(migrated, columns | {"version": lambda value: value.version})
+
+
+def url_of_chain(settings: IndexSettings, chain_id: int) -> str | None:
+    """Return the URL of the database that holds a chain: of its shard, if the settings name shards."""
+    from bilateral.index.shards.process import shard_of  # noqa: PLC0415  # slow to import
+
+    if not settings.shards:
+        return settings.database
+    return settings.shards[shard_of(settings.shards, chain_id)].url
+
+
+def show_shards(invocation: Invocation, settings: IndexSettings) -> None:
+    """Show the status of each shard's chains.
+
+    Raises:
+        DatabaseUnavailableError: A shard does not answer. The chains of the others are shown before.
+    """
+    from bilateral.index.errors import DatabaseUnavailableError  # noqa: PLC0415  # slow to import
+    from bilateral.index.shards.servers import of_shard  # noqa: PLC0415
+    from bilateral.index.status import chain_statuses  # noqa: PLC0415
+
+    statuses: list[ChainStatus] = []
+    problems: list[DatabaseUnavailableError] = []
+    for name, shard in settings.shards.items():
+        try:
+            with of_shard(name), open_index(shard.url) as engine:
+                statuses += chain_statuses(engine)
+        except DatabaseUnavailableError as problem:
+            problems.append(problem)
+    show_statuses(invocation, statuses)
+    if problems:
+        raise DatabaseUnavailableError("; ".join(map(str, problems)))
 
 
 def sharded_settings(settings_file: Path) -> IndexSettings:

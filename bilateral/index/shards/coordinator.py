@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.shards.errors import ShardError
 from bilateral.index.shards.layout import CHAIN_TABLES, OWN_PARTITIONS, SHARED_TABLES, VIEWS, key_of
-from bilateral.index.shards.places import PARTS, SERVED, has_schema
+from bilateral.index.shards.places import PARTS, PLAIN, SERVED, has_schema
 from bilateral.index.store.database import parsed_url
 from bilateral.index.store.lock_waits import wait_for_locks
 from bilateral.index.tables.changes import TABLES as FEED_TABLES
@@ -38,6 +38,9 @@ _OPTIONS: Final = {"use_remote_estimate": "true", "fetch_size": "1000", "async_c
 
 A thousand rows of the widest tables are about a megabyte; the default of a hundred makes ten times the round trips.
 """
+
+_KINDS: Final = {"r": "TABLE", "p": "TABLE", "v": "VIEW"}
+"""The words for PostgreSQL's kinds of relations."""
 
 _LOCK_TIMEOUT: Final = "55P03"
 """PostgreSQL's code for a lock that did not come in time."""
@@ -118,8 +121,31 @@ def split(connection: Connection) -> str:
         connection.exec_driver_sql(_PLACES)
         made = text("INSERT INTO sharded.coordinator VALUES (:id)")
         connection.execute(made, {"id": uuid4().hex})
+    if not has_schema(connection, PLAIN):
         _replace_tables(connection)
     return str(connection.execute(text("SELECT id FROM sharded.coordinator")).scalar_one())
+
+
+def join(connection: Connection) -> None:
+    """Put the empty tables of a coordinator in their places again, for a migration. `split` takes them away after it.
+
+    Args:
+        connection: The coordinator, in a transaction.
+    """
+    own = connection.execute(text("SELECT current_schema()")).scalar_one()
+    kinds = text(
+        "SELECT relname, relkind FROM pg_class WHERE relnamespace = CAST(:schema AS regnamespace) "
+        "AND relkind IN ('r', 'p', 'v') AND NOT relispartition"
+    )
+    there: dict[str, str] = dict(connection.execute(kinds, {"schema": own}).tuples().all())
+    kept: dict[str, str] = dict(
+        connection.execute(kinds, {"schema": PLAIN}).tuples().all()
+    )  # of the version before, so without what is new
+    parts = connection.execute(kinds, {"schema": PARTS}).all()
+    statements = [f'DROP {_KINDS[there[name]]} "{name}"' for name in kept if name in there]
+    statements += [f'DROP TABLE sharded."{name}"' for name, kind in parts if kind == "p"]
+    statements += [f'ALTER {_KINDS[kind]} plain."{name}" SET SCHEMA "{own}"' for name, kind in kept.items()]
+    connection.exec_driver_sql(";".join((*statements, "DROP SCHEMA plain")))
 
 
 def places(connection: Connection) -> list[Placed]:
@@ -200,14 +226,14 @@ def connect_shard(connection: Connection, name: str, number: int, url: str) -> N
     if former is None:
         options = _options({name: value for name, value in place.items() if value is not None})
         connection.exec_driver_sql(f"CREATE SERVER {server} FOREIGN DATA WRAPPER postgres_fdw OPTIONS ({options})")
-        for table in SHARED_TABLES:
-            remote = _options({"schema_name": SERVED, "table_name": table.name})
-            connection.exec_driver_sql(
-                f'CREATE FOREIGN TABLE sharded."{table.name}_{number:d}" PARTITION OF sharded."{table.name}" '
-                f"FOR VALUES IN ({number:d}) SERVER {server} OPTIONS ({remote})"
-            )
     else:
         _change_server(connection, server, former.srvoptions or (), place)
+    for table in SHARED_TABLES:
+        remote = _options({"schema_name": SERVED, "table_name": table.name})
+        connection.exec_driver_sql(
+            f'CREATE FOREIGN TABLE IF NOT EXISTS sharded."{table.name}_{number:d}" PARTITION OF sharded."{table.name}" '
+            f"FOR VALUES IN ({number:d}) SERVER {server} OPTIONS ({remote})"
+        )
     user = _options(
         {name: value for name, value in (("user", parsed.username), ("password", parsed.password)) if value}
     )
@@ -215,6 +241,17 @@ def connect_shard(connection: Connection, name: str, number: int, url: str) -> N
         f"DROP USER MAPPING IF EXISTS FOR PUBLIC SERVER {server};"
         f"CREATE USER MAPPING FOR PUBLIC SERVER {server} OPTIONS ({user})"
     )
+
+
+def reads(connection: Connection, chain_id: int) -> bool:
+    """Return True if the coordinator has foreign tables of a chain.
+
+    Args:
+        connection: The coordinator.
+        chain_id: The chain.
+    """
+    table = text("SELECT to_regclass(:name) IS NOT NULL")
+    return bool(connection.execute(table, {"name": f"sharded.chain_{chain_id:d}"}).scalar_one())
 
 
 def place_chain(connection: Connection, placed: Placed, schema_name: str) -> None:

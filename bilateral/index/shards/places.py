@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import text
 
-from bilateral.index.shards.errors import MisplacedChainError
+from bilateral.index.shards.errors import MisplacedChainError, ShardError
 from bilateral.index.tables.dialects import dialect_of
 
 if TYPE_CHECKING:
@@ -25,6 +25,24 @@ SERVED: Final = "served"
 def has_schema(connection: Connection, name: str) -> bool:
     """Return True if a database has a schema."""
     return bool(connection.execute(text("SELECT to_regnamespace(:name) IS NOT NULL"), {"name": name}).scalar_one())
+
+
+def require_unsharded(connection: Connection) -> None:
+    """Refuse to migrate one server of a sharded index alone.
+
+    Args:
+        connection: The database.
+
+    Raises:
+        ShardError: It is one.
+    """
+    if not dialect_of(connection).has_partitions:
+        return
+    shard = "" if has_schema(connection, PARTS) else None
+    if shard is None and has_schema(connection, SERVED):
+        shard = connection.execute(text("SELECT shard FROM served.claim")).scalar_one()
+    if shard is not None:
+        raise ShardError(shard, "all servers are migrated together: run bilateral index schema --settings")
 
 
 def holds(connection: Connection, chain_id: int) -> bool:

@@ -59,9 +59,19 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
         text("INSERT INTO served.claim VALUES (:coordinator, :name)"),
         {"coordinator": coordinator, "name": name},
     )
+    serve_shared(connection, number)
+    return True
+
+
+def serve_shared(connection: Connection, number: int) -> None:
+    """Let the coordinator read the files of a shard.
+
+    Args:
+        connection: The shard, in a transaction.
+        number: Its number there.
+    """
     for table in SHARED_TABLES:
         connection.exec_driver_sql(_view(table.name, f"{number:d} AS shard, rows.*", f'"{table.name}" rows'))
-    return True
 
 
 def number_from(connection: Connection, number_range: int) -> None:

@@ -17,6 +17,7 @@ from bilateral.index.shards.coordinator import (
     number_of,
     place_chain,
     places,
+    reads,
     require_places,
     split,
 )
@@ -117,7 +118,6 @@ def _add(connection: Connection, engine: Engine, coordinator: str, named: tuple[
     """Prepare a shard, and let the coordinator read it and its new chains."""
     name, shard = named
     number = number_of(connection, name)
-    known = {placed.chain_id for placed in places(connection)}
     with engine.begin() as on_shard:
         wait_for_locks(on_shard)
         is_new = claim(on_shard, coordinator, (name, number), adopts=adopts)
@@ -133,5 +133,5 @@ def _add(connection: Connection, engine: Engine, coordinator: str, named: tuple[
         schema_name = on_shard.execute(text("SELECT current_schema()")).scalar_one()
     connect_shard(connection, name, number, shard.url)
     for chain_id in shard.chains:
-        if chain_id not in known:
+        if not reads(connection, chain_id):
             place_chain(connection, Placed(chain_id, name, number), schema_name)

@@ -116,11 +116,14 @@ def upgrade(url: str | None = None) -> tuple[str | None, str]:
     Raises:
         NewerSchemaError: A newer version of this package made the tables.
         DatabaseUnavailableError: The database cannot be opened.
+        ShardError: It is a server of a sharded index. `upgrade_shards` migrates all of them together.
     """
     from bilateral.index.migrate import upgrade_within  # noqa: PLC0415  # slow to import
+    from bilateral.index.shards.places import require_unsharded  # noqa: PLC0415
 
     engine = connect_engine(url)
     with engine.begin() as connection:
+        require_unsharded(connection)
         before = upgrade_within(connection)
     engine.dispose()
     return before, schema.REVISION

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from dataclasses import replace
@@ -12,18 +13,21 @@ from sqlalchemy import create_engine, func, select
 from bilateral.api.settings import ApiSettings
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.databases import Shard, databases_of
-from bilateral.index.errors import DatabaseUnavailableError
+from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
 from bilateral.index.shards.coordinator import Placed
 from bilateral.index.shards.errors import MisplacedChainError, ShardError
 from bilateral.index.shards.layout import CHAIN_TABLES
+from bilateral.index.shards.migrating import upgrade_shards
 from bilateral.index.shards.moving import move_chain
 from bilateral.index.shards.servers import update_shards
 from bilateral.index.store.chain_store import ChainStore
+from bilateral.index.store.database import upgrade
 from bilateral.index.tables.batches import Block
 from bilateral.index.tables.changes import TABLES as FEED_TABLES
 from tests.api.described import comparing_client
 from tests.api.world import BOB, CHAIN_ID, ERIN, FRANK, served
 from tests.index.shards.world import OTHER_CHAIN, index_both, killed, plan_of, running_servers, sharded, two_chains
+from tests.index.test_commands import bilateral
 from tests.postgres import administer
 
 LOCAL = re.compile(rb'("(?:(?:checked|updated|found|changed|made|read|fetched)_at|files)": ?)[^,}]*')
@@ -244,14 +248,52 @@ def test_server_that_is_not_what_the_settings_say_is_refused_in_one_line(setting
     )
 
 
-def test_shard_of_another_schema_is_refused(settings):
-    administer(settings.shards["b"].url, "UPDATE alembic_version SET version_num = '2'")
-    try:
-        assert refused(settings) == (
-            "shard b: the tables have version 2, and this package needs 3: run bilateral index schema --settings"
-        )
-    finally:
-        administer(settings.shards["b"].url, "UPDATE alembic_version SET version_num = '3'")
+def test_shard_of_another_schema_is_refused_until_all_servers_are_migrated(apis, settings):
+    """The step from version 2 to 3 is undone on each server, and done again."""
+    client, (a, b) = apis[0], (shard.url for shard in settings.shards.values())
+    before = client.get("/v1/agents/31338:1").content
+    for url in (a, b, settings.database):
+        administer(url, "DROP TABLE backfill_range CASCADE")
+        administer(url, "DROP INDEX IF EXISTS file_from_host")
+        administer(url, "UPDATE alembic_version SET version_num = '2'")
+    administer(settings.database, "DROP TABLE plain.backfill_range")
+    administer(settings.database, "DROP INDEX plain.file_from_host")
+    with pytest.raises(OlderSchemaError):
+        update_shards(settings.database, settings.shards)
+    administer(settings.database, "UPDATE alembic_version SET version_num = '3'")
+    assert refused(settings) == (
+        "shard a: the tables have version 2, and this package needs 3: run bilateral index schema --settings"
+    )
+    administer(settings.database, "UPDATE alembic_version SET version_num = '2'")
+    with pytest.raises(ShardError, match="shard b: all servers are migrated together"):
+        upgrade(b)
+    migrated = upgrade_shards(settings.database, settings.shards)
+    assert [(server.server, server.before, server.version) for server in migrated] == [
+        (name, "2", "3") for name in ("a", "b", "coordinator")
+    ]
+    assert client.get("/v1/agents/31338:1").content == before
+
+
+def test_commands_work_on_each_shard(settings, servers, api_world, tmp_path):
+    path = tmp_path / "index.toml"
+    shards = "".join(
+        f'[database.shards.{name}]\nurl = "{shard.url}"\nchains = {shard.chains}\n'
+        for name, shard in settings.shards.items()
+    )
+    record = tmp_path / "record.json"
+    contracts = {"IdentityRegistry": {"address": api_world.deployment.identity}}
+    record.write_text(json.dumps({"chainId": CHAIN_ID, "contracts": contracts}))
+    chain = f'[[chain]]\nrpc_urls = ["{api_world.url}"]\ndeployments = ["record.json"]\n'
+    path.write_text(f'[database]\nurl = "{settings.database}"\n{shards}\n{chain}')
+    code, out, _ = bilateral("shards", "--settings", path, "--json")
+    assert (code, [(row["chain_id"], row["shard"]) for row in json.loads(out)]) == (0, [(31337, "a"), (31338, "b")])
+    code, out, _ = bilateral("status", "--settings", path, "--json")
+    assert (code, [row["chain_id"] for row in json.loads(out)]) == (0, [31337, 31338])
+    assert bilateral("rebuild", "--settings", path, "--chain-id", "31338")[0] == 0
+    with killed(servers.processes[1]):
+        code, out, told = bilateral("status", "--settings", path, "--json")
+        assert (code, [row["chain_id"] for row in json.loads(out)]) == (11, [31337])
+        assert "shard b: the server of the database does not answer" in told
 
 
 @pytest.mark.parametrize(("place", "problem"), [("a", "is not on this shard"), ("", "is written on its shard")])
