@@ -1,7 +1,7 @@
 """`python -m bench.trust.out_of_core 100000000`: the relational steps on DuckDB, in less memory than arrays take.
 
 A market of that size is made inside a database file. Then each step of `bilateral.trust.relational` runs there, with
-3 GB of memory for the database, or as `--memory` says. It tells the seconds, the seconds of a processor, and the peak
+2.5 GB of memory for the database, or as `--memory` says. It tells the seconds, the seconds of a processor, and the peak
 of this process's memory, which holds the database's. Arrays of accounts, which come out, are beside the limit. Trust is
 left out: its edges would go in from arrays, 24 bytes each.
 """
@@ -132,7 +132,7 @@ def main() -> None:
     """Make a market, and tell what each step took."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("opinions", type=int, help="The number of opinions.")
-    parser.add_argument("--memory", default="3GB", help="The memory of DuckDB.")
+    parser.add_argument("--memory", default="2500MB", help="The memory of DuckDB.")
     options = parser.parse_args()
     console = Console(width=110)
     with TemporaryDirectory() as folder:
