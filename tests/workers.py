@@ -26,6 +26,8 @@ _MAIN = "from tests.workers import main; main()"
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config, specs):
     """Start the process that forks the workers, and connect each to one of them. A further one starts as usual."""
+    if sys.platform != "linux":  # libraries of other systems may crash in a fork
+        return
     usual = gateway_io.Popen2IOMaster
     pipes = [(os.pipe(), os.pipe()) for _ in specs]
     parent = _start([str(argument) for argument in config.invocation_params.args], pipes)

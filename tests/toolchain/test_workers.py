@@ -10,6 +10,8 @@ import pytest
 
 from scripts._build import ROOT
 
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only")
+
 TESTS = """
 import os
 import pytest
