@@ -79,10 +79,14 @@ _PAYMENTS: Final = """
 
 _RETURNS: Final = """
     SELECT payee, receiver, micros, block_time, block_number, log_index, transaction_hash
-    FROM payment_return WHERE chain_id = :chain_id AND payee IN (
+    FROM payment_return moved WHERE chain_id = :chain_id AND payee IN (
       SELECT payee FROM payment WHERE chain_id = :chain_id AND identity_registry = :identity)
+    AND NOT EXISTS (
+      SELECT 1 FROM payment WHERE payment.chain_id = moved.chain_id
+        AND payment.block_number = moved.block_number AND payment.log_index = moved.log_index)
     ORDER BY block_number, log_index
 """
+"""The money that paid wallets passed on. Their purchases are payments alone, and reward no seller that praises them."""
 
 _PROOFS: Final = f"""
     SELECT named.block_number, named.log_index, claimed.payment_transaction
@@ -98,7 +102,7 @@ class IndexedTables:
 
     Attributes:
         tables: The tables. Payments are those that the index learned. Transfers are the first funds of accounts, and
-            what paid wallets passed on, which is money that may come back.
+            what paid wallets passed on beside their own purchases, which is money that may come back.
         places: The events of each table's rows, by the id or position of the row.
         left_out: The number of rows that name an agent that the table of agents lacks, or a validator without one.
     """

@@ -105,6 +105,19 @@ def test_money_that_comes_back_is_found_with_its_payments(paid):
     }
 
 
+def test_a_purchase_by_a_seller_is_a_payment_and_no_transfer(engine, event_chain, emitter_code, catch_up):
+    world = Payments(event_chain, emitter_code)
+    for agent in (1, 2):
+        world.mine(world.register(agent, owner(agent)))
+    world.mine(world.pay(CLIENTS[0], owner(1), DOLLAR), world.pay(owner(1), owner(2), DOLLAR))
+    world.mine(transfer(owner(1), CLIENTS[0], DOLLAR // 2))
+    catch_up()
+    with snapshot(engine) as connection:
+        tables = read_tables(connection, *KEY.columns.values()).tables
+    assert tables.payments["payer"].to_pylist() == [CLIENTS[0], owner(1)]
+    assert tables.transfers["dst"].to_pylist() == [CLIENTS[0]]
+
+
 def stored(engine):
     """Return all stored results, without when and by which run they were made."""
     with snapshot(engine) as connection:
