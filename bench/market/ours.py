@@ -29,8 +29,8 @@ PARTS: Final = (*(type(detector).__name__ for detector in all_detectors()), "lea
 _REFUSED: Final = (Ground.HELD_BACK, Ground.SHARED_TRIAL)
 """The grounds on which our standing refuses a sale; all others have their place in the order alone."""
 
-_ELSEWHERE: Final = ("relational", "runners")
-"""The modules for databases: a market has its rows in memory."""
+_ELSEWHERE: Final = ("chains", "relational", "runners")
+"""The modules for several chains and for databases: a market is of one chain, and has its rows in memory."""
 
 
 def state() -> str:
