@@ -1,6 +1,7 @@
 """Forks the workers of a run from one process that has collected all tests: to import all they need takes 12 seconds.
 
-Each worker still collects the tests itself, as it would if it had been started alone. It finds all modules loaded.
+Each worker still collects the tests itself, as it would if it had been started alone. It finds all modules loaded. So
+the cases of `parametrize` are lists: an iterator is empty the second time, which is an error, see pyproject.toml.
 """
 
 from __future__ import annotations
@@ -103,8 +104,11 @@ def main():
 
 
 def _collect(args):
-    """Import all that the tests import, as a worker of xdist does."""
-    config = _prepareconfig(args, [_Discard()])
+    """Import all that the tests import, as a worker of xdist does.
+
+    Nothing is captured: a module that keeps `sys.stderr` at its import would keep a file that is closed in the workers.
+    """
+    config = _prepareconfig([*args, "--capture=no"], [_Discard()])
     setup_config(config, None)
     config.workerinput, config.workeroutput = {"workerid": "parent"}, {}
     with suppress(pytest.UsageError):  # such as a file that does not exist: each worker reports it

@@ -40,7 +40,7 @@ def test_ratings_above_the_scale_are_refused(rate, registry, server, client_id, 
         rate(client_id, rating, sender=server)
 
 
-@pytest.mark.parametrize(("old", "new"), itertools.product([0, 1, 99, 100], [0, 50, 100]))
+@pytest.mark.parametrize(("old", "new"), [*itertools.product([0, 1, 99, 100], [0, 50, 100])])
 def test_rating_again_is_refused_whatever_the_ratings(registry, server, server_id, client_id, old, new):
     registry.rateClient(client_id, old, sender=server)
     with ape.reverts(registry.AlreadyRated, subjectId=client_id, serverId=server_id):

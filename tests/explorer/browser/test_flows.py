@@ -17,7 +17,7 @@ def test_a_person_searches_gates_opens_an_agent_and_follows_a_rating_to_its_tran
     page.get_by_label("Tag", exact=True).fill("starred")
     page.get_by_label("Raters at least", exact=True).fill("2")
     page.get_by_role("button", name="Search", exact=True).click()
-    page.wait_for_url(f"{site}/search?q=weather&side=server&tag=starred&clients=2")
+    page.wait_for_url(f"{site}/search?q=weather&tag=starred&side=server&clients=2")
     page.get_by_role("link", name="Weather Oracle").click()
     expect(page.locator("h1")).to_have_text("Weather Oracle")
     page.get_by_role("region", name="Feedback by clients").get_by_role("link").last.click()
