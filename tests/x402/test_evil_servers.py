@@ -73,7 +73,8 @@ def test_no_evil_server_is_paid_twice_waited_for_believed_or_fatal(evil, face, b
     modes = price_modes(evil.price) | payment_modes(evil.price)
     assert len(modes) >= KINDS
     chosen = list(modes) if ALL else list(modes)[list(CLIENTS).index(face) :: len(CLIENTS)]
-    honest = f"HTTP/1.1 402 Status\r\nContent-Length: 0\r\nPAYMENT-REQUIRED: {evil.price}\r\n\r\n".encode()
+    headers = f"Connection: close\r\nContent-Length: 0\r\nPAYMENT-REQUIRED: {evil.price}\r\n\r\n"
+    honest = f"HTTP/1.1 402 Status\r\n{headers}".encode()
     problems = {}
     options = {"limits": AnswerLimits(seconds=SECONDS), "receipt_seconds": 0.1}
     with CLIENTS[face](buyer, {rpc: deployment}, **options) as client:
