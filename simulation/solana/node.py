@@ -7,7 +7,6 @@ import json
 import re
 import threading
 import time
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from solders.litesvm import LiteSVM
@@ -19,6 +18,7 @@ from bilateral.errors.solana import MalformedAccountError
 from bilateral.identifiers.caip import base58_text
 from bilateral.solana.addresses import TOKEN_PROGRAMS
 from bilateral.solana.token2022 import TokenAccount
+from simulation.serving import serve_in_thread
 
 GENESIS = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"
 OLDER_SLOT = -32016  # `JSON_RPC_SERVER_ERROR_MIN_CONTEXT_SLOT_NOT_REACHED` of Agave
@@ -239,9 +239,8 @@ class Node:
         return transactions[: options["limit"]]
 
 
-@contextmanager
 def serving(node):
-    """Serve a node by HTTP on a free port, and yield its URL."""
+    """Return a context that serves a node by HTTP on a free port, and yields its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -269,14 +268,7 @@ def serving(node):
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    return serve_in_thread(server)
 
 
 def wait_until(check, seconds=20):

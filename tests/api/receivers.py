@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -11,6 +10,7 @@ import httpx
 from http_message_signatures import HTTPMessageVerifier, MappingKeyResolver, algorithms
 
 from bilateral.api.webhooks.signing import COVERED, TAG
+from simulation.serving import serve_in_thread
 
 
 class Receiver(ThreadingHTTPServer):
@@ -68,11 +68,5 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def receiving(key):
     """Run a receiver."""
-    with Receiver(key) as receiver:
-        thread = threading.Thread(target=receiver.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-        thread.start()
-        try:
-            yield receiver
-        finally:
-            receiver.shutdown()
-            thread.join()
+    with serve_in_thread(receiver := Receiver(key)):
+        yield receiver

@@ -21,6 +21,7 @@ from bilateral.index.settings import ChainSettings
 from bilateral.index.store.database import open_database
 from bilateral.index.worker import Worker
 from scripts._payments import sign_payment
+from simulation.serving import serve_in_thread
 from tests.api.world import served
 
 DOLLAR = 1_000_000
@@ -269,12 +270,8 @@ class Misbehaving(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def misbehaving():
-    with HTTPServer(("127.0.0.1", 0), Misbehaving) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with serve_in_thread(HTTPServer(("127.0.0.1", 0), Misbehaving)) as url:
+        yield url
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from pyarrow import parquet
@@ -15,6 +13,7 @@ from pyarrow import parquet
 from bilateral.errors import InvalidArgumentError
 from bilateral.trust.folders import is_database
 from bilateral.trust.tables import COLUMNS, Tables
+from simulation.serving import serve_in_thread
 from tests.trust.conftest import addressed
 
 
@@ -66,17 +65,9 @@ class Ranged(SimpleHTTPRequestHandler):
         """Keep quiet."""
 
 
-@contextmanager
 def served(folder):
-    """Serve a folder, and yield its URL without a signature."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Ranged, directory=folder)) as server:
-        thread = Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    """Return a context that serves a folder, and yields its URL without a signature."""
+    return serve_in_thread(ThreadingHTTPServer(("127.0.0.1", 0), partial(Ranged, directory=folder)))
 
 
 def same(left, right):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
-from contextlib import contextmanager
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import httpx
@@ -26,6 +24,7 @@ from x402.mechanisms.evm.signers import EthAccountSigner
 
 from bilateral.x402 import InteractionData, Secp256k1Key, SettlementReceipt, interaction_hash
 from bilateral.x402.keys import is_signature_of
+from simulation.serving import serve_in_thread
 
 NETWORK = "eip155:31337"
 PRICE = 1000
@@ -60,23 +59,14 @@ def signer_entry(key=SIGNING_KEY, valid_from=0, valid_until=None):
     }
 
 
-@contextmanager
 def serving_wsgi(app):
-    """Run a WSGI application on a free port, and yield its URL."""
+    """Return a context that runs a WSGI application on a free port, and yields its URL."""
 
     class Silent(WSGIRequestHandler):
         def log_message(self, *_):
             pass
 
-    server = make_server("127.0.0.1", 0, app, handler_class=Silent)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    return serve_in_thread(make_server("127.0.0.1", 0, app, handler_class=Silent))
 
 
 def resource_server(kind, url, extension):
