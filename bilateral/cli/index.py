@@ -11,7 +11,7 @@ import typer
 
 from bilateral.cli.errors import unknown_chain
 from bilateral.cli.index_backfill import backfill
-from bilateral.cli.index_options import ChainOptions, Database, MonitorOptions, RunOptions, SettingsFile
+from bilateral.cli.index_options import ChainOptions, Database, MonitorOptions, RunOptions, SettingsFile, settings_of
 from bilateral.cli.index_plan import plan
 from bilateral.cli.index_processes import (
     SIGNAL_EXIT,
@@ -64,13 +64,11 @@ def run(
 def status(invocation: Invocation, database: Database = None, settings_file: SettingsFile = None) -> None:
     """Show how far the index is, chain by chain. With shards in the settings, ask each of them."""
     require_extra()
-    if settings_file is not None:
-        settings = ChainOptions(settings_file=settings_file).settings()
-        if settings.shards:
-            show_shards(invocation, settings)
-            return
-        database = database or settings.database
-    with open_index(database) as engine:
+    settings = settings_of(settings_file)
+    if settings.shards:
+        show_shards(invocation, settings)
+        return
+    with open_index(database or settings.database) as engine:
         show_status(invocation, engine)
 
 
@@ -136,9 +134,7 @@ def rebuild(
     from bilateral.index.status import chain_statuses  # noqa: PLC0415  # slow to import
     from bilateral.index.store.chain_store import ChainStore  # noqa: PLC0415
 
-    if settings_file is not None:
-        database = database or url_of_chain(ChainOptions(settings_file=settings_file).settings(), chain_id)
-    with open_index(database) as engine:
+    with open_index(database or url_of_chain(settings_of(settings_file), chain_id)) as engine:
         if chain_id not in (status.chain_id for status in chain_statuses(engine)):
             raise unknown_chain(chain_id)
         ChainStore(engine, chain_id).rebuild(lambda block: invocation.output.note(f"block {block}"))
@@ -206,13 +202,12 @@ def migrate(invocation: Invocation, database: Database = None, settings_file: Se
     require_extra()
     from bilateral.index.store.database import named_database_errors, upgrade  # noqa: PLC0415  # slow to import
 
-    settings = None if settings_file is None else ChainOptions(settings_file=settings_file).settings()
-    if settings is not None and settings.shards:
-        with named_database_errors():
-            migrate_all(invocation, settings)
-        return
+    settings = settings_of(settings_file)
     with named_database_errors():
-        before, after = upgrade(database or (None if settings is None else settings.database))
+        if settings.shards:
+            migrate_all(invocation, settings)
+            return
+        before, after = upgrade(database or settings.database)
     invocation.output.result({"before": before, "version": after}, title="Schema")
 
 

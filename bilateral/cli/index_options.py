@@ -95,6 +95,17 @@ class ChainOptions:
         return IndexSettings((ChainSettings(urls, records, from_block, books=books),))
 
 
+def settings_of(settings_file: Path | None) -> IndexSettings:
+    """Return the settings of a file; those without chains for none.
+
+    Args:
+        settings_file: The file.
+    """
+    from bilateral.index.settings import IndexSettings, read_settings  # noqa: PLC0415  # slow to import
+
+    return IndexSettings(()) if settings_file is None else read_settings(settings_file)
+
+
 @dataclass(frozen=True)
 class RunOptions:
     """The beginning and end of a worker, its files, and its patience."""

@@ -46,7 +46,7 @@ def move(
     settings_file: _Settings,
     chain_id: Annotated[int, typer.Option("--chain-id", help="The chain.", show_default=False)],
 ) -> None:
-    """Move a chain to the shard that the settings name. Readers go on; its worker waits until it is over."""
+    """Move a chain to the shard that the settings name. Readers continue, and its worker waits meanwhile."""
     require_extra()
     from bilateral.index.shards.moving import move_chain  # noqa: PLC0415  # slow to import
     from bilateral.index.store.database import named_database_errors  # noqa: PLC0415
@@ -68,10 +68,10 @@ def migrate_all(invocation: Invocation, settings: IndexSettings) -> None:
 
 def url_of_chain(settings: IndexSettings, chain_id: int) -> str | None:
     """Return the URL of the database that holds a chain: of its shard, if the settings name shards."""
-    from bilateral.index.shards.process import shard_of  # noqa: PLC0415  # slow to import
-
     if not settings.shards:
         return settings.database
+    from bilateral.index.shards.process import shard_of  # noqa: PLC0415  # slow to import
+
     return settings.shards[shard_of(settings.shards, chain_id)].url
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from bilateral.index.databases import Shard
 
-LOCK: Final = 80048006
+_PLACING: Final = 80048006
 """A number that all programs of a coordinator share, so that only one changes the places of chains at once."""
 
 _NUMBERS: Final = 80048007
@@ -138,9 +138,8 @@ def join(connection: Connection) -> None:
         "AND relkind IN ('r', 'p', 'v') AND NOT relispartition"
     )
     there: dict[str, str] = dict(connection.execute(kinds, {"schema": own}).tuples().all())
-    kept: dict[str, str] = dict(
-        connection.execute(kinds, {"schema": PLAIN}).tuples().all()
-    )  # of the version before, so without what is new
+    # Of the version before, so without tables that are new.
+    kept: dict[str, str] = dict(connection.execute(kinds, {"schema": PLAIN}).tuples().all())
     parts = connection.execute(kinds, {"schema": PARTS}).all()
     statements = [f'DROP {_KINDS[there[name]]} "{name}"' for name in kept if name in there]
     statements += [f'DROP TABLE sharded."{name}"' for name, kind in parts if kind == "p"]
@@ -193,6 +192,16 @@ def number_of(connection: Connection, name: str) -> int:
         return int(known)
     added = text("INSERT INTO sharded.shard SELECT count(*) + 1, :name FROM sharded.shard RETURNING number")
     return int(connection.execute(added, {"name": name}).scalar_one())
+
+
+def hold_places(connection: Connection) -> None:
+    """Keep other programs from changing the places of chains until the end of the transaction.
+
+    Args:
+        connection: The coordinator, in a transaction.
+    """
+    wait_for_locks(connection)
+    dialect_of(connection).lock(connection, _PLACING)
 
 
 def hold_numbers(connection: Connection) -> None:

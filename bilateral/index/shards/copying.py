@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import text
 
-from bilateral.index.shards.layout import CHAIN_TABLES, SHARED_TABLES, key_of
+from bilateral.index.shards.layout import CHAIN_TABLES, NUMBERED, SHARED_TABLES
 from bilateral.index.shards.places import SERVED
 from bilateral.index.store.cursor_locks import number_steps
 from bilateral.index.tables import files, search
@@ -113,8 +113,7 @@ def forget_chain(connection: Connection, chain_id: int) -> None:
 
 def _copy_shared(source: Connection, target: Connection, table: Table) -> None:
     """Copy the rows of a shared table that the target lacks. Numbers are given there."""
-    numbered = len(key_of(table)) == 1 and key_of(table)[0] not in table.primary_key.columns
-    names = [column.name for column in table.c if not (numbered and column.primary_key)]
+    names = [column.name for column in table.c if not (table in NUMBERED and column.primary_key)]
     columns = ", ".join(f'"{name}"' for name in names)
     wanted = ", ".join("NULL::bytea" if name == "lease" else f'rows."{name}"' for name in names)
     query = f'SELECT {wanted} FROM "{table.name}" rows {_moved(table)}'  # noqa: S608  # names of the schema

@@ -46,5 +46,4 @@ VIEWS: Final = {**schema.VIEWS, **files.VIEWS}
 
 def key_of(table: Table) -> list[str]:
     """Return the columns by which a row of a shared table is the same on all shards."""
-    numbered = ["content_hash"] if table in NUMBERED else []
-    return numbered or [column.name for column in table.primary_key]
+    return ["content_hash"] if table in NUMBERED else [column.name for column in table.primary_key]

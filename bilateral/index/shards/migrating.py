@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from bilateral.index.migrate import upgrade_within
-from bilateral.index.shards.coordinator import LOCK, join, number_of, split
+from bilateral.index.shards.coordinator import hold_places, join, number_of, split
 from bilateral.index.shards.places import PARTS, SERVED, has_schema
 from bilateral.index.shards.served import serve, serve_shared
 from bilateral.index.shards.servers import of_shard, update_shards
 from bilateral.index.store.database import connect_engine
-from bilateral.index.store.lock_waits import wait_for_locks
 from bilateral.index.store.revisions import stored_revision
-from bilateral.index.tables.dialects import dialect_of
 from bilateral.index.tables.schema import REVISION
 
 if TYPE_CHECKING:
@@ -60,8 +58,7 @@ def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrate
     try:
         migrated = []
         with coordinator.begin() as connection:
-            wait_for_locks(connection)
-            dialect_of(connection).lock(connection, LOCK)
+            hold_places(connection)
             is_split = has_schema(connection, PARTS)
             for name, shard in shards.items():
                 number = number_of(connection, name) if is_split else None

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import text
 
 from bilateral.index.shards.coordinator import (
-    LOCK,
     Placed,
     connect_shard,
     hold_numbers,
+    hold_places,
     next_range,
     number_of,
     place_chain,
@@ -27,9 +27,8 @@ from bilateral.index.shards.errors import MisplacedChainError
 from bilateral.index.shards.process import shard_of
 from bilateral.index.shards.served import claim, number_from, serve
 from bilateral.index.shards.servers import of_shard, opened_shards
-from bilateral.index.store.database import open_database
+from bilateral.index.store.database import open_database, snapshot
 from bilateral.index.store.lock_waits import wait_for_locks
-from bilateral.index.tables.dialects import dialect_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -69,8 +68,7 @@ def move_chain(
     try:
         with opened_shards(shards, creates=True) as engines:
             with coordinator.begin() as connection:
-                wait_for_locks(connection)
-                dialect_of(connection).lock(connection, LOCK)
+                hold_places(connection)
                 identity = split(connection)
                 former = next((placed.shard for placed in places(connection) if placed.chain_id == chain_id), None)
                 if former is None:
@@ -110,8 +108,7 @@ def _move(
             number_from(target, next_range(connection))
         forget_chain(target, placed.chain_id)  # of a move that broke off
         serve(target, [placed.chain_id])
-        options = dialect_of(former).of_snapshot
-        with former.connect().execution_options(**options) as source:
+        with snapshot(former) as source:
             added = copy_chain(source, target, placed.chain_id, note)
         number_from(target, next_range(connection))  # later sights have greater numbers than those that came
         schema_name = target.execute(text("SELECT current_schema()")).scalar_one()

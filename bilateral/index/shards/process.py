@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bilateral.index.settings import ChainSettings, IndexSettings
 
 _SIGNAL_SECONDS: Final = 0.2
-"""The seconds after which a waiting thread looks whether the process was told to stop."""
+"""The seconds after which a waiting thread looks whether the process was stopped."""
 
 
 def settings_of_shards(settings: IndexSettings) -> dict[str, IndexSettings]:
@@ -95,7 +95,7 @@ def on_each_shard(settings: IndexSettings, stop: threading.Event, work: Callable
         **options: Its options.
 
     Returns:
-        True if it was done everywhere; False if the process was told to stop before.
+        True if it was done everywhere; False if the process was stopped before.
     """
     by_shard = settings_of_shards(settings)
     shards = {name: settings.shards[name] for name in by_shard}
@@ -127,7 +127,7 @@ def on_each_shard(settings: IndexSettings, stop: threading.Event, work: Callable
 
 
 def follow_shards(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
-    """Follow chains into their shards until the process is told to stop. See `follow_chains` for the errors.
+    """Follow chains into their shards until the process is stopped. See `follow_chains` for the errors.
 
     Args:
         engine: The coordinator.
@@ -136,7 +136,7 @@ def follow_shards(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
         until_head: True to end when every chain is at its head and no file is due.
 
     Returns:
-        True if it ended at the heads; False if it was told to stop before.
+        True if it ended at the heads; False if it was stopped before.
 
     Raises:
         ShardError: The database does not read the shards of the settings.

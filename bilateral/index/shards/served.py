@@ -75,7 +75,7 @@ def serve_shared(connection: Connection, number: int) -> None:
 
 
 def number_from(connection: Connection, number_range: int) -> None:
-    """Let the sequences of a shard go on in a range that no shard had before.
+    """Let the sequences of a shard continue in a range that no shard had before.
 
     Args:
         connection: The shard, in a transaction.

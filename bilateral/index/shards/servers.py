@@ -10,9 +10,9 @@ from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
 from bilateral.index.shards.coordinator import (
-    LOCK,
     Placed,
     connect_shard,
+    hold_places,
     next_range,
     number_of,
     place_chain,
@@ -27,7 +27,6 @@ from bilateral.index.shards.places import holds
 from bilateral.index.shards.served import claim, number_from, require_no_others, serve
 from bilateral.index.store.database import open_database, unavailable
 from bilateral.index.store.lock_waits import wait_for_locks
-from bilateral.index.tables.dialects import dialect_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -102,8 +101,7 @@ def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool 
     coordinator = open_database(url)
     try:
         with opened_shards(shards, creates=True) as engines, coordinator.begin() as connection:
-            wait_for_locks(connection)
-            dialect_of(connection).lock(connection, LOCK)
+            hold_places(connection)
             identity = split(connection)
             require_places(connection, shards)
             for name, shard in shards.items():
