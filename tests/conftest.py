@@ -88,8 +88,8 @@ def pytest_collection():
 def _isolation(request):
     """Undo what a test does to the chain.
 
-    Ape's own isolation, which pytest's options turn off, keeps what was done before a session fixture is first asked
-    for, and so lets tests see each other's agents. Half of all tests ask for nothing of the chain, and change nothing.
+    Ape's own isolation lets tests see each other's agents: it keeps all changes from before the first use of a session
+    fixture. An option of pytest turns it off. Half of all tests do not use the chain, and need no snapshot.
     """
     with isolated(request.getfixturevalue("chain")) if uses_chain(request) else nullcontext():
         yield

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -32,10 +32,6 @@ from bilateral.cli.shapes import plain
 from bilateral.cli.tags import quoted_tag
 from bilateral.cli.views import view_of
 from bilateral.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    pass
-
 
 app = make_group("feedback")
 

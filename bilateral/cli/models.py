@@ -75,9 +75,7 @@ def _fields_of(kind: Any) -> list[inspect.Parameter]:
         options = {name: _option(name, field) for name, field in getattr(kind, "model_fields", {}).items()}
     place = inspect.Parameter.KEYWORD_ONLY
     return [
-        inspect.Parameter(
-            name, place, default=inspect.Parameter.empty if default is MISSING else default, annotation=annotation
-        )
+        inspect.Parameter(name, place, default=default, annotation=annotation)
         for name, (annotation, default) in options.items()
     ]
 

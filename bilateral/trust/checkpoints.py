@@ -77,7 +77,7 @@ class Checkpoints:
             partial.unlink(missing_ok=True)
 
     def read(self, step: str) -> list[Any]:
-        """Return the answer of a step in a list; an empty list if there is none, or if its file is damaged.
+        """Return a list with the answer of a step. It is empty without a file, or if the file is damaged.
 
         Args:
             step: The name of the step.
