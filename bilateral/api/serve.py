@@ -81,7 +81,7 @@ def serve(
         OlderSchemaError: The tables wait for `bilateral index schema`, and `index` is not None.
         NewerSchemaError: A newer version of this package made the tables.
         DatabaseUnavailableError: The database cannot be opened, and `index` is not None.
-        BilateralError: Following a chain failed for good: see `follow_chains`.
+        BilateralError: Following a chain failed for good: see `follow`.
     """
     if index is not None:
         _create_tables(settings)
@@ -237,13 +237,13 @@ class _Follower:
         self._thread.join()
 
     def _run(self) -> None:
-        from bilateral.index.process import follow_chains  # noqa: PLC0415
-        from bilateral.index.store.database import open_database  # noqa: PLC0415  # slow to import
+        from bilateral.index.shards.process import follow  # noqa: PLC0415  # slow to import
+        from bilateral.index.store.database import open_database  # noqa: PLC0415
 
         try:
             engine = open_database(self._settings.database)
             try:
-                follow_chains(engine, self._settings, stop=self._stop)
+                follow(engine, self._settings, stop=self._stop)
             finally:
                 engine.dispose()
         except BilateralError as failure:

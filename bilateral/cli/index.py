@@ -46,14 +46,12 @@ def run(
     """Follow one or more chains, and write their events, and the files that they name, into the database."""
     stop, signals = ended_by_signals()
     require_extra()
-    from bilateral.index.process import follow_chains  # noqa: PLC0415  # slow to import
-    from bilateral.index.shards.process import follow_shards  # noqa: PLC0415
+    from bilateral.index.shards.process import follow  # noqa: PLC0415  # slow to import
 
     settings = options.settings(chains)
     log_steps()
     with open_index(database or settings.database, creates=True) as engine:
         with monitor.answering(engine):
-            follow = follow_shards if settings.shards else follow_chains
             is_done = follow(engine, settings, stop=stop, until_head=options.until_head)
         show_status(invocation, engine)
     if not is_done:

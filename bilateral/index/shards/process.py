@@ -126,6 +126,12 @@ def on_each_shard(settings: IndexSettings, stop: threading.Event, work: Callable
     return all(is_done.values())
 
 
+def follow(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
+    """Follow chains into one database, or into the shards that the settings name. See `follow_chains`."""
+    into = follow_shards if settings.shards else follow_chains
+    return into(engine, settings, stop=stop, until_head=until_head)
+
+
 def follow_shards(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
     """Follow chains into their shards until the process is stopped. See `follow_chains` for the errors.
 

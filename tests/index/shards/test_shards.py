@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import threading
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
@@ -24,9 +27,20 @@ from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.database import upgrade
 from bilateral.index.tables.batches import Block
 from bilateral.index.tables.changes import TABLES as FEED_TABLES
+from bilateral.index.tables.schema import chain
 from tests.api.described import comparing_client
 from tests.api.world import BOB, CHAIN_ID, ERIN, FRANK, served
-from tests.index.shards.world import OTHER_CHAIN, index_both, killed, plan_of, running_servers, sharded, two_chains
+from tests.commands import run_here
+from tests.index.shards.world import (
+    OTHER_CHAIN,
+    index_both,
+    killed,
+    plan_of,
+    running_servers,
+    sharded,
+    two_chains,
+    written,
+)
 from tests.index.test_commands import bilateral
 from tests.postgres import administer
 
@@ -274,17 +288,8 @@ def test_shard_of_another_schema_is_refused_until_all_servers_are_migrated(apis,
     assert client.get("/v1/agents/31338:1").content == before
 
 
-def test_commands_work_on_each_shard(settings, servers, api_world, tmp_path):
-    path = tmp_path / "index.toml"
-    shards = "".join(
-        f'[database.shards.{name}]\nurl = "{shard.url}"\nchains = {shard.chains}\n'
-        for name, shard in settings.shards.items()
-    )
-    record = tmp_path / "record.json"
-    contracts = {"IdentityRegistry": {"address": api_world.deployment.identity}}
-    record.write_text(json.dumps({"chainId": CHAIN_ID, "contracts": contracts}))
-    chain = f'[[chain]]\nrpc_urls = ["{api_world.url}"]\ndeployments = ["record.json"]\n'
-    path.write_text(f'[database]\nurl = "{settings.database}"\n{shards}\n{chain}')
+def test_commands_work_on_each_shard(settings, servers, tmp_path):
+    path = written(tmp_path, settings)
     code, out, _ = bilateral("shards", "--settings", path, "--json")
     assert (code, [(row["chain_id"], row["shard"]) for row in json.loads(out)]) == (0, [(31337, "a"), (31338, "b")])
     code, out, _ = bilateral("status", "--settings", path, "--json")
@@ -294,6 +299,30 @@ def test_commands_work_on_each_shard(settings, servers, api_world, tmp_path):
         code, out, told = bilateral("status", "--settings", path, "--json")
         assert (code, [row["chain_id"] for row in json.loads(out)]) == (11, [31337])
         assert "shard b: the server of the database does not answer" in told
+
+
+def test_service_follows_the_chains_into_their_shards(settings, tmp_path):
+    engines = [create_engine(shard.url) for shard in settings.shards.values()]
+    for shard in settings.shards.values():
+        administer(shard.url, "UPDATE chain SET updated_at = 0")
+    is_over = threading.Event()
+
+    def end_once_both_are_followed():
+        while not is_over.wait(0.05):
+            with ExitStack() as stack:
+                looks = [
+                    stack.enter_context(engine.connect()).execute(select(chain.c.updated_at)) for engine in engines
+                ]
+                if all(look.scalar_one() for look in looks):
+                    os.kill(os.getpid(), signal.SIGTERM)
+                    return
+
+    ending = threading.Thread(target=end_once_both_are_followed)
+    ending.start()
+    code, _, told = run_here("serve", "--settings", written(tmp_path, settings), "--port", 0, "--no-analysis")
+    is_over.set()
+    ending.join()
+    assert (code, "listening on" in told) == (0, True), told
 
 
 @pytest.mark.parametrize(("place", "problem"), [("a", "is not on this shard"), ("", "is written on its shard")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -11,9 +12,8 @@ from dataclasses import dataclass, replace
 from sqlalchemy import create_engine, make_url, text
 
 from bilateral.index.databases import Shard
-from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
-from bilateral.index.shards.process import follow_shards
+from bilateral.index.shards.process import follow
 from bilateral.index.shards.servers import update_shards
 from bilateral.index.store.database import open_database
 from tests.api.world import CHAIN_ID
@@ -30,6 +30,14 @@ from tests.postgres import (
 
 OTHER_CHAIN = 31338
 """The chain that has the same blocks: so agents of both shards name the same files."""
+
+CONTRACTS = {
+    "IdentityRegistry": "identity",
+    "BidirectionalReputationRegistry": "reputation",
+    "AuthorizedReputationRegistry": "authorized",
+    "ValidationRegistry": "validation",
+}
+"""The fields of a deployment, by the names of its contracts."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +86,27 @@ def two_chains(world):
 def index_both(settings, database):
     """Index both chains into one database, or through a coordinator into their shards."""
     engine = open_database(database)
-    follow = follow_shards if settings.shards else follow_chains
     try:
         assert follow(engine, settings, stop=threading.Event(), until_head=True)
     finally:
         engine.dispose()
+
+
+def written(folder, settings):
+    """Write settings of two shards into a file, and return its path."""
+    lines = ["poll_seconds = 0.05", "[database]", f'url = "{settings.database}"']
+    for name, shard in settings.shards.items():
+        lines += [f"[database.shards.{name}]", f'url = "{shard.url}"', f"chains = {shard.chains}"]
+    lines += ["[files]", "allow_private = true", f"gateways = {list(settings.files.gateways)}"]
+    for chain in settings.chains:
+        (deployment,) = chain.deployments
+        record = folder / f"{deployment.chain_id}.json"
+        places = {name: {"address": getattr(deployment, field), "block": 0} for name, field in CONTRACTS.items()}
+        record.write_text(json.dumps({"chainId": deployment.chain_id, "contracts": places}))
+        lines += ["[[chain]]", f"rpc_urls = {list(chain.rpc_urls)}", f'deployments = ["{record.name}"]']
+    path = folder / "index.toml"
+    path.write_text("\n".join(lines))
+    return path
 
 
 def sharded(servers, settings, name=""):
