@@ -12,9 +12,9 @@ from pydantic import BaseModel
 
 from bilateral.api.answers import Format
 from bilateral.errors import InvalidArgumentError
-from bilateral.query.blind import Blind
 from bilateral.query.pages import MAX_LIMIT
 from bilateral.text import quoted
+from bilateral.values.blind import Blind
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo

@@ -26,8 +26,8 @@ from bilateral.checks.verdicts import SEVERITIES, Code, Severity
 from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.errors.invalid_fields import first_problem
 from bilateral.identifiers import checksummed
-from bilateral.query.blind import Blind
 from bilateral.text import quoted
+from bilateral.values.blind import Blind
 from bilateral.values.bounds import scale_of_tag
 from bilateral.values.decision import TRIAL
 

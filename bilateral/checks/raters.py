@@ -19,10 +19,10 @@ from bilateral.checks.ratings import Counted, Tallies, all_tallies, counted, tal
 from bilateral.events import ClientRated
 from bilateral.index.derive.summaries import DECIMALS
 from bilateral.index.tables import schema
-from bilateral.index.tables.blind import BLIND_SIDES
 from bilateral.index.tables.dialects import dialect_of
 from bilateral.index.tables.unindexed import newest_first
 from bilateral.query.prepared import size_for, spread
+from bilateral.values.blind import BLIND_SIDES
 from bilateral.values.bounds import lower_bound, scale_of_tag, share_of_scale
 
 if TYPE_CHECKING:

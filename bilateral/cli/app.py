@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.main import get_command as make_command
+from typer.main import get_group as make_commands
 
-from bilateral.cli import dev, search, service
 from bilateral.cli.errors import ExitCode, InterruptionError, Stopped, TerminationError, UsageProblemError
-from bilateral.cli.groups import GROUPS
-from bilateral.cli.help import ExampleGroup, example_text
+from bilateral.cli.groups import COMMANDS, GROUPS
+from bilateral.cli.help import ExampleCommand, ExampleGroup, example_text
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group, show_help
 from bilateral.cli.output import Output
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class CommandLine(ExampleGroup):
     """Runs a command, and turns an error into a message and an exit code.
 
-    A group is imported when one of its commands runs. The help of the root needs none of them.
+    A command is imported when it runs, a group when one of its commands runs. The help of the root needs none of them.
     """
 
     def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:  # type: ignore[override]  # passed on
@@ -53,28 +53,35 @@ class CommandLine(ExampleGroup):
         sys.exit(code or ExitCode.DONE)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the groups, and of the commands of the root."""
-        return [*super().list_commands(ctx), *GROUPS]
+        """Return the names of the commands of the root, and of the groups."""
+        return [*super().list_commands(ctx), *COMMANDS, *GROUPS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return what the help shows of a group: its name and its one line."""
+        """Return what the help shows of a group or a command: its name and its one line."""
         if cmd_name in GROUPS:
             return ExampleGroup(name=cmd_name, help=GROUPS[cmd_name])
+        if cmd_name in COMMANDS:
+            return ExampleCommand(name=cmd_name, help=COMMANDS[cmd_name][1])
         return super().get_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the arguments name, imported."""
         name, command, rest = super().resolve_command(ctx, args)
-        return name, load_group(name) if name in GROUPS else command, rest
+        if name in COMMANDS or name in GROUPS:
+            command = load(name)
+        return name, command, rest
 
 
-def load_group(name: str) -> Any:
-    """Import a group with its commands.
+def load(name: str) -> Any:
+    """Import a group with its commands, or a command.
 
     Args:
-        name: The group, one of `GROUPS`.
+        name: A name of `GROUPS` or `COMMANDS`.
     """
-    return make_command(import_module(f"bilateral.cli.{name}").app)
+    if name in GROUPS:
+        return make_command(import_module(f"bilateral.cli.{name}").app)
+    module, _ = COMMANDS[name]
+    return make_commands(import_module(f"bilateral.cli.{module}").app).commands[name]
 
 
 app = make_group(
@@ -119,11 +126,6 @@ def info(invocation: Invocation) -> None:
     from bilateral.cli.info import show_info  # noqa: PLC0415  # slow to import
 
     show_info(invocation)
-
-
-search.add_commands(app)
-service.add_commands(app)
-dev.add_command(app)
 
 
 def _is_text(argument: str) -> bool:

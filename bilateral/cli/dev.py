@@ -10,7 +10,7 @@ import threading
 import time
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -22,6 +22,8 @@ from bilateral.errors import MissingExtraError
 if TYPE_CHECKING:
     from bilateral.dev.world import Ports, World
 
+app = typer.Typer()
+
 _PACKAGES: Final = ("fastapi", "libipld", "limits", "mcp", "nacl", "psycopg", "sqlalchemy", "uvicorn", "web3", "x402")
 _SIGNAL_EXIT: Final = 128  # a shell's exit code of a program that a signal ended is this and the signal
 _POLL_SECONDS: Final = 0.25
@@ -31,15 +33,7 @@ _INDEX_SECONDS: Final = 30
 """Seconds for the index to read the first twenty blocks; on a busy machine it takes three."""
 
 
-def add_command(app: Any) -> None:
-    """Add the command to the root.
-
-    Args:
-        app: The root.
-    """
-    command(app, "dev", "bilateral dev", "bilateral dev --any-ports --folder /tmp/market", is_local=True)(dev)
-
-
+@command(app, "dev", "bilateral dev", "bilateral dev --any-ports --folder /tmp/market", is_local=True)
 def dev(
     invocation: Invocation,
     folder: Annotated[

@@ -28,9 +28,7 @@ from bilateral.cli.options import (
     make_group,
     moment,
 )
-from bilateral.cli.shapes import plain
 from bilateral.cli.tags import quoted_tag
-from bilateral.cli.views import view_of
 from bilateral.errors import InvalidArgumentError
 
 app = make_group("feedback")
@@ -128,6 +126,8 @@ def show(
     load_file: Annotated[bool, typer.Option("--load/--no-load", help="Load the feedback file.")] = True,
 ) -> None:
     """Show a feedback with its file and the answers to it."""
+    from bilateral.cli.views import view_of  # noqa: PLC0415  # slow to import
+
     feedback_id = parse_feedback(feedback)
     with invocation.reading("Loading the feedback") as client:
         entry = client.get_feedback(feedback_id, load_file=load_file)
@@ -180,6 +180,9 @@ def summary(
     invocation: Invocation, agent: Agent, reviewers: Reviewers = None, tag1: Tag1 = "", tag2: Tag2 = ""
 ) -> None:
     """Average an agent's feedback."""
+    from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
+    from bilateral.cli.views import view_of  # noqa: PLC0415
+
     with invocation.reading("Averaging") as client:
         summary = client.get_reputation_summary(agent, tag1, tag2, reviewers=reviewers)
     shape = plain(summary) | {"stored": {"value": str(summary.value), "decimals": summary.decimals}}

@@ -1,4 +1,4 @@
-"""The groups of commands, with their one-line help. The root reads them without an import of the commands."""
+"""The groups and the commands of the root, with their one-line help. The root shows it without importing them."""
 
 from __future__ import annotations
 
@@ -25,3 +25,14 @@ GROUPS: Final = {
     "index": "Index the events of all registries into SQL, and compare the rows with the chain.",
 }
 """The help of each group, in the order of the help. The module of a group has the same name."""
+
+COMMANDS: Final = {
+    "search": ("search", "Find agents in the index by words, by what they do, and by how they are rated."),
+    "serve": ("service", "Serve agents, ratings and searches over HTTP, and follow the chains meanwhile."),
+    "mcp": ("service", "Serve tools for models on the standard input and output (Model Context Protocol)."),
+    "dev": (
+        "dev",
+        "Start a local chain with registries, token, facilitator, two agents and the service. Ctrl-C ends all of it.",
+    ),
+}
+"""The module and the help of each command of the root that is imported when it runs."""

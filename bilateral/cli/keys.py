@@ -8,8 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from eth_account import Account
-
 from bilateral.cli.errors import KeyUnavailableError
 from bilateral.cli.keystores import aliases, keystore_path, read_keystore
 from bilateral.cli.secrets import KEY, KEY_VARIABLE, PASSPHRASE_VARIABLE
@@ -62,6 +60,8 @@ class KeystoreSigner:
 
     def _unlocked(self) -> LocalAccount:
         if self._account is None:
+            from eth_account import Account  # noqa: PLC0415  # slow to import
+
             passphrase = find_passphrase(self._alias, self._passphrase_file, self._ask)
             try:
                 account: LocalAccount = Account.from_key(Account.decrypt(self._keystore, passphrase))
@@ -139,6 +139,8 @@ def key_of_variable(variable: str, option: str) -> LocalAccount:
     Raises:
         KeyUnavailableError: The variable is not set, or holds no key. The error does not repeat what it holds.
     """
+    from eth_account import Account  # noqa: PLC0415  # slow to import
+
     value = os.environ.get(variable, "").strip()
     if not value:
         raise KeyUnavailableError("no_key", f"no key to sign with: name a keystore by {option}, or set {variable}")

@@ -1,15 +1,19 @@
-"""Options of commands from models: the dataclasses of commands, and the questions that REST and tools ask too."""
+"""Options of commands from models: the dataclasses of commands, and the questions that REST and tools ask too.
+
+The model of a question may have two tables for its command: `flags` of fields whose names do not serve, where a text
+without dashes makes an argument of several words, and the fields of each of the `panels` of the help.
+"""
 
 from __future__ import annotations
 
 import inspect
 from dataclasses import MISSING, fields, is_dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_type_hints
+from decimal import Decimal
+from enum import EnumType
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin, get_type_hints
 
 import typer
 from typer.models import OptionInfo
-
-from bilateral.cli.errors import UsageProblemError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +41,7 @@ def gathered(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[st
         arguments: The arguments of `parameters_of`, by name.
 
     Raises:
-        UsageProblemError: A field is invalid.
+        InvalidArgumentError: A field is invalid.
     """
     _, *own = inspect.signature(function, eval_str=True).parameters.values()
     return {parameter.name: _value(parameter, arguments) for parameter in own}
@@ -55,12 +59,15 @@ def _value(parameter: inspect.Parameter, arguments: dict[str, Any]) -> Any:
 
     from bilateral.errors.invalid_fields import refusal  # noqa: PLC0415
 
+    values: dict[str, Any] = {}
+    for name, field in kind.model_fields.items():
+        value = " ".join(arguments[name] or ()) if _is_of_words(kind, name) else arguments[name]
+        if value not in (None, "", [], ()):
+            values[field.alias or name] = value
     try:
-        return kind(
-            **{kind.model_fields[name].alias or name: arguments[name] for name in names if arguments[name] is not None}
-        )
+        return kind(**values)
     except ValidationError as error:
-        raise UsageProblemError(str(refusal(error))) from None
+        raise refusal(error) from None
 
 
 def _fields_of(kind: Any) -> list[inspect.Parameter]:
@@ -72,7 +79,7 @@ def _fields_of(kind: Any) -> list[inspect.Parameter]:
             for field in fields(kind)
         }
     else:
-        options = {name: _option(name, field) for name, field in getattr(kind, "model_fields", {}).items()}
+        options = {name: _option(kind, name, field) for name, field in getattr(kind, "model_fields", {}).items()}
     place = inspect.Parameter.KEYWORD_ONLY
     return [
         inspect.Parameter(name, place, default=default, annotation=annotation)
@@ -80,15 +87,40 @@ def _fields_of(kind: Any) -> list[inspect.Parameter]:
     ]
 
 
-def _option(name: str, field: FieldInfo) -> tuple[Any, Any]:
+def _option(model: Any, name: str, field: FieldInfo) -> tuple[Any, Any]:
     """Return the type and the default of a field of a question: an argument if it is required, else an option."""
-    metavar, about = (field.alias or name).upper(), (field.description or "").replace("`", "")
+    public, about = field.alias or name, (field.description or "").replace("`", "")
     if field.is_required():
-        return Annotated[str, typer.Argument(metavar=metavar, help=about, show_default=False)], _REQUIRED
-    kind: Any = next((kind for kind in (int, bool) if kind in _parts(field.annotation)), str)  # texts are parsed later
-    option = typer.Option(metavar=metavar if kind is str else None, help=about)
-    own = (part for part in field.metadata if isinstance(part, OptionInfo))
-    return Annotated[kind | None, next(own, option)], None
+        return Annotated[str, typer.Argument(metavar=public.upper(), help=about, show_default=False)], _REQUIRED
+    own = next((part for part in field.metadata if isinstance(part, OptionInfo)), None)
+    parts = _parts(field.annotation)
+    kind: Any = next((kind for kind in (int, bool) if kind in parts), str)  # texts are parsed later
+    is_list = any(get_origin(part) is list for part in parts)
+    flag = getattr(model, "flags", {}).get(name, f"--{public}" if is_list else None)
+    if _is_of_words(model, name):
+        return Annotated[list[str] | None, typer.Argument(metavar=flag, help=about, show_default=False)], None
+    option = typer.Option(
+        *filter(None, [flag]),
+        metavar=_metavar(public, parts) if kind is str else None,
+        help=about,
+        min=next((part.ge for part in field.metadata if hasattr(part, "ge")), None) if kind is int else None,
+        show_default=False,
+        rich_help_panel=next((panel for panel, names in getattr(model, "panels", {}).items() if name in names), None),
+    )
+    return Annotated[(list[kind] if is_list else kind) | None, own or option], None
+
+
+def _is_of_words(model: Any, name: str) -> bool:
+    """Return True if a field is an argument of several words."""
+    return not getattr(model, "flags", {}).get(name, "-").startswith("-")
+
+
+def _metavar(name: str, parts: list[Any]) -> str:
+    """Return what the help shows for a text: the values to choose from, or a noun."""
+    choices = next((part for part in parts if isinstance(part, EnumType)), None)
+    if choices is not None:
+        return "|".join(choices)
+    return "NUMBER" if Decimal in parts else name.upper()
 
 
 def _parts(kind: Any) -> list[Any]:

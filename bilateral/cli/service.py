@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -16,37 +16,14 @@ from bilateral.cli.options import command
 from bilateral.errors import MissingExtraError
 from bilateral.text.log_lines import log_safely
 
+app = typer.Typer()
+
 _PACKAGES: Final = (
     *("alembic", "fastapi", "graphql", "http_message_signatures", "httptools", "joserfc", "limits", "mcp"),
     "prometheus_client",
 )
 _PACKAGES_OF_INDEX: Final = ("libipld", "msgspec", "platformdirs", "psycopg", "sqlalchemy", "uvicorn")
 _PACKAGES_OF_X402: Final = ("brotli", "eth_hash", "nacl", "rfc8785", "x402")
-
-
-def add_commands(app: Any) -> None:
-    """Add the commands to the root.
-
-    Args:
-        app: The root.
-    """
-    command(
-        app,
-        "serve",
-        "bilateral serve --rpc-url https://mainnet.base.org",
-        "bilateral serve --settings index.toml --host 0.0.0.0",
-        "bilateral serve --no-index --workers 4 --database postgresql://reader@db/bilateral",
-        "bilateral serve --rpc-url https://mainnet.base.org --aggregator aggregator.toml",
-        is_local=True,
-    )(serve)
-    command(
-        app,
-        "mcp",
-        "bilateral mcp",
-        "bilateral mcp --database sqlite:///index.sqlite",
-        "bilateral mcp --settings index.toml",
-        is_local=True,
-    )(mcp)
 
 
 @dataclass(frozen=True)
@@ -81,6 +58,15 @@ class ServeOptions:
     ] = None
 
 
+@command(
+    app,
+    "serve",
+    "bilateral serve --rpc-url https://mainnet.base.org",
+    "bilateral serve --settings index.toml --host 0.0.0.0",
+    "bilateral serve --no-index --workers 4 --database postgresql://reader@db/bilateral",
+    "bilateral serve --rpc-url https://mainnet.base.org --aggregator aggregator.toml",
+    is_local=True,
+)
 def serve(  # noqa: PLR0913, PLR0917  # models, and what the service does beside answering
     invocation: Invocation,
     chains: ChainOptions,
@@ -108,6 +94,14 @@ def serve(  # noqa: PLR0913, PLR0917  # models, and what the service does beside
         serve_api(settings, index, report=lambda url: invocation.output.note(f"listening on {url}"))
 
 
+@command(
+    app,
+    "mcp",
+    "bilateral mcp",
+    "bilateral mcp --database sqlite:///index.sqlite",
+    "bilateral mcp --settings index.toml",
+    is_local=True,
+)
 def mcp(
     invocation: Invocation,  # noqa: ARG001  # every command has it
     settings_file: SettingsFile = None,

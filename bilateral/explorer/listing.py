@@ -14,7 +14,6 @@ from bilateral.identifiers import AgentId, checksummed
 from bilateral.query.agent_answers import Agent, RatingSummary
 from bilateral.query.agents import agent as read_agent
 from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
-from bilateral.query.blind import Blind
 from bilateral.query.chains import ChainProgress
 from bilateral.query.evidence import feedback_behind, speakers
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
@@ -24,6 +23,7 @@ from bilateral.query.ratings import Side as RatedSide
 from bilateral.query.search.filters import Payment, address, require_short, storable
 from bilateral.query.standings import Doubt, doubts_of
 from bilateral.text import quoted
+from bilateral.values.blind import Blind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,13 +19,6 @@ if TYPE_CHECKING:
     from bilateral.query.registries import AgentKey
 
 
-class Blind(StrEnum):
-    """A filter of ratings. Without it, open ratings and blind ones are shown alike."""
-
-    ONLY = "only"
-    """Only ratings that were sealed before either side saw the other's."""
-
-
 class SealState(StrEnum):
     """The states of a sealed pair."""
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection
 
-    from bilateral.query.blind import Blind
     from bilateral.query.feedback import Feedback
     from bilateral.query.registries import AgentKey
+    from bilateral.values.blind import Blind
 
 _PLACE: Final = ("chain_id", "block_number", "log_index")
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row, Select
 
-    from bilateral.query.blind import Blind
     from bilateral.query.registries import AgentKey
+    from bilateral.values.blind import Blind
 
 _GIVEN: Final = schema.EVENT_TABLES[NewFeedback]
 _RESPONSE: Final = schema.EVENT_TABLES[ResponseAppended]

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row, Select
 
-    from bilateral.query.blind import Blind
     from bilateral.query.registries import AgentKey
+    from bilateral.values.blind import Blind
 
 
 class Direction(StrEnum):

@@ -15,7 +15,7 @@ from bilateral.checks import Policy
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.analysis.tables import read_tables
 from bilateral.query.agents import agent as read_agent
-from bilateral.query.blind import Blind, SealState, sealed_pairs_of
+from bilateral.query.blind import SealState, sealed_pairs_of
 from bilateral.query.feedback import FeedbackFilter, feedback_of
 from bilateral.query.ratings import Direction, ratings_of
 from bilateral.query.records import rating_at
@@ -23,6 +23,7 @@ from bilateral.query.registries import agent_key, read_registries
 from bilateral.query.search.agents import search_agents
 from bilateral.query.search.feedback import FeedbackSearch, search_feedback
 from bilateral.query.search.filters import AgentSearch, Gate, Side
+from bilateral.values.blind import Blind
 from tests.api.world import served
 from tests.checks.ledger import (
     CHAIN_ID,

@@ -14,7 +14,7 @@ import ape
 import pytest
 from eth_account import Account
 
-from bilateral.cli.app import load_group
+from bilateral.cli.app import load
 from bilateral.cli.groups import GROUPS
 from tests.commands import run_here
 from tests.helpers import uses_chain
@@ -105,7 +105,7 @@ def commands_of(group):
     return commands
 
 
-GROUP_COMMANDS = {group: commands_of(load_group(group)) for group in GROUPS}
+GROUP_COMMANDS = {group: commands_of(load(group)) for group in GROUPS}
 """The commands of each group, by name."""
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from bilateral import cli
+from bilateral.cli.app import load
+from bilateral.cli.groups import COMMANDS as COMMANDS_OF_ROOT
 from bilateral.client import Client
 from scripts._build import ROOT
 from tests.cli.conftest import GROUP_COMMANDS
@@ -65,6 +67,11 @@ def test_the_version_names_the_commit_of_the_checkout(bilateral):
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout[:12]  # noqa: PLW1510, S607
     assert (ran.code, ran.err) == (0, "")
     assert re.fullmatch(rf"bilateral {version('bilateral')} \(commit {commit}(-dirty)?\)\n", ran.out)
+
+
+@pytest.mark.parametrize("name", COMMANDS_OF_ROOT)
+def test_the_root_shows_the_help_of_a_command(name):
+    assert load(name).help == COMMANDS_OF_ROOT[name][1]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

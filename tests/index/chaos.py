@@ -29,7 +29,7 @@ from bilateral.index.store import event_writes
 from bilateral.index.store.chain_store import JOURNAL_BLOCKS, ChainStore
 from bilateral.index.store.feed_pruning import FeedLimits, prune_feed
 from bilateral.index.tables import schema
-from bilateral.index.tables.blind import BLIND_SIDES
+from bilateral.values.blind import BLIND_SIDES
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from simulation.events import ADDRESSES, Generator

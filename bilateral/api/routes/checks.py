@@ -17,7 +17,7 @@ from bilateral.checks.policy import policy_of
 from bilateral.checks.presets import PolicyName
 from bilateral.checks.questions import Moment, OfClient, OfServer, Text
 from bilateral.errors import InvalidArgumentError
-from bilateral.query.blind import Blind
+from bilateral.values.blind import Blind
 
 router = APIRouter(prefix="/v1/checks", tags=["checks"])
 

@@ -26,7 +26,7 @@ from bilateral.index.store.row_changes import Writes
 from bilateral.index.store.rows import key_columns, picker
 from bilateral.index.store.text import key_text, padded_text
 from bilateral.index.tables import schema
-from bilateral.index.tables.blind import BLIND_SIDES
+from bilateral.values.blind import BLIND_SIDES
 from bilateral.values.bounds import lower_bound, scale_of_tag, share_of_scale
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Blind ratings in the tables: the sides of their summaries, and the conditions of blind ratings and of answers."""
+"""Blind ratings in the tables: the conditions of their summaries, of blind ratings and of answers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from sqlalchemy import and_, exists, literal_column, or_, tuple_
 from bilateral.events import NewFeedback, RatingsOpened
 from bilateral.index.tables import schema
 from bilateral.index.tables.unindexed import unindexed
+from bilateral.values.blind import BLIND_SIDES
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, FromClause
-
-BLIND_SIDES: Final = {"server": "b-server", "client": "b-client"}
-"""The sides under which blind ratings have summaries of their own. They count in those of the plain sides too."""
 
 ANSWER_SECONDS: Final = 86_400
 """A rating so soon after the client's feedback on its server may answer that feedback."""

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
     from bilateral.index.tables.dialects import Dialect
-    from bilateral.query.blind import Blind
     from bilateral.query.feedback import Feedback
     from bilateral.query.registries import AgentKey
+    from bilateral.values.blind import Blind
 
 _RESPONSE: Final = schema.EVENT_TABLES[ResponseAppended]
 _ORDER: Final = (VIEW.c.block_number, VIEW.c.log_index)

@@ -12,13 +12,13 @@ from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.identifiers import AgentId, checksummed
 from bilateral.index.search.words import words_of
 from bilateral.index.store.text import key_text
-from bilateral.index.tables.blind import BLIND_SIDES
 from bilateral.text import quoted
+from bilateral.values.blind import BLIND_SIDES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bilateral.query.blind import Blind
+    from bilateral.values.blind import Blind
 
 MAX_TEXT: Final = 1_000
 """Characters of a query's text."""

@@ -10,9 +10,9 @@ from pydantic import BaseModel, Field, ValidationError
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.errors.invalid_fields import first_problem
-from bilateral.query.blind import Blind
 from bilateral.query.search.filters import MAX_LISTED, Capability, Gate, Payment, Side
 from bilateral.text import quoted
+from bilateral.values.blind import Blind
 
 EXAMPLE: Final = "tag=starred,minimum=80,count=5"
 """A gate as text."""
@@ -27,16 +27,27 @@ _Count = Annotated[int | None, Field(ge=1, lt=2**63)]
 class GateFilters(BaseModel):
     """The conditions of one gate: on the ratings of one side and tag."""
 
-    tag: Annotated[str | None, Field(max_length=1_000, description="The tag, exactly.")] = None
-    side: Side = Side.SERVER
-    minimum: _Number = None
-    maximum: _Number = None
-    lower_bound: _Number = None
-    count: _Count = None
-    maximum_count: _Count = None
-    clients: _Count = None
-    reviewers: Annotated[list[str] | None, Field(alias="reviewer", max_length=MAX_LISTED)] = None
-    payment: Payment | None = None
+    tag: Annotated[
+        str | None, Field(max_length=1_000, description="Rated under this tag, exactly; under any if left out.")
+    ] = None
+    side: Annotated[Side, Field(description="Rated on this side.")] = Side.SERVER
+    minimum: Annotated[_Number, Field(description="The least mean.")] = None
+    maximum: Annotated[_Number, Field(description="The greatest mean.")] = None
+    lower_bound: Annotated[_Number, Field(description="The least lower bound, with a confidence of 95 %.")] = None
+    count: Annotated[_Count, Field(description="The least number of ratings.")] = None
+    maximum_count: Annotated[_Count, Field(description="The greatest number of ratings.")] = None
+    clients: Annotated[_Count, Field(description="The least number of distinct clients, or servers, that rated.")] = (
+        None
+    )
+    reviewers: Annotated[
+        list[str] | None,
+        Field(
+            alias="reviewer",
+            max_length=MAX_LISTED,
+            description="Count only ratings by this account; may be repeated.",
+        ),
+    ] = None
+    payment: Annotated[Payment | None, Field(description="Count only feedback that claims a payment.")] = None
     blind: Annotated[
         Blind | None, Field(description="`only`: ratings that were sealed before either side saw the other's.")
     ] = None

@@ -9,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bilateral.query.search.filters import MAX_GATES, MAX_LISTED, AgentSearch, Gate, Order, Side
 from bilateral.query.search.gate_texts import EXAMPLE, GateFilters, capability_of, entry_of, gate_of
 
-_Address = Annotated[str | None, Field(max_length=42)]
-_Time = Annotated[int | None, Field(ge=0, lt=2**63, description="Unix seconds.")]
+_Time = Annotated[int | None, Field(ge=0, lt=2**63)]
 
 
 class AgentFilters(BaseModel):
@@ -18,23 +17,31 @@ class AgentFilters(BaseModel):
 
     model_config = ConfigDict(populate_by_name=True)
 
-    text: Annotated[str | None, Field(alias="q", max_length=1_000, description="Words of the registration file.")] = (
-        None
-    )
-    chains: Annotated[
-        list[Annotated[int, Field(ge=1, lt=2**63)]] | None, Field(alias="chain", max_length=MAX_LISTED)
+    text: Annotated[
+        str | None,
+        Field(alias="q", max_length=1_000, description="Words of names, descriptions, services, capabilities."),
     ] = None
-    owner: _Address = None
-    wallet: _Address = None
+    chains: Annotated[
+        list[Annotated[int, Field(ge=1, lt=2**63)]] | None,
+        Field(alias="chain", max_length=MAX_LISTED, description="On this chain; may be repeated."),
+    ] = None
+    owner: Annotated[str | None, Field(max_length=42, description="Of this owner.")] = None
+    wallet: Annotated[str | None, Field(max_length=42, description="With this wallet.")] = None
     capabilities: Annotated[
         list[str] | None,
         Field(
-            alias="capability", max_length=MAX_LISTED, description="Kind and exact value, such as mcp_tool:get_weather."
+            alias="capability",
+            max_length=MAX_LISTED,
+            description="With this capability, by kind and exact value: mcp_tool:get_weather; may be repeated.",
         ),
     ] = None
     services: Annotated[
         list[str] | None,
-        Field(alias="service", max_length=MAX_LISTED, description="The kind of a service, such as mcp."),
+        Field(
+            alias="service",
+            max_length=MAX_LISTED,
+            description="With a service of this kind, such as mcp; may be repeated.",
+        ),
     ] = None
     metadata: Annotated[
         list[Annotated[str, Field(max_length=2_000)]] | None,
@@ -43,14 +50,16 @@ class AgentFilters(BaseModel):
             description="Metadata on chain: `key`, `key=text` or `key=hex:ff00`; may be repeated.",
         ),
     ] = None
-    active: bool | None = None
-    x402: bool | None = None
-    verified_domain: Annotated[bool | None, Field(description="Named by the domain of one of its services.")] = None
-    rated: bool | None = None
-    registered_from: _Time = None
-    registered_to: _Time = None
-    updated_from: _Time = None
-    updated_to: _Time = None
+    active: Annotated[bool | None, Field(description="The file says that it is active, or that it is not.")] = None
+    x402: Annotated[bool | None, Field(description="The file says that it takes payments by x402, or not.")] = None
+    verified_domain: Annotated[
+        bool | None, Field(description="Named by the domain of one of its services, or not.")
+    ] = None
+    rated: Annotated[bool | None, Field(description="With feedback, or without.")] = None
+    registered_from: Annotated[_Time, Field(description="Registered at this time or later, in Unix seconds.")] = None
+    registered_to: Annotated[_Time, Field(description="Registered at this time or earlier, in Unix seconds.")] = None
+    updated_from: Annotated[_Time, Field(description="Changed last at this time or later, in Unix seconds.")] = None
+    updated_to: Annotated[_Time, Field(description="Changed last at this time or earlier, in Unix seconds.")] = None
 
     def search_by(self, gates: tuple[Gate, ...], order: Order | None) -> AgentSearch:
         """Return the search with these filters.
@@ -76,7 +85,7 @@ class AgentQuestion(GateFilters, AgentFilters):
         list[Annotated[str, Field(max_length=10_000)]] | None,
         Field(alias="gate", max_length=MAX_GATES, description=f"A further gate, such as {EXAMPLE}; may be repeated."),
     ] = None
-    order: Order | None = None
+    order: Annotated[Order | None, Field(description="The order; docs/search.md has the default.")] = None
 
     def search(self) -> AgentSearch:
         """Return the search.

@@ -10,7 +10,6 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from bilateral.api.mcp.arguments import asks, brief
 from bilateral.api.mcp.lookups import READS, Cursor, Limit, tool_errors
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
-from bilateral.query.blind import Blind
 from bilateral.query.pages import Page
 from bilateral.query.registries import read_registries
 from bilateral.query.search.agents import FoundAgent
@@ -18,6 +17,7 @@ from bilateral.query.search.agents import search_agents as find_agents
 from bilateral.query.search.filters import MAX_GATES, Order
 from bilateral.query.search.gate_texts import GateFilters
 from bilateral.query.search.questions import AgentFilters
+from bilateral.values.blind import Blind
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
