@@ -14,17 +14,20 @@ import argparse
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from rich.console import Console
-from sklearn.metrics import roc_auc_score
 
 from bench.trust import formulas, hop, otc, page, study
 from bench.trust.claims import price, sybil_networks
 from bench.trust.paths import paths
+from bench.trust.resampling import measured
 from bench.trust.speed import speed
 from bench.trust.worlds.kinds import KINDS
+
+if TYPE_CHECKING:
+    from bilateral.trust.arrays import Floats, Ints
 
 _UNSEEN: Final = ("first author", "second author", "third author")
 """The kinds of worlds of the first run."""
@@ -81,36 +84,31 @@ def real(folder: Path, console: Console) -> dict[str, Any]:
         "otc": {
             "label edges removed": data.removed,
             "chosen on Alpha": [name, side_name, len(other.nodes), int(other.label.sum())],
-            "unsupervised": _resampled(data.label, own[data.nodes]),
+            "unsupervised": measured(data.label, [own[data.nodes]]),
             "baselines": {
-                name: _resampled(data.label, score[data.nodes]) for name, score in otc.baselines(data).items()
+                name: measured(data.label, [score[data.nodes]]) for name, score in otc.baselines(data).items()
             },
-            "supervised": otc.supervised(data, received=True),
-            "rater side": _resampled(data.label[active], side[data.nodes][active]),
-            "rater side, supervised": otc.supervised(data, received=False),
+            "supervised": _divided(otc.supervised(data, received=True)),
+            "rater side": measured(data.label[active], [side[data.nodes][active]]),
+            "rater side, supervised": _divided(otc.supervised(data, received=False)),
         }
     }
+    console.print("Bitcoin-Alpha")
+    out["alpha"] = {"supervised": _divided(otc.supervised(other, received=True))}
     console.print("Hop")
     transfers = hop.Hop.read(folder / "hop")
     score, label = hop.by_component(transfers)
     out["hop"] = {
-        "by component": _resampled(label, score, draws=200),
-        "by component, recall": hop.recall_at(score, label),
-        "by seeds": hop.by_seeds(transfers, 20),
+        "by component": measured(label, [score]),
+        "by seeds": _divided(hop.by_seeds(transfers, 20), draws=200),  # 20 divisions of 32,000 accounts take time
     }
     return out
 
 
-def _resampled(label: np.ndarray, score: np.ndarray, draws: int = 1000) -> tuple[float, float, float]:
-    """Return an AUC and an interval that holds in 95 of 100 cases, by resampling."""
-    random = np.random.default_rng(0)
-    values = []
-    for _ in range(draws):
-        chosen = random.integers(len(label), size=len(label))
-        if 0 < label[chosen].sum() < len(chosen):
-            values.append(roc_auc_score(label[chosen], score[chosen]))
-    low, high = np.quantile(values, [0.025, 0.975])
-    return float(roc_auc_score(label, score)), float(low), float(high)
+def _divided(scored: tuple[list[Floats], Ints], draws: int = 1000) -> dict[str, Any]:
+    """Return the measures of scores from several divisions, and the number of these."""
+    scores, label = scored
+    return {"divisions": len(scores), **measured(label, scores, draws)}
 
 
 def main() -> None:

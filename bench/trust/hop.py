@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold
 
 from bilateral.trust.cases import CaseModel, conduct
@@ -62,19 +61,8 @@ class Hop:
         return cls(left, right, codes, label, connected_components(graph, directed=False)[1])
 
 
-def recall_at(score: Floats, label: Ints) -> float:
-    """Return the recall at 1 % false positives.
-
-    Args:
-        score: The scores.
-        label: 1 for guilty.
-    """
-    ordered = np.sort(score[label == 0])[::-1]
-    return float((score[label == 1] > ordered[len(ordered) // 100]).mean())
-
-
-def by_seeds(hop: Hop, draws: int) -> list[tuple[float, float]]:
-    """Return AUC and recall at 1 % where a tenth of the labels is known, for several draws.
+def by_seeds(hop: Hop, draws: int) -> tuple[list[Floats], Ints]:
+    """Return scores and labels where a tenth of the labels is known, for several draws; nan for whose label is known.
 
     Args:
         hop: The data.
@@ -82,14 +70,12 @@ def by_seeds(hop: Hop, draws: int) -> list[tuple[float, float]]:
     """
     table = conduct(hop.source, hop.target, hop.sort, hop.label >= 0)
     labelled = np.flatnonzero(hop.label >= 0)
-    out = []
+    scores = []
     for draw in range(draws):
-        random = np.random.default_rng(draw)
-        known = random.choice(labelled, len(labelled) // 10, replace=False)
-        hidden = np.setdiff1d(labelled, known)
-        score = CaseModel(draw).fit(*_cases(hop, known), table).probability_[hidden]
-        out.append((float(roc_auc_score(hop.label[hidden], score)), recall_at(score, hop.label[hidden])))
-    return out
+        known = np.random.default_rng(draw).choice(labelled, len(labelled) // 10, replace=False)
+        probability = CaseModel(draw).fit(*_cases(hop, known), table).probability_
+        scores.append(np.where(np.isin(labelled, known), np.nan, probability[labelled]))
+    return scores, hop.label[labelled]
 
 
 def by_component(hop: Hop) -> tuple[Floats, Ints]:

@@ -13,12 +13,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer
 
-from bench.trust.hop import recall_at
 from bilateral.trust.arrays import Flags, Floats, Ints, group_sums
 from bilateral.trust.propagation import EigenTrust
 
@@ -171,8 +169,8 @@ def features(otc: Otc, *, received: bool) -> Floats:
     return np.asarray(np.nan_to_num(np.column_stack(columns)), np.float64)
 
 
-def supervised(otc: Otc, *, received: bool) -> list[tuple[float, float]]:
-    """Return AUC and recall at 1 % of a cross-validation in ten parts, for five divisions.
+def supervised(otc: Otc, *, received: bool) -> tuple[list[Floats], Ints]:
+    """Return scores and labels of a cross-validation in ten parts, for five divisions.
 
     The features and the models were chosen on Bitcoin-Alpha. Neighbours count by the labels of the other nine parts.
     With `received`, a forecast that saw no label is one more feature and one more model.
@@ -188,15 +186,15 @@ def supervised(otc: Otc, *, received: bool) -> list[tuple[float, float]]:
     guess = forecast(otc)[nodes] if received else np.zeros(len(nodes))
     if received:
         own = np.column_stack([own, np.log((guess + 0.01) / (1.01 - guess))])
-    out = []
+    scores = []
     for seed in range(5):
         score = guess.copy()
         for fit, held in StratifiedKFold(10, shuffle=True, random_state=seed).split(own, label):
             table = np.column_stack([own, _around(ties, nodes, fit, label[fit])])
             for model in _models(seed, received=received):
                 score[held] += model.fit(table[fit], label[fit]).predict_proba(table[held])[:, 1]
-        out.append((float(roc_auc_score(label, score)), recall_at(score, label)))
-    return out
+        scores.append(score)
+    return scores, label
 
 
 def forecast(otc: Otc) -> Floats:

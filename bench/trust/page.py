@@ -317,19 +317,19 @@ def _real(real: dict[str, Any]) -> list[str]:
         f"The labels follow from {real['otc']['label edges removed']} edges, which are removed. The formulas without",
         f"labels were chosen on Bitcoin-Alpha, whose {chosen[2]} labels ({chosen[3]} of fraud) follow from its ratings",
         f"by the same rule: ranks by {chosen[0]}; from the rater's side, by {chosen[1]}. So",
-        "were the features and models of the ten folds. Their intervals show the spread over divisions, not traders.",
+        "were the features and models of the ten folds. Figures are means over divisions; intervals are over traders.",
         "",
-        "| method | AUC |",
-        "|---|---:|",
-        f"| Bilateral | {bracketed(real['otc']['unsupervised'])} |",
+        "| method | AUC | recall at 1 % |",
+        "|---|---:|---:|",
     ]
-    lines += [f"| {name} | {bracketed(value)} |" for name, value in real["otc"]["baselines"].items()]
+    methods = {"Bilateral": real["otc"]["unsupervised"], **real["otc"]["baselines"]}
+    for name, row in methods.items():
+        lines.append(f"| {name} | {bracketed(row['AUC'])} | {bracketed(row['recall at 1 %'])} |")
     lines += [
         "",
         "![Ours and the baselines on real data](trust-real.svg)",
         "",
-        "The row of Hop by component is measured with the engine's `CaseModel`, which learns from reviewed cases and",
-        "sees the transfers alone. The two rows of Hop by seeds are older: they were measured with the model of this",
-        "benchmark from which `CaseModel` was made.",
+        "The rows of Hop are measured with the engine's `CaseModel`, which learns from reviewed cases and sees the",
+        "transfers alone.",
     ]
     return lines

@@ -36,14 +36,14 @@ def plots(figures: dict[str, Any]) -> None:
     _draw("trust-methods", "Worlds: ours and the baselines", "AUC", methods)
     if real := figures.get("real"):
         otc, hop = real["otc"], real["hop"]
-        bars: list[Bar] = [("OTC, ours without labels", _triple(otc["unsupervised"]), "#4477aa")]
-        bars += [(f"OTC, {name}", _triple(value), "#bbbbbb") for name, value in otc["baselines"].items()]
+        bars: list[Bar] = [("OTC, ours without labels", _triple(otc["unsupervised"]["AUC"]), "#4477aa")]
+        bars += [(f"OTC, {name}", _triple(value["AUC"]), "#bbbbbb") for name, value in otc["baselines"].items()]
         bars += [
-            ("OTC, ours, 10-fold", interval([pair[0] for pair in otc["supervised"]]), "#4477aa"),
-            ("OTC, rater side", _triple(otc["rater side"]), "#228833"),
-            ("OTC, rater side, 10-fold", interval([pair[0] for pair in otc["rater side, supervised"]]), "#228833"),
-            ("Hop, 10 % seeds", interval([pair[0] for pair in hop["by seeds"]]), "#ee6677"),
-            ("Hop, by component", _triple(hop["by component"]), "#ee6677"),
+            ("OTC, ours, 10-fold", _triple(otc["supervised"]["AUC"]), "#4477aa"),
+            ("OTC, rater side", _triple(otc["rater side"]["AUC"]), "#228833"),
+            ("OTC, rater side, 10-fold", _triple(otc["rater side, supervised"]["AUC"]), "#228833"),
+            ("Hop, 10 % seeds", _triple(hop["by seeds"]["AUC"]), "#ee6677"),
+            ("Hop, by component", _triple(hop["by component"]["AUC"]), "#ee6677"),
         ]
         _draw("trust-real", "Real data: grey are known and simple methods", "AUC", bars)
 
