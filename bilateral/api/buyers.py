@@ -71,10 +71,10 @@ def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tup
     if None not in (named, chain_id) and named != chain_id:
         detail = f"the buyer is of chain {named}, and chainId is {chain_id}"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
-    cursors = read_cursors(connection)
+    cursors = read_cursors(connection, chain_id or named)
     wanted = chain_id or named or next(iter(cursors), None)
     if wanted is None or wanted not in cursors:
-        known = ", ".join(map(str, cursors)) or "none"
+        known = ", ".join(map(str, read_cursors(connection))) or "none"
         detail = f"the service learns no payments of chain {wanted}: it does of {known}"
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "unsupported_chain", detail)
     return wanted, buyer, cursors[wanted]

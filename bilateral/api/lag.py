@@ -75,7 +75,7 @@ class IndexState:
         """Read the progress of the chains. A database that does not answer has no state to tell."""
         self._until = time.monotonic() + _READ_AFTER  # others use the last one meanwhile
         try:
-            progresses = await self._service.read_briefly(chains)
+            progresses = await self._service.read_reachable(chains)
         except BilateralError:
             self._states = ()
         else:

@@ -92,7 +92,7 @@ class _Progress(Collector):
     def collect(self) -> Iterable[Any]:
         """Read the figures."""
         now = time.time()
-        progresses = self._reader.read(chains)
+        progresses = self._reader.visit(chains, is_lenient=True)
         for name, text, values in (
             ("bilateral_chain_block", "The last indexed block.", [progress.block for progress in progresses]),
             ("bilateral_chain_head", "The head of the chain.", [progress.head for progress in progresses]),

@@ -15,7 +15,13 @@ from starlette.exceptions import HTTPException
 from bilateral.checks.errors import CheckError, HistoryTooLongError, OtherHistoryError
 from bilateral.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
 from bilateral.errors.invalid_fields import message_of
-from bilateral.index.errors import DatabaseUnavailableError, NotIndexedError, QueryTimeoutError, ReadersBusyError
+from bilateral.index.errors import (
+    DatabaseUnavailableError,
+    MissingChainError,
+    NotIndexedError,
+    QueryTimeoutError,
+    ReadersBusyError,
+)
 from bilateral.query.feed.reading import FeedPrunedError
 from bilateral.text.log_lines import SeldomFilter
 
@@ -140,7 +146,7 @@ def problem_of(error: BilateralError) -> ProblemError:
     if status is not HTTPStatus.SERVICE_UNAVAILABLE:
         return ProblemError(status, error.reason, str(error))
     detail = str(error)
-    if isinstance(error, DatabaseUnavailableError):
+    if isinstance(error, DatabaseUnavailableError) and not isinstance(error, MissingChainError):
         _DATABASE_LOGGER.error("%s", error)  # for the operator alone: it names hosts and paths
         detail = "the database does not answer: try again later"
     return ProblemError(status, error.reason, detail, headers={"Retry-After": str(_RETRY_SECONDS)})

@@ -100,6 +100,12 @@ class Service:
                 pass  # other requests must not wait for this one
         return await self.read_aside(query, *arguments, **options)
 
+    async def read_reachable(self, query: Callable[[Connection], T]) -> T:
+        """Run a query that reads few rows, without those of chains whose shard does not answer. See `read_briefly`."""
+        if self._short is not None:
+            return await self.read_briefly(query)
+        return await to_thread.run_sync(partial(self.reader.visit, query, is_lenient=True))
+
     def registries(self) -> Registries:
         """Return the registries that are indexed."""
         if time.monotonic() > self._registries_until:

@@ -42,7 +42,7 @@ def stored_buyers(connection: Connection, moment: Moment, account: str) -> Buyer
     Raises:
         PaymentsNotHeldError: All payments were read again after the block.
     """
-    if read_cursors(connection).get(moment.chain_id, -1) < 0:
+    if read_cursors(connection, moment.chain_id).get(moment.chain_id, -1) < 0:
         return None
     known = moment.payments
     if known is None:

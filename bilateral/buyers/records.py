@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 from pydantic import WithJsonSchema
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from bilateral.buyers.decimals import plain
 from bilateral.buyers.metrics import add_ties, read_dealings
@@ -227,18 +227,20 @@ def read_everywhere(connection: Connection, buyer: str, policy: ScoringPolicy, n
     return Standing(ALL_CHAINS, buyer, weigh(policy, dealings, now), policy, None)
 
 
-def read_cursors(connection: Connection) -> dict[int, int]:
+def read_cursors(connection: Connection, chain_id: int | None = None) -> dict[int, int]:
     """Return the last block whose payments are stored, by chain, the lowest chain first.
 
     Args:
         connection: The database.
+        chain_id: The only chain; None for all.
     """
-    return {row[0]: row[1] for row in _CURSORS.all(connection, {})}
+    rows = _CURSORS.all(connection, {}) if chain_id is None else _CURSOR.all(connection, {"chain_id": chain_id})
+    return {row[0]: row[1] for row in rows}
 
 
-_CURSORS: Final = Prepared(
-    select(payment_cursor.c.chain_id, payment_cursor.c.block_number).order_by(payment_cursor.c.chain_id)
-)
+_OF_CHAINS: Final = select(payment_cursor.c.chain_id, payment_cursor.c.block_number)
+_CURSORS: Final = Prepared(_OF_CHAINS.order_by(payment_cursor.c.chain_id))
+_CURSOR: Final = Prepared(_OF_CHAINS.where(payment_cursor.c.chain_id == bindparam("chain_id")))
 
 
 def profile_of(standing: Standing) -> BuyerProfile:

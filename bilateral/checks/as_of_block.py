@@ -99,7 +99,8 @@ def moment_of(  # noqa: PLR0913  # one a source of an answer
         BlockNotHeldError: The block is not indexed.
         OtherHistoryError: A reorganisation replaced the history of the earlier answer.
     """
-    records = _CHAINS.records(connection, {})
+    records = [] if chain_id is None else _CHAIN.records(connection, {"chain_id": chain_id})
+    records = records or _CHAINS.records(connection, {})
     rows = {row.chain_id: row for row in records}
     if chain_id is None and len(rows) == 1:
         (chain_id,) = rows
@@ -186,12 +187,15 @@ def _newest_events() -> Any:
 
 _NEWEST_EVENTS: Final = Prepared(_newest_events())
 
-_CHAINS: Final = Prepared(
+_IN_CHAINS: Final = (
     select(schema.chain.c.chain_id, schema.chain.c.first_block, schema.chain.c.block_number)
     .add_columns(schema.registry.c.address, schema.registry.c.kind, schema.registry.c.identity_registry)
     .outerjoin(schema.registry, schema.registry.c.chain_id == schema.chain.c.chain_id)
     .order_by(schema.registry.c.first_block, schema.registry.c.address)
 )
+_CHAINS: Final = Prepared(_IN_CHAINS)
+_CHAIN: Final = Prepared(_IN_CHAINS.where(schema.chain.c.chain_id == bindparam("chain_id")))
+"""A check of one chain asks no server of another."""
 
 
 def _last_event(connection: Connection, chain_id: int, block: int) -> Any:

@@ -190,7 +190,7 @@ def _registration() -> Prepared:
         .add_columns(read.c.content_hash.label("held"))
         .select_from(
             newest.join(table, table.c.file_id == newest.c.file_id)
-            .outerjoin(seen, seen.c.sight_id == newest.c.sight_id)
+            .outerjoin(seen, (seen.c.sight_id == newest.c.sight_id) & (seen.c.chain_id == bindparam("chain_id")))
             .outerjoin(read, read.c.content_hash == seen.c.content_hash)
         )
     )

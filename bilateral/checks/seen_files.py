@@ -55,9 +55,10 @@ def sights(connection: Connection, moment: Moment, file_ids: Collection[bytes]) 
     wanted = sorted(file_ids)
     for start in range(0, len(wanted), _AT_ONCE):
         part = wanted[start : start + _AT_ONCE]
+        is_of_chain = seen.c.chain_id == moment.chain_id
         newest = (
             select(func.max(seen.c.sight_id))
-            .where(seen.c.file_id.in_(part), seen.c.chain_id == moment.chain_id, seen.c.seen_block <= moment.block)
+            .where(seen.c.file_id.in_(part), is_of_chain, seen.c.seen_block <= moment.block)
             .group_by(seen.c.file_id)
         )
         if moment.files is not None:
@@ -65,7 +66,7 @@ def sights(connection: Connection, moment: Moment, file_ids: Collection[bytes]) 
         query = (
             select(table.c.file_id, table.c.uri, seen.c.sight_id, seen.c.state, seen.c.content_hash)
             .add_columns(seen.c.integrity, seen.c.reason)
-            .outerjoin(seen, (seen.c.file_id == table.c.file_id) & seen.c.sight_id.in_(newest))
+            .outerjoin(seen, (seen.c.file_id == table.c.file_id) & is_of_chain & seen.c.sight_id.in_(newest))
             .where(table.c.file_id.in_(part))
         )
         for row in connection.execute(query):

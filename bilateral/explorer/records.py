@@ -143,4 +143,4 @@ def validation_page(
 
 def progress_of(connection: Connection, chain_id: int) -> ChainProgress:
     """Return the progress of an indexed chain."""
-    return next(chain for chain in chains(connection) if chain.chain_id == chain_id)
+    return chains(connection, chain_id)[0]

@@ -262,7 +262,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     agent = read_agent(connection, key)
     if agent is None:
         return None
-    progress = next(chain for chain in chains(connection) if chain.chain_id == key.chain_id)
+    (progress,) = chains(connection, key.chain_id)
     received = ratings_of(connection, key, Direction.RECEIVED, limit=_ROWS).items
     ratings_given = ratings_of(connection, key, Direction.GIVEN, limit=_ROWS).items
     sealed = tuple(pair for pair in sealed_pairs_of(connection, key, limit=_ROWS).items if pair.missing)

@@ -312,6 +312,25 @@ class DatabaseUnavailableError(BilateralError):
     reason = "database_unavailable"
 
 
+class ShardFailedError(DatabaseUnavailableError):
+    """A shard failed during a visit of its coordinator. The next visit does without it."""
+
+
+class MissingChainError(DatabaseUnavailableError):
+    """The shard of a chain does not answer, so an answer about the chain would lack rows. Others get theirs.
+
+    Attributes:
+        chain_id: The chain.
+    """
+
+    def __init__(self, chain_id: int) -> None:
+        """Compose the message from the chain."""
+        super().__init__(
+            f"the database of chain {chain_id} does not answer: try again later, or ask about other chains"
+        )
+        self.chain_id = chain_id
+
+
 class NotIndexedError(BilateralError):
     """The index does not have what a query is about.
 

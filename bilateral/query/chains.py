@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from bilateral.index.analysis.notes import StandingsState, standings_states
+from bilateral.index.analysis.notes import StandingsState, of_chain, standings_states
 from bilateral.index.tables import schema
 from bilateral.index.tables.payments import payment_cursor
 
@@ -46,19 +46,19 @@ class ChainProgress:
     standings: StandingsState
 
 
-def chains(connection: Connection) -> tuple[ChainProgress, ...]:
+def chains(connection: Connection, chain_id: int | None = None) -> tuple[ChainProgress, ...]:
     """Return the progress of every chain, by chain id.
 
     Args:
         connection: The database.
+        chain_id: The only chain; None for all.
     """
-    table, standings = schema.chain, standings_states(connection)
-    rows = connection.execute(
-        select(
-            *(table.c[name] for name in ("chain_id", "first_block", "block_number", "block_hash", "block_time")),
-            *(table.c[name] for name in ("head_number", "finalized_number", "updated_at", "reorganizations")),
-        ).order_by(table.c.chain_id)
+    table, standings = schema.chain, standings_states(connection, chain_id)
+    query = select(
+        *(table.c[name] for name in ("chain_id", "first_block", "block_number", "block_hash", "block_time")),
+        *(table.c[name] for name in ("head_number", "finalized_number", "updated_at", "reorganizations")),
     )
+    rows = connection.execute(of_chain(query, table, chain_id).order_by(table.c.chain_id))
     return tuple(
         ChainProgress(
             chain_id,

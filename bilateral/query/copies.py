@@ -218,7 +218,7 @@ class _Looks:
         try:
             if self._reader is None:
                 self._reader = Reader(self._copy.url, seconds=_LOOK_LIMIT, connections=1)
-            self._copy.states = self._reader.read(_states)
+            self._copy.states = self._reader.visit(_states, is_lenient=True)
         except BilateralError as problem:
             self._copy.is_up = False
             self._tell(str(problem))

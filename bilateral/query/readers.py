@@ -14,10 +14,11 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from bilateral.errors import BilateralError
-from bilateral.index.errors import LargeAnswerError, QueryTimeoutError, ReadersBusyError, StarvedError
+from bilateral.index.errors import LargeAnswerError, QueryTimeoutError, ReadersBusyError, ShardFailedError, StarvedError
 from bilateral.index.store.database import parsed_url, require_file, unavailable
 from bilateral.index.store.revisions import require_current_revision, stored_revision
 from bilateral.index.tables.dialects import dialect_of
+from bilateral.query.shard_looks import ShardLooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -121,6 +122,7 @@ class Reader:
         try:
             with self._engine.connect() as connection:
                 revision = stored_revision(connection)
+                self._shards = ShardLooks.of(connection)
         except DBAPIError as problem:
             self._engine.dispose()
             raise unavailable(problem) from None
@@ -141,7 +143,7 @@ class Reader:
         return dialect_of(self._engine).has_server
 
     @contextmanager
-    def connect(self, spent: float = 0.0) -> Iterator[Connection]:
+    def connect(self, spent: float = 0.0, *, is_lenient: bool = False) -> Iterator[Connection]:
         """Lend a connection, in a transaction that only reads.
 
         The time limit counts from here, with the work between statements. Statements keep it: work after the last one
@@ -152,6 +154,7 @@ class Reader:
 
         Args:
             spent: The seconds of the limit that the caller has used before.
+            is_lenient: True to leave out rows of chains whose shard does not answer.
 
         Raises:
             QueryTimeoutError: The visit took too long.
@@ -159,6 +162,8 @@ class Reader:
             ReadersBusyError: No connection became free in time.
             LargeAnswerError: SQLite would make a value that is too large.
             DatabaseUnavailableError: The database does not answer.
+            ShardFailedError: A shard of the database failed. The next visit does without it.
+            MissingChainError: The visit needs rows of a shard that does not answer.
         """
         seconds = self.seconds - spent
         deadline = time.monotonic() + seconds
@@ -166,6 +171,8 @@ class Reader:
         try:
             with self._engine.connect() as connection:
                 connection.connection.info.update(deadline=deadline, limit_of_thread=limit)
+                if self._shards is not None:
+                    self._shards.prepare(connection, is_lenient=is_lenient)
                 yield connection
                 connection.commit()  # after a rollback, psycopg forgets its prepared statements: planning is dear
         except PoolTimeoutError:
@@ -179,27 +186,47 @@ class Reader:
             # The reason of the server is lost if it came together with the former answer.
             was_late = problem.connection_invalidated and time.monotonic() > deadline
             if was_late or words == "interrupted" or getattr(problem.orig, "sqlstate", None) in (_CANCELED, _ABANDONED):
+                if self._shards is not None:
+                    self._shards.doubt()
                 raise QueryTimeoutError(self.seconds) from None
-            raise unavailable(problem) from None
+            failure = unavailable(problem)
+            raise failure if self._shards is None else self._shards.failure(problem, failure) from None
 
     def read(self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs) -> T:
-        """Run a query of `bilateral.query`.
+        """Run a query of `bilateral.query`. See `visit` for the errors.
 
         Args:
             query: The query. Its first argument is the connection.
             *arguments: Its further arguments.
             **options: Its options.
+        """
+        return self.visit(lambda connection: query(connection, *arguments, **options))
+
+    def visit(self, work: Callable[[Connection], T], spent: float = 0.0, *, is_lenient: bool = False) -> T:
+        """Do the work of a visit, and begin again if a shard fails that it may not need.
+
+        Args:
+            work: The work.
+            spent: See `connect`.
+            is_lenient: See `connect`.
 
         Raises:
             QueryTimeoutError: It took too long.
             ReadersBusyError: No connection became free in time.
             DatabaseUnavailableError: The database does not answer.
+            MissingChainError: The shard of a chain does not answer.
         """
-        with self.connect() as connection:
-            return query(connection, *arguments, **options)
+        try:
+            with self.connect(spent, is_lenient=is_lenient) as connection:
+                return work(connection)
+        except ShardFailedError:
+            with self.connect(spent, is_lenient=is_lenient) as connection:
+                return work(connection)
 
     def close(self) -> None:
         """Close the connections."""
+        if self._shards is not None:
+            self._shards.close()
         self._engine.dispose()
 
 

@@ -5,19 +5,24 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final
 
-from bilateral.index.errors import DatabaseUnavailableError, NewerSchemaError, OlderSchemaError
+from bilateral.index.errors import (
+    DatabaseUnavailableError,
+    MissingChainError,
+    NewerSchemaError,
+    OlderSchemaError,
+    ShardFailedError,
+)
 from bilateral.query.copies import VISIT, Copies, Copy
 from bilateral.query.readers import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Concatenate, ParamSpec, TypeVar
+    from typing import TypeVar
 
     from sqlalchemy import Connection
 
     from bilateral.errors import BilateralError
 
-    P = ParamSpec("P")
     T = TypeVar("T")
 
 _UNUSABLE: Final = (DatabaseUnavailableError, NewerSchemaError, OlderSchemaError)
@@ -63,11 +68,12 @@ class ReplicatedReader(Reader):
         self.copies.start()
 
     @contextmanager
-    def connect(self, spent: float = 0.0) -> Iterator[Connection]:
+    def connect(self, spent: float = 0.0, *, is_lenient: bool = False) -> Iterator[Connection]:
         """Lend a connection to the first server that gives one. See `Reader.connect`.
 
         Args:
             spent: The seconds of the limit that the caller has used before.
+            is_lenient: True to leave out rows of chains whose shard does not answer.
 
         Raises:
             DatabaseUnavailableError: No server gives one, or the server failed during the visit.
@@ -76,7 +82,7 @@ class ReplicatedReader(Reader):
         for copy in self.copies.in_order():
             with _doubting(copy), ExitStack() as stack:
                 try:
-                    connection = stack.enter_context(self._reader_of(copy).connect(spent))
+                    connection = stack.enter_context(self._reader_of(copy).connect(spent, is_lenient=is_lenient))
                 except _UNUSABLE as problem:
                     copy.doubt()
                     last = problem
@@ -87,18 +93,20 @@ class ReplicatedReader(Reader):
         assert last is not None  # noqa: S101  # there is a primary
         raise last
 
-    def read(self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs) -> T:
-        """Run a query, once more on another server if one fails meanwhile. See `Reader.read`.
+    def visit(self, work: Callable[[Connection], T], spent: float = 0.0, *, is_lenient: bool = False) -> T:
+        """Do the work of a visit, once more on another server if one fails meanwhile. See `Reader.visit`.
 
         Args:
-            query: The query. Its first argument is the connection.
-            *arguments: Its further arguments.
-            **options: Its options.
+            work: The work.
+            spent: See `Reader.connect`.
+            is_lenient: See `Reader.connect`.
         """
         try:
-            return super().read(query, *arguments, **options)
+            return super().visit(work, spent, is_lenient=is_lenient)
+        except MissingChainError:
+            raise
         except DatabaseUnavailableError:
-            return super().read(query, *arguments, **options)
+            return super().visit(work, spent, is_lenient=is_lenient)
 
     def close(self) -> None:
         """Close the connections, and end the looks."""
@@ -121,6 +129,8 @@ def _doubting(copy: Copy) -> Iterator[None]:
     """Leave a server out after a failure, until a look shows that it answers."""
     try:
         yield
+    except (ShardFailedError, MissingChainError):
+        raise  # another copy would not have the rows either
     except DatabaseUnavailableError:
         copy.doubt()
         raise

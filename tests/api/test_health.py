@@ -69,17 +69,32 @@ def test_each_answer_says_its_block_and_lag(api_with, path):
     assert "Index-State" in response.headers["Access-Control-Expose-Headers"]
 
 
-def test_state_is_read_once_a_second_and_left_out_while_the_database_is_away(api_with, monkeypatch):
-    queries, read = [], Reader.read
+@pytest.fixture
+def count_reads(monkeypatch):
+    """Return what counts the reads of chains from now on, and fails after some."""
 
-    def count(reader, query, *arguments, **options):
-        queries.append(query)
-        if len(queries) > 1:
-            raise DatabaseUnavailableError("away")
-        return read(reader, query, *arguments, **options)
+    def count_from_now(most=10**9):
+        queries = []
 
+        def counting(method):
+            def count(reader, query, *arguments, **options):
+                queries.extend([chains] if query is chains else [])
+                if len(queries) > most:
+                    raise DatabaseUnavailableError("away")
+                return method(reader, query, *arguments, **options)
+
+            return count
+
+        for name in ("read", "visit"):
+            monkeypatch.setattr(Reader, name, counting(getattr(Reader, name)))
+        return queries
+
+    return count_from_now
+
+
+def test_state_is_read_once_a_second_and_left_out_while_the_database_is_away(api_with, monkeypatch, count_reads):
     with api_with() as client:
-        monkeypatch.setattr(Reader, "read", count)
+        queries = count_reads(1)
         assert "Index-State" in client.get("/nowhere").headers
         assert "Index-State" in client.get("/nowhere").headers
         assert queries == [chains]
@@ -88,14 +103,8 @@ def test_state_is_read_once_a_second_and_left_out_while_the_database_is_away(api
 
 
 @pytest.mark.parametrize("path", ["/readyz", "/metrics"])
-def test_monitors_read_the_database_at_most_once_a_second(api_with, monkeypatch, path):
-    queries, read = [], Reader.read
-
-    def count(reader, query, *arguments):
-        queries.append(query)
-        return read(reader, query, *arguments)
-
-    monkeypatch.setattr(Reader, "read", count)
+def test_monitors_read_the_database_at_most_once_a_second(api_with, count_reads, path):
+    queries = count_reads()
     with api_with() as client:
         began = time.monotonic()
         assert {client.get(path).status_code for _ in range(50)} == {200}

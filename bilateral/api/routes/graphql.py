@@ -74,8 +74,8 @@ def _answered(service: Service, body: bytes, chain_id: int | None) -> bytes:
     try:
         request = GraphqlRequest(posted.query, posted.variables or {}, posted.operationName)
         checked = Checked(request, service.reader.seconds)
-        with service.reader.connect(spent=time.thread_time() - began) as connection:
-            return checked.answer(connection, registries, chain_id)
+        spent = time.thread_time() - began
+        return service.reader.visit(lambda connection: checked.answer(connection, registries, chain_id), spent)
     except GraphQLError as problem:
         return _errors(problem)
     except QueryTimeoutError as problem:

@@ -14,7 +14,7 @@ from bilateral.text import printable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Select, Table
 
     from bilateral.index.tables.analysis import AnalysisKey
 
@@ -68,15 +68,21 @@ class StandingsState:
         return None if self.made_at is None else max(0.0, time.time() - self.made_at)
 
 
-def standings_states(connection: Connection) -> dict[int, StandingsState]:
+def standings_states(connection: Connection, chain_id: int | None = None) -> dict[int, StandingsState]:
     """Return the state of the standings of each chain. Of several registries, the one with the oldest counts.
 
     Args:
         connection: The index's database.
+        chain_id: The only chain; None for all.
     """
     columns = standing_refresh.c
     query = select(columns.chain_id, columns.block_number, columns.made_at, columns.basis, columns.problem)
     states: dict[int, StandingsState] = {}
-    for chain_id, *values in connection.execute(query.order_by(columns.made_at.desc())):
-        states[chain_id] = StandingsState(*values)
+    for of, *values in connection.execute(of_chain(query, standing_refresh, chain_id).order_by(columns.made_at.desc())):
+        states[of] = StandingsState(*values)
     return states
+
+
+def of_chain(query: Select[Any], table: Table, chain_id: int | None) -> Select[Any]:
+    """Return a query about one chain: then it asks no server of another. For None the query is about all."""
+    return query if chain_id is None else query.where(table.c.chain_id == chain_id)

@@ -11,19 +11,19 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.shards.errors import ShardError
-from bilateral.index.shards.layout import CHAIN_TABLES, OWN_PARTITIONS, SHARED_TABLES, VIEWS, key_of
+from bilateral.index.shards.layout import CHAIN_TABLES, OWN_PARTITIONS, SHARED_TABLES, VIEWS
 from bilateral.index.shards.places import PARTS, PLAIN, SERVED, has_schema
+from bilateral.index.shards.reachable import feed_views, forget_reachable, shared_view
 from bilateral.index.store.database import parsed_url
 from bilateral.index.store.lock_waits import wait_for_locks
 from bilateral.index.tables.changes import TABLES as FEED_TABLES
-from bilateral.index.tables.changes import change_note, change_step, removed_change
 from bilateral.index.tables.dialects import dialect_of
 from bilateral.index.tables.schema import registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from sqlalchemy import Connection, Table
+    from sqlalchemy import Connection
 
     from bilateral.index.databases import Shard
 
@@ -33,10 +33,11 @@ _PLACING: Final = 80048006
 _NUMBERS: Final = 80048007
 """A number that all programs of a coordinator share, so that only one numbers steps of the change feed at once."""
 
-_OPTIONS: Final = {"use_remote_estimate": "true", "fetch_size": "1000", "async_capable": "true"}
+_OPTIONS: Final = {"use_remote_estimate": "true", "fetch_size": "1000", "async_capable": "true", "connect_timeout": "2"}
 """Options of a server. The planner asks it for costs: without, it would look up no row there by a key of another table.
 
-A thousand rows of the widest tables are about a megabyte; the default of a hundred makes ten times the round trips.
+A thousand rows of the widest tables are about a megabyte; the default of a hundred makes ten times the round trips. To
+connect to a machine that vanished would take minutes; two seconds are the least that libpq waits.
 """
 
 _KINDS: Final = {"r": "TABLE", "p": "TABLE", "v": "VIEW"}
@@ -47,30 +48,6 @@ _LOCK_TIMEOUT: Final = "55P03"
 
 _LOCK_MILLISECONDS: Final = 300
 """The wait for one lock while readers wait, too: less than the second after which PostgreSQL ends one of two."""
-
-_FEED_VIEWS: Final = {
-    change_step.name: """
-        SELECT step, kind, chain_id, first_block, last_block,
-               CASE WHEN kind = 'blocks' THEN coalesce((
-                 SELECT there.kept_block FROM sharded.change_step there
-                 WHERE there.chain_id = numbered.chain_id AND there.step = numbered.shard_step), first_block - 1)
-               END AS kept_block, removal, changes, made_at
-        FROM sharded.numbered_step numbered
-    """,
-    removed_change.name: """
-        SELECT there.chain_id, there.removal, there.block_number, there.log_index,
-               coalesce(numbered.step, 0) AS step, there.table_name, there.packed_row
-        FROM sharded.removed_change there LEFT JOIN sharded.numbered_step numbered
-          ON numbered.chain_id = there.chain_id AND numbered.shard_step = there.step
-    """,
-    change_note.name: """
-        SELECT numbered.step, there.position, there.kind, there.registry, there.agent_id, there.account, there.details
-        FROM sharded.change_note there JOIN sharded.numbered_step numbered
-          ON numbered.chain_id = there.chain_id AND numbered.shard_step = there.step
-    """,
-}
-"""The change feed in the numbers of the coordinator. The last kept block is read there: rollbacks change it."""
-
 
 _PLACES: Final = """
     CREATE EXTENSION IF NOT EXISTS postgres_fdw;
@@ -132,6 +109,7 @@ def join(connection: Connection) -> None:
     Args:
         connection: The coordinator, in a transaction.
     """
+    forget_reachable(connection)
     own = connection.execute(text("SELECT current_schema()")).scalar_one()
     kinds = text(
         "SELECT relname, relkind FROM pg_class WHERE relnamespace = CAST(:schema AS regnamespace) "
@@ -228,8 +206,7 @@ def connect_shard(connection: Connection, name: str, number: int, url: str) -> N
         url: Its URL.
     """
     server, parsed = f'"{name}"', parsed_url(url)
-    place = {"host": parsed.host, "port": parsed.port, "dbname": parsed.database, **parsed.query}
-    place |= _OPTIONS
+    place = {**_OPTIONS, "host": parsed.host, "port": parsed.port, "dbname": parsed.database, **parsed.query}
     known = text("SELECT srvoptions FROM pg_foreign_server WHERE srvname = :name")
     former = connection.execute(known, {"name": name}).one_or_none()
     if former is None:
@@ -276,6 +253,7 @@ def place_chain(connection: Connection, placed: Placed, schema_name: str) -> Non
     parents = {name: f'"{name}"' for name in (*(table.name for table in CHAIN_TABLES), *VIEWS)}
     parents |= {name: f"sharded.{name}" for name in beside}
     _hold_off_readers(connection, parents.values())
+    forget_reachable(connection)
     own = {table.name for table in OWN_PARTITIONS}
     statements = []
     for name, parent in parents.items():
@@ -341,27 +319,18 @@ def _replace_tables(connection: Connection) -> None:
     for table in FEED_TABLES:
         chain = "" if "chain_id" in table.c else "chain_id bigint NOT NULL, "
         statements.append(f"CREATE TABLE sharded.{table.name} ({chain}LIKE plain.{table.name}) {by_chain}")
-    statements += [f"CREATE VIEW {name} AS {query}" for name, query in _FEED_VIEWS.items()]
+    statements += feed_views("")
     for table in SHARED_TABLES:
-        statements += _shared(table)
+        rows = f'sharded."{table.name}"'
+        columns = f'(shard integer NOT NULL, LIKE plain."{table.name}")'
+        statements += [
+            f"CREATE TABLE {rows} {columns} PARTITION BY LIST (shard)",
+            shared_view(table, f'"{table.name}"', rows),
+        ]
     connection.exec_driver_sql(";".join(statements))
     database = connection.execute(text("SELECT current_database()")).scalar_one()
     for setting in ("enable_partitionwise_join", "enable_partitionwise_aggregate"):  # they push work to the shards
         connection.exec_driver_sql(f'ALTER DATABASE "{database}" SET {setting} = on')
-
-
-def _shared(table: Table) -> list[str]:
-    """Return the statements that make a shared table: of rows with one key, that of the first shard counts."""
-    columns = ", ".join(f'rows."{column.name}"' for column in table.c)
-    same = " AND ".join(f'former."{name}" = rows."{name}"' for name in key_of(table))
-    former = (
-        f'SELECT FROM sharded."{table.name}" former WHERE {same} AND former.shard < rows.shard'  # names of the schema
-    )
-    return [
-        f'CREATE TABLE sharded."{table.name}" (shard integer NOT NULL, LIKE plain."{table.name}") '
-        "PARTITION BY LIST (shard)",
-        f'CREATE VIEW "{table.name}" AS SELECT {columns} FROM sharded."{table.name}" rows WHERE NOT EXISTS ({former})',  # noqa: S608
-    ]
 
 
 def _options(options: Mapping[str, Any]) -> str:

@@ -25,6 +25,7 @@ from bilateral.index.shards.coordinator import (
 from bilateral.index.shards.copying import copy_chain, forget_chain
 from bilateral.index.shards.errors import MisplacedChainError
 from bilateral.index.shards.process import shard_of
+from bilateral.index.shards.reachable import keep_reachable
 from bilateral.index.shards.served import claim, number_from, serve
 from bilateral.index.shards.servers import of_shard, opened_shards
 from bilateral.index.store.database import open_database, snapshot
@@ -115,5 +116,6 @@ def _move(
     connect_shard(connection, placed.shard, placed.number, shard.url)
     hold_numbers(connection)
     place_chain(connection, placed, schema_name)
+    keep_reachable(connection, places(connection))
     for statement in _RENUMBER:
         connection.execute(statement, {"added": added, "chain": placed.chain_id})

@@ -21,6 +21,18 @@ PLAIN: Final = "plain"
 SERVED: Final = "served"
 """The schema of a shard that holds the views for the coordinator, and the name of the coordinator."""
 
+REACHABLE: Final = "reachable"
+"""The schema of the coordinator that stands before its own while a shard does not answer."""
+
+DOWN: Final = "bilateral.down"
+"""The setting that names the shards to leave out, between commas."""
+
+LENIENT: Final = "bilateral.lenient"
+"""The setting that leaves out the rows of a chain without an error, if it is `on`."""
+
+MISSING: Final = "MS001"
+"""The code of the error that stands for rows of a shard that is left out. Its detail is the id of the chain."""
+
 
 def has_schema(connection: Connection, name: str) -> bool:
     """Return True if a database has a schema."""

@@ -24,6 +24,7 @@ from bilateral.index.shards.coordinator import (
 from bilateral.index.shards.copying import forget_chain
 from bilateral.index.shards.errors import ShardError
 from bilateral.index.shards.places import holds
+from bilateral.index.shards.reachable import keep_reachable
 from bilateral.index.shards.served import claim, number_from, require_no_others, serve
 from bilateral.index.store.database import open_database, unavailable
 from bilateral.index.store.lock_waits import wait_for_locks
@@ -107,7 +108,9 @@ def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool 
             for name, shard in shards.items():
                 with of_shard(name):
                     _add(connection, engines[name], identity, (name, shard), adopts=adopts)
-            return places(connection)
+            placed = places(connection)
+            keep_reachable(connection, placed)
+            return placed
     finally:
         coordinator.dispose()
 

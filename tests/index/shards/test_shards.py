@@ -43,6 +43,7 @@ from tests.index.shards.world import (
 )
 from tests.index.test_commands import bilateral
 from tests.postgres import administer
+from tests.waiting import until
 
 LOCAL = re.compile(rb'("(?:(?:checked|updated|found|changed|made|read|fetched)_at|files)": ?)[^,}]*')
 """The values in which two runs of an index differ: times of their own, and numbers of sights."""
@@ -58,6 +59,14 @@ PATHS = [
     *(f"checks/server?agent={chain}:1" for chain in (CHAIN_ID, OTHER_CHAIN)),
     f"checks/client?client={ERIN.address}&chain={OTHER_CHAIN}",
 ]
+
+OF_ONE_CHAIN = [
+    *(f"/v1/agents/{{}}:1{part}" for part in ("", "/feedback", "/ratings", "/validations", "/neighbourhood", "/atom")),
+    *("/v1/search/agents?chain={}&q=weather", "/v1/search/feedback?chain={}", "/v1/leaders?tag=starred&chain={}"),
+    *("/v1/checks/server?agent={}:1", f"/v1/checks/client?client={ERIN.address}&chain={{}}"),
+]
+BY_CHAIN = {chain: [path.format(chain) for path in OF_ONE_CHAIN] for chain in (CHAIN_ID, OTHER_CHAIN)}
+OF_ALL_CHAINS = ["/v1/chains", "/v1/search/agents?q=weather", f"/v1/accounts/{BOB.address}", "/v1/changes?since=0"]
 
 QUERIES = [
     "{ agents(first: 100) { id owner agentWallet totalFeedback registrationFile { name mcpTools a2aSkills } } }",
@@ -159,16 +168,33 @@ def test_question_about_all_chains_asks_the_shards_at_once(settings):
     assert plan.count("Async Foreign Scan") == 2
 
 
-def test_shard_that_is_down_is_named_and_loses_nothing(apis, settings, servers, caplog):
+def test_shard_that_is_down_is_named_and_other_chains_are_answered(apis, settings, servers, caplog):
     client, _ = apis
-    before = client.get("/v1/agents/31338:1").content
+
+    def answers(paths):
+        return {path: client.get(path) for path in paths}
+
+    def answers_to_graphql(of_chain):
+        return [client.post(f"/graphql{of_chain}", json={"query": query}) for query in QUERIES[:-1]]
+
+    others, wanting = BY_CHAIN.values()
+    before, before_of_graphql = answers(others), answers_to_graphql(f"/{CHAIN_ID}")
     with killed(servers.processes[1]):
-        assert client.get("/v1/agents/31338:1").json()["code"] == "database_unavailable"
-        assert "a shard does not answer: start its server" in caplog.text
+        for path, answer in answers(others).items():
+            assert (path, answer.status_code, answer.content) == (path, 200, before[path].content)
+        during = answers_to_graphql(f"/{CHAIN_ID}")
+        assert [answer.content for answer in during] == [answer.content for answer in before_of_graphql]
+        for answer in (*answers(wanting).values(), *answers(OF_ALL_CHAINS).values(), *answers_to_graphql("")):
+            assert (answer.status_code, "database of chain 31338 does not answer" in answer.text) == (503, True)
+        state = until(lambda: client.get(others[0]).headers["Index-State"], lambda told: str(OTHER_CHAIN) not in told)
+        assert re.fullmatch(rf"{CHAIN_ID};block=\d+;lag=0;seconds=\d+", state)
+        assert f'bilateral_chain_block{{chain_id="{CHAIN_ID}"}}' in client.get("/metrics").text
+        assert "the shard b is left out of reads: a shard does not answer: start its server" in caplog.text
         assert 'could not connect to server "b"' in caplog.text
         with pytest.raises(DatabaseUnavailableError, match=r"^shard b: the server of the database does not answer"):
             update_shards(settings.database, settings.shards)
-    assert client.get("/v1/agents/31338:1").content == before
+    until(lambda: client.get(wanting[0]).status_code, lambda status: status == 200)
+    assert "the shard b answers again" in caplog.text
 
 
 def test_chain_moves_to_another_shard_and_back_while_readers_read(apis, settings):

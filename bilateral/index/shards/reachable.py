@@ -1,0 +1,175 @@
+"""The rows that readers of the coordinator see while a shard does not answer: those of all others.
+
+PostgreSQL connects to each server in a plan before the first row, also to one whose rows nobody wants. So the schema
+`reachable` has a view in place of each table. It joins the chains one by one, without the shards that a reader names in
+the setting `bilateral.down`. In place of a chain that is left out stands a function that fails. So a question gets its
+whole answer, or an error that names the chain.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import text
+
+from bilateral.index.shards.layout import CHAIN_TABLES, SHARED_TABLES, VIEWS, key_of
+from bilateral.index.shards.places import DOWN, LENIENT, MISSING, PLAIN, REACHABLE, has_schema
+from bilateral.index.tables.changes import TABLES as FEED_TABLES
+from bilateral.index.tables.changes import change_note, change_step, removed_change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sqlalchemy import Connection, Table
+
+    from bilateral.index.shards.coordinator import Placed
+
+_FUNCTIONS: Final = f"""
+    CREATE SCHEMA {REACHABLE};
+    GRANT USAGE ON SCHEMA {REACHABLE} TO PUBLIC;
+    CREATE FUNCTION {REACHABLE}.state_of(name text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN
+      RETURN CASE WHEN name = ANY (string_to_array(current_setting('{DOWN}', true), ',')) IS NOT TRUE THEN 'up'
+                  WHEN current_setting('{LENIENT}', true) = 'on' THEN 'left out' ELSE 'missing' END;
+    END $$;
+    CREATE FUNCTION {REACHABLE}.missing(kind anyelement, chain bigint, name text) RETURNS SETOF anyelement
+    LANGUAGE plpgsql STABLE AS $$
+    BEGIN
+      RAISE EXCEPTION USING ERRCODE = '{MISSING}', DETAIL = chain,
+        MESSAGE = 'chain ' || chain || ' is missing: its shard ' || name || ' does not answer';
+    END $$;
+    CREATE VIEW {REACHABLE}.shard AS SELECT number, name FROM sharded.shard
+"""  # noqa: S608  # constants
+"""The planner calls an immutable function itself, and so plans without the servers that are left out."""
+
+FEED_VIEWS: Final = {
+    change_step.name: """
+        SELECT step, kind, chain_id, first_block, last_block,
+               CASE WHEN kind = 'blocks' THEN coalesce((
+                 SELECT there.kept_block FROM {steps} there
+                 WHERE there.chain_id = numbered.chain_id AND there.step = numbered.shard_step), first_block - 1)
+               END AS kept_block, removal, changes, made_at
+        FROM sharded.numbered_step numbered
+    """,
+    removed_change.name: """
+        SELECT there.chain_id, there.removal, there.block_number, there.log_index,
+               coalesce(numbered.step, 0) AS step, there.table_name, there.packed_row
+        FROM {removed} there LEFT JOIN sharded.numbered_step numbered
+          ON numbered.chain_id = there.chain_id AND numbered.shard_step = there.step
+    """,
+    change_note.name: """
+        SELECT numbered.step, there.position, there.kind, there.registry, there.agent_id, there.account, there.details
+        FROM sharded.numbered_step numbered {notes}
+    """,
+}
+"""The change feed in the numbers of the coordinator. The last kept block is read there: rollbacks change it."""
+
+_JOINED: Final = "JOIN {notes} there ON numbered.chain_id = there.chain_id AND numbered.shard_step = there.step"
+_STEP_BY_STEP: Final = """CROSS JOIN LATERAL (
+    SELECT * FROM {notes} note WHERE note.chain_id = numbered.chain_id AND note.step = numbered.shard_step OFFSET 0
+) there"""
+"""Reads the notes of a step's chain alone: a join would read all chains first. `OFFSET` keeps the planner from it."""
+
+
+def feed_views(schema_name: str) -> list[str]:
+    """Return the statements that make the views of the change feed.
+
+    Args:
+        schema_name: The schema of the views; empty for that of the connection.
+    """
+    prefix, inner = (f"{schema_name}.", f"{schema_name}.shard_") if schema_name else ("", "sharded.")
+    notes = (_STEP_BY_STEP if schema_name else _JOINED).format(notes=f"{inner}{change_note.name}")
+    tables = {"steps": f"{inner}{change_step.name}", "removed": f"{inner}{removed_change.name}", "notes": notes}
+    return [f"CREATE VIEW {prefix}{name} AS {query.format(**tables)}" for name, query in FEED_VIEWS.items()]
+
+
+def shared_view(table: Table, place: str, rows: str) -> str:
+    """Return the statement that makes the view of a shared table: of rows with one key, that of the first shard counts.
+
+    Args:
+        table: The table.
+        place: The name of the view, as SQL.
+        rows: The name of the table or view that has the rows of all shards with their `shard`, as SQL.
+    """
+    columns = ", ".join(f'rows."{column.name}"' for column in table.c)
+    same = " AND ".join(f'former."{name}" = rows."{name}"' for name in key_of(table))
+    former = f"SELECT FROM {rows} former WHERE {same} AND former.shard < rows.shard"  # names of the schema
+    return f"CREATE VIEW {place} AS SELECT {columns} FROM {rows} rows WHERE NOT EXISTS ({former})"  # noqa: S608
+
+
+def forget_reachable(connection: Connection) -> None:
+    """Drop the views: they read the foreign tables, which change.
+
+    Args:
+        connection: The coordinator, in a transaction.
+    """
+    connection.exec_driver_sql(f"DROP SCHEMA IF EXISTS {REACHABLE} CASCADE")
+
+
+def keep_reachable(connection: Connection, placed: Sequence[Placed]) -> None:
+    """Make the views, unless they are there.
+
+    Args:
+        connection: The coordinator, in a transaction.
+        placed: The places of all chains.
+    """
+    if has_schema(connection, REACHABLE) or not placed:
+        return
+    shards = connection.execute(text("SELECT number, name FROM sharded.shard ORDER BY number")).tuples().all()
+    statements = [_FUNCTIONS]
+    for number, _ in shards:
+        looked = f'SELECT FROM sharded."{SHARED_TABLES[0].name}_{number:d}" LIMIT 1'
+        statements.append(f"CREATE VIEW {REACHABLE}.look_{number:d} AS {looked}")
+    tables = [*((table, PLAIN, "") for table in CHAIN_TABLES), *((table, "sharded", "shard_") for table in FEED_TABLES)]
+    kinds = [(table.name, f'{schema_name}."{table.name}"', prefix) for table, schema_name, prefix in tables]
+    for name, kind, prefix in (*kinds, *((view, f'{PLAIN}."{view}"', "") for view in VIEWS)):
+        statements.append(_of_chains(name, kind, prefix, _columns(connection, kind), placed))
+    for table in SHARED_TABLES:
+        statements += _of_shards(table, shards)
+    connection.exec_driver_sql(";".join((*statements, *feed_views(REACHABLE))))
+
+
+def _of_shards(table: Table, shards: Iterable[tuple[int, str]]) -> list[str]:
+    """Return the statements that make the views of a shared table. Each shard has all files that its chains name."""
+    rows = f'{REACHABLE}."shard_{table.name}"'
+    parts = (
+        f'SELECT * FROM sharded."{table.name}_{number:d}" WHERE shard = {number:d} AND {_is(name, "up")}'  # noqa: S608
+        for number, name in shards
+    )
+    return [
+        f"CREATE VIEW {rows} AS {' UNION ALL '.join(parts)}",
+        shared_view(table, f'{REACHABLE}."{table.name}"', rows),
+    ]
+
+
+def _of_chains(name: str, kind: str, prefix: str, columns: Sequence[str], placed: Sequence[Placed]) -> str:
+    """Return the statement that makes a view: each chain from its shard, or from a function that fails.
+
+    The function gives columns of its own: constants in their place could tell the planner that no row fulfils a
+    condition. The chain alone is a constant, so a question about another one does not call it.
+    """
+    names = ", ".join(f'"{column}"' for column in columns)
+    parts = []
+    for place in placed:
+        chain = f"{place.chain_id:d}"
+        missing = ", ".join(f"{chain}::bigint" if column == "chain_id" else f'"{column}"' for column in columns)
+        parts += [
+            f'SELECT {names} FROM sharded."{name}_{chain}" WHERE chain_id = {chain} AND {_is(place.shard, "up")}',  # noqa: S608
+            f"SELECT {missing} FROM {REACHABLE}.missing(NULL::{kind}, {chain}, '{place.shard}') "  # noqa: S608
+            f"WHERE {_is(place.shard, 'missing')}",
+        ]
+    return f'CREATE VIEW {REACHABLE}."{prefix}{name}" AS {" UNION ALL ".join(parts)}'
+
+
+def _is(shard: str, state: str) -> str:
+    """Return the condition that a shard has a state. Names of shards have no quotation marks."""
+    return f"{REACHABLE}.state_of('{shard}') = '{state}'"
+
+
+def _columns(connection: Connection, table: str) -> list[str]:
+    """Return the columns of a table."""
+    query = text(
+        "SELECT attname FROM pg_attribute "
+        "WHERE attrelid = CAST(:name AS regclass) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
+    )
+    return list(connection.execute(query, {"name": table}).scalars())
