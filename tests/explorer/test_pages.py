@@ -318,6 +318,14 @@ def test_rows_that_are_close_in_meaning_name_no_word_that_matched(api):
     assert {beside["snippet"] for beside in content["details"].values()} == {None}
 
 
+def test_search_whose_words_no_agent_has_shows_those_that_are_close_in_meaning(api):
+    pytest.importorskip("wordllama")
+    content = api.get("/search.json?q=tempest+and+downpour").json()
+    by_meaning = api.get("/search.json?q=tempest+and+downpour&order=meaning").json()
+    assert content["is_closest"]
+    assert content["found"] == by_meaning["found"] != []
+
+
 def test_facets_of_a_search_count_its_agents_and_lead_to_the_search_with_one_more_condition(api):
     content = api.get("/search.json?q=weather").json()
     facets = {facet["name"]: dict(facet["values"]) for facet in content["facets"]["facets"]}

@@ -21,10 +21,14 @@ from bilateral.api.settings import ApiSettings, read_api_settings
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.chain.extraction import Extraction
 from bilateral.index.chain.logs import grouped
+from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.tables import schema
 from bilateral.index.tables.batches import Batch, Block
+from bilateral.query.chains import chains
+from bilateral.query.copies import VISIT, Visit
 from bilateral.query.readers import Reader
+from bilateral.query.replicated import ReplicatedReader
 from simulation.events import Generator
 from tests.api.world import served
 from tests.index.comparison import open_with_registries
@@ -210,11 +214,21 @@ def test_no_request_fails_while_a_replica_dies_and_comes_back(service, path):
     assert len({answer.content for answer in answers}) == 1
 
 
-def test_replica_answers_while_the_primary_is_away(service):
+def test_while_the_primary_is_away_its_replica_answers_and_a_reader_without_one_says_so(servers, service):
     wait_until(lambda: "behind" in state(service))
+    nowhere = make_url(servers[1]).set(host="127.0.0.1", port=9, query={})
+    reader = ReplicatedReader(servers[0], [nowhere.render_as_string(hide_password=False)])
+    reader.copies.replicas[0].is_up = True  # as it was until now
+    token = VISIT.set(visit := Visit(key=0))
+    assert reader.read(chains)
+    VISIT.reset(token)
+    assert (visit.copy, reader.copies.replicas[0].is_up) == (reader.copies.primary, False)
     with killed("primary"):
         for path in ("/v1/chains", "/v1/agents/31337:1"):
             assert "behind" in state(service, path)
+        with pytest.raises(DatabaseUnavailableError):
+            reader.read(chains)
+    reader.close()
     wait_until(lambda: service.get("/readyz").status_code != 500)
 
 

@@ -6,7 +6,9 @@ import asyncio
 import base64
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
 
+import psutil
 import pytest
 from solders.keypair import Keypair
 from x402.schemas import PaymentRequirements, SettleResponse
@@ -149,10 +151,16 @@ class Payload:
         self.payload = paid.payment["payload"]
 
 
+def connections_to(url):
+    """Return the own addresses of this process's connections to a server."""
+    port = urlsplit(url).port
+    return {held.laddr for held in psutil.Process().net_connections("tcp") if held.raddr and held.raddr.port == port}
+
+
 @pytest.mark.parametrize("kind", [Facilitator, AsyncFacilitator])
 def test_s33_settlement_that_the_node_does_not_know_yet_is_pending_and_asked_again(bought, rpc, node, kind):
     inner = kind(bought.settlement["transaction"])
-    outer = confirm_settlement(inner, rpc, MAINNET, seconds=0.01)
+    outer, others = confirm_settlement(inner, rpc, MAINNET, seconds=0.01), connections_to(rpc)
 
     def settle():
         settled = outer.settle(Payload(bought), requirements_of(bought))
@@ -168,7 +176,9 @@ def test_s33_settlement_that_the_node_does_not_know_yet_is_pending_and_asked_aga
         node.instead["status"] = 404
         assert settle().error_reason == "settlement_pending"
         node.instead.clear()
+        assert connections_to(rpc) - others
         outer.close() if kind is Facilitator else runner.run(outer.close())
+        assert not connections_to(rpc) - others
     assert outer.get_supported() == "everything"
 
 

@@ -72,8 +72,8 @@ def test_many_feedbacks_that_name_one_transaction_are_looked_at_a_few_times_each
 
 
 def test_a_feedback_proves_the_payment_of_its_client_to_its_agent_before_that_to_another():
-    named = pa.chunked_array([pa.array(["0xbatch"] * 5 + ["0xone", "0xnone", "", None])])
-    transactions = pa.chunked_array([pa.array(["0xone", *["0xbatch"] * 5])])
-    pays = np.array([9, 3, 1, 1, 2, 1]), np.array([9, 7, 8, 7, 7, 7])
-    says = np.array([1, 1, 2, 5, 5, 1, 1, 1, 1]), np.array([7, 6, 6, 8, 6, 7, 7, 7, 7])
-    assert proven(named, transactions, pays, says).tolist() == [3, 2, 4, 2, 1, 0, -2, -1, -1]
+    named = pa.chunked_array([pa.array(["0xnone", *["0xbatch"] * 5, "0xone", "0xtwo", "", None])])
+    transactions = pa.chunked_array([pa.array(["0xone", *["0xbatch"] * 5, "0xtwo", "0xtwo", "0xunnamed"])])
+    pays = np.array([9, 3, 1, 1, 2, 1, 1, 2, 1]), np.array([9, 7, 8, 7, 7, 7, 7, 7, 7])
+    says = np.array([1, 1, 1, 2, 5, 5, 1, 2, 1, 1]), np.array([7, 7, 6, 6, 8, 6, 7, 7, 7, 7])
+    assert proven(named, transactions, pays, says).tolist() == [-2, 3, 2, 4, 2, 1, 0, 7, -1, -1]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+from itertools import chain
 from math import ceil
 
 import pytest
@@ -16,7 +17,7 @@ from bilateral.index.tables.schema import agent
 from bilateral.index.tables.standings import standing, standing_refresh
 from bilateral.query.search import plans as search_plans
 from bilateral.query.search.agents import search_agents
-from bilateral.query.search.filters import Side
+from bilateral.query.search.filters import AgentSearch, Gate, Side
 from tests.index.search.random_searches import RandomSearches
 
 SEARCHES = int(os.environ.get("BILATERAL_SEARCHES", "40"))
@@ -37,6 +38,16 @@ def count(part):
 
 def keys(page):
     return [(item.chain_id, item.identity_registry, item.agent_id) for item in page.items]
+
+
+def pages_of(connection, search, limit):
+    """Return the keys of the agents of each page."""
+    pages, cursor = [], None
+    while cursor is not None or not pages:
+        page = search_agents(connection, search, limit=limit, cursor=cursor)
+        pages.append(keys(page))
+        cursor = page.next
+    return pages
 
 
 @pytest.fixture(params=[True, False], ids=["standings", "no standings"])
@@ -87,14 +98,18 @@ def test_pages_of_random_searches_join_to_the_whole(stood, oracle, monkeypatch, 
     monkeypatch.setattr(search_plans, "FEW_RATED", few)
     searches, turned = RandomSearches(oracle, seed=2), 0
     for _ in range(count // 2):
-        search, cursor, agents = searches.make(), None, []
+        search = searches.make()
         limit = searches.random.randint(1, 9)
-        while True:
-            page = search_agents(stood, search, limit=limit, cursor=cursor)
-            agents += keys(page)
-            if (cursor := page.next) is None:
-                break
-            assert len(page.items) == limit
-            turned += 1
-        assert agents == oracle.search(search), search
+        pages = pages_of(stood, search, limit)
+        assert {len(page) for page in pages[:-1]} <= {limit}
+        assert [*chain.from_iterable(pages)] == oracle.search(search), search
+        turned += len(pages) - 1
     assert turned >= count // 4
+
+
+@pytest.mark.one_engine
+def test_pages_of_clients_with_a_standing_go_on_with_those_without(stood, oracle, monkeypatch):
+    monkeypatch.setattr(search_plans, "FEW_FILES", 0)
+    monkeypatch.setattr(search_plans, "FEW_RATED", 0)
+    search = AgentSearch(text="the", gates=(Gate(side=Side.CLIENT, tag=""),))
+    assert [*chain.from_iterable(pages_of(stood, search, limit=2))] == oracle.search(search)

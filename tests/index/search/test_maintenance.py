@@ -26,9 +26,20 @@ def data_uri(**fields):
     return f"data:application/json;base64,{b64encode(json.dumps(fields).encode()).decode()}"
 
 
+def payment(**proof):
+    return {
+        "proofOfPayment": {
+            "fromAddress": CLIENT,
+            "toAddress": OWNER,
+            "chainId": "1",
+            "txHash": "0x" + "ab" * 32,
+            **proof,
+        }
+    }
+
+
 def paid(**proof):
-    proof = {"fromAddress": CLIENT, "toAddress": OWNER, "chainId": "1", "txHash": "0x" + "ab" * 32, **proof}
-    return data_uri(proofOfPayment=proof)
+    return data_uri(**payment(**proof))
 
 
 @pytest.fixture
@@ -117,6 +128,19 @@ def test_a_claimed_payment_counts_until_its_feedback_is_revoked_or_reorganised(s
     assert agents_with(gates=(gate,)) == [1]
     story.roll_back(block - 1)
     assert agents_with(gates=(gate,)) == []
+    assert story.rows(schema.payment_claim) == []
+
+
+def test_a_claimed_payment_ends_with_the_file_that_claimed_it(story, server, agents_with):
+    server.routes["/feedback.json"] = versioned = Versioned(json.dumps(payment()).encode(), ETag='"1"')
+    story.block(*registered(""))
+    story.block(feedback_given(f"{server.url}/feedback.json"))
+    story.settle()
+    assert agents_with(gates=(Gate(payment=Payment.CLAIMED),)) == [1]
+    versioned.content, versioned.marks = b"{}", {"ETag": '"2"'}
+    story.clock.pass_(30 * HOUR)
+    story.settle()
+    assert versioned.answers == [200, 200]
     assert story.rows(schema.payment_claim) == []
 
 
