@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from eth_abi.abi import encode
@@ -68,7 +69,7 @@ class Generator:
         """See the class. No agent is registered yet."""
         self._random = random.Random(seed)  # noqa: S311  # reproducible, not secret
         self._hostile = hostile
-        self._accounts = [self._account(number) for number in range(2_000)]
+        self._accounts = _accounts()
         self._owners: dict[int, str] = {}
         self._wallets: dict[int, str] = {}
         self._last_index: dict[tuple[int, str], int] = {}
@@ -284,14 +285,16 @@ class Generator:
         """Return an ordinary text, now and then a hostile one."""
         return self._random.choice(_HOSTILE) if self._random.random() < self._hostile else ordinary
 
-    @staticmethod
-    def _account(number: int) -> str:
-        """Return an account."""
-        return checksummed("0x" + keccak(text=f"account {number}")[:20].hex())
+
+@cache
+def _accounts() -> tuple[str, ...]:
+    """Return the accounts, of all generators."""
+    return tuple(checksummed("0x" + keccak(text=f"account {number}")[:20].hex()) for number in range(2_000))
 
 
+@lru_cache(maxsize=20_000)
 def encoded(registry: Registry, event: str, *values: Any) -> Log:
-    """Encode an event.
+    """Encode an event. Many generators of a run make up the same ones, and to encode takes most of their time.
 
     Args:
         registry: The registry that emits it.
