@@ -6,6 +6,7 @@ import re
 import ssl
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import httpcore
@@ -286,13 +287,19 @@ class HttpSession:
         return bytes(content)
 
 
+@cache
+def _usual_context() -> ssl.SSLContext:
+    """Return the context of all connections: to read the system's certificates takes longer than most files to load."""
+    return ssl.create_default_context()
+
+
 class _GuardedTransport(httpx.BaseTransport):
     """The transport by which `httpx` uses guarded connections."""
 
     def __init__(self, deadline: Deadline, network: Network) -> None:
         """Make a pool of guarded connections."""
         self._pool = httpcore.ConnectionPool(
-            ssl_context=network.ssl_context or ssl.create_default_context(),
+            ssl_context=network.ssl_context or _usual_context(),
             network_backend=GuardedBackend(
                 deadline,
                 trusted=network.trusted,

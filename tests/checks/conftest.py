@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import ssl
 
 import pytest
 
-from bilateral.documents import Limits, Loader, Network
+from bilateral.documents import Limits, Loader
 from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.database import open_database
 from tests.checks.ledger import CHAIN_ID, Ledger
@@ -24,9 +23,7 @@ from tests.index.conftest import (  # noqa: F401  # fixtures
 @pytest.fixture(scope="session")
 def loader():
     """A loader that reaches no server: files are in data URIs."""
-    return Loader(
-        limits=Limits(bytes=128 * 1024, seconds=60), network=Network(ssl_context=ssl.create_default_context())
-    )
+    return Loader(limits=Limits(bytes=128 * 1024, seconds=60))
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import ssl
 from dataclasses import replace
 
@@ -79,9 +80,10 @@ def clock():
 
 
 @pytest.fixture
-def ledger(tmp_path, network, gateway, clock):
+def ledger(tmp_path, network, gateway, clock, sqlite_template):
     """A ledger whose files come from the servers of this machine."""
-    engine = open_database(f"sqlite:///{tmp_path / 'index.sqlite'}")
+    path = shutil.copy(sqlite_template, tmp_path / "index.sqlite")
+    engine = open_database(f"sqlite:///{path}")
     loader = Loader(limits=Limits(bytes=64 * 1024, seconds=60), gateways=(gateway.url,), network=network)
     yield Ledger(engine, ChainStore(engine, CHAIN_ID), loader, clock)
     engine.dispose()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import ssl
 import threading
 import time
 from contextlib import contextmanager
@@ -41,11 +40,8 @@ _JOIN_SECONDS: Final = 2.0
 
 def loader_of(settings: FileSettings) -> Loader:
     """Return a loader with the limits of the settings. It loads no files of this machine."""
-    loader = Loader(
-        limits=Limits(bytes=settings.max_bytes, seconds=settings.seconds),
-        # One for all files: it takes longer to make than most files take to load.
-        network=Network(allow_private=settings.allow_private, ssl_context=ssl.create_default_context()),
-    )
+    limits = Limits(bytes=settings.max_bytes, seconds=settings.seconds)
+    loader = Loader(limits=limits, network=Network(allow_private=settings.allow_private))
     return replace(loader, gateways=settings.gateways) if settings.gateways else loader
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import ssl
 
 import pytest
 from sqlalchemy import select
@@ -153,15 +152,10 @@ def _bytes(text):
     return text if isinstance(text, bytes) else text.encode()
 
 
-@pytest.fixture(scope="session")
-def ssl_context():
-    return ssl.create_default_context()
-
-
 @pytest.fixture
-def loader(gateway, ssl_context):  # noqa: F811  # a fixture
+def loader(gateway):  # noqa: F811  # a fixture
     """A loader that may read from this machine."""
-    network = Network(allow_private=True, ssl_context=ssl_context)
+    network = Network(allow_private=True)
     return Loader(limits=Limits(bytes=128 * 1024, seconds=60), gateways=(gateway.url,), network=network)
 
 
