@@ -21,6 +21,7 @@ from tests.helpers import PORTS, isolated, uses_chain
 from tests.offline import stay_offline
 from tests.quick_ape import spare_work
 from tests.quick_http import share_certificates
+from tests.quick_sql import share_statements
 
 pytest_plugins = [
     "tests.conformance.plugin",
@@ -37,6 +38,7 @@ sys.dont_write_bytecode = False
 
 spare_work()
 share_certificates()
+share_statements()
 stay_offline()
 
 settings.register_profile("seeded", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
