@@ -1,4 +1,4 @@
-"""Spares Ape work that no test needs. Of the time of a test that sends a transaction, most is Ape's.
+"""Spares Ape and web3.py work that no test needs. Of the time of a test that sends a transaction, most is Ape's.
 
 It also keeps the processes of a run apart: Ape writes files of live networks in place, and others may read them then.
 Nothing here changes a transaction or a call that a node gets, or its answer. But Ape does not look for
@@ -21,7 +21,6 @@ from ape.managers._deploymentscache import DeploymentDiskCache
 from ape.managers.networks import NodeProcessMap
 from ape_ethereum import provider
 from ape_ethereum.trace import Trace, TransactionTrace
-from ape_foundry import provider as foundry
 from hexbytes import HexBytes
 from web3 import HTTPProvider
 
@@ -32,39 +31,32 @@ _READS = ("eth_get", "eth_call", "eth_block", "eth_chainId", "eth_estimateGas", 
 """Beginnings of the names of methods that change nothing: to ask twice does no harm."""
 
 
-class KeptConnection(HTTPProvider):
-    """A provider that asks a node on this machine by one connection a thread, and by no more code than this takes.
+def _ask(self, method, request_data):
+    """Ask a node for a provider of web3.py: by one connection a thread, and by no more code than this takes.
 
     The node may close a connection while it is not used. A read is sent once more then. A transaction is not: the node
     may have it.
     """
-
-    def __init__(self, endpoint_uri, request_kwargs):
-        super().__init__(endpoint_uri, request_kwargs)
-        self._mine = threading.local()
-
-    def _make_request(self, method, request_data):
-        place = urlsplit(self.endpoint_uri)
-        if not hasattr(self._mine, "connection"):
-            timeout = self._request_kwargs["timeout"]
-            self._mine.connection = http.client.HTTPConnection(place.netloc, timeout=timeout)
-        connection = self._mine.connection
-        may_repeat = connection.sock is not None and method.startswith(_READS)
-        path = (place.path or "/") + ("?" + place.query if place.query else "")
+    place, mine = urlsplit(self.endpoint_uri), vars(self).setdefault("_mine", threading.local())
+    if not hasattr(mine, "connection"):
+        mine.connection = http.client.HTTPConnection(place.netloc, timeout=self._request_kwargs.get("timeout", 120))
+    connection = mine.connection
+    may_repeat = connection.sock is not None and method.startswith(_READS)
+    path = (place.path or "/") + ("?" + place.query if place.query else "")
+    try:
         try:
-            try:
-                status, content = _exchange(connection, path, request_data)
-            except (BrokenPipeError, ConnectionResetError):  # http.client.RemoteDisconnected is one of these
-                connection.close()
-                if not may_repeat:
-                    raise
-                status, content = _exchange(connection, path, request_data)
-        except (OSError, http.client.HTTPException) as failure:
+            status, content = _exchange(connection, path, request_data)
+        except (BrokenPipeError, ConnectionResetError):  # http.client.RemoteDisconnected is one of these
             connection.close()
-            raise requests.ConnectionError(f"{method}: {failure}") from failure
-        if status != http.client.OK:
-            raise requests.HTTPError(f"{method}: HTTP status {status}")
-        return content
+            if not may_repeat:
+                raise
+            status, content = _exchange(connection, path, request_data)
+    except (OSError, http.client.HTTPException) as failure:
+        connection.close()
+        raise requests.ConnectionError(f"{method}: {failure}") from failure
+    if status != http.client.OK:
+        raise requests.HTTPError(f"{method}: HTTP status {status}")
+    return content
 
 
 def _exchange(connection, path, body):
@@ -75,7 +67,7 @@ def _exchange(connection, path, body):
 
 
 def spare_work():
-    """Replace functions of Ape by quicker ones."""
+    """Replace functions of Ape and web3.py by quicker ones."""
     # Ape derives the keys of its accounts anew each time that it looks for one.
     ape_test.accounts.generate_dev_accounts = cache(ape_test.accounts.generate_dev_accounts)
     # It asks for the last block before each transaction and each call, for its limit of gas. Anvil never changes it.
@@ -84,8 +76,8 @@ def spare_work():
     provider.Web3Provider.max_gas = property(
         lambda node: limits[node.uri] if node.uri in limits else limits.setdefault(node.uri, of_node(node))
     )
-    # Its requests pass through a library that looks for proxies and passwords at each of them.
-    foundry.HTTPProvider = KeptConnection
+    # Requests of web3.py pass through a library that looks for proxies and passwords at each of them.
+    HTTPProvider._make_request = _ask
     # It has the whole code of a contract sent once or twice before each call, to learn that there is some.
     ContractMethodHandler._validate_is_contract = lambda _: None
     # It has each transaction traced to print what contracts log to a console. None of ours does.

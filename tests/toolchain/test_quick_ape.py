@@ -1,4 +1,4 @@
-"""The connection that Ape keeps to a node of a test: it survives that the node closes it, and sends nothing twice."""
+"""The connection of web3.py to a node of a test: it survives that the node closes it, and sends nothing twice."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import requests
-
-from tests.quick_ape import KeptConnection
+from web3 import HTTPProvider
 
 
 class Node(BaseHTTPRequestHandler):
@@ -47,7 +46,7 @@ def node():
 @pytest.fixture
 def connection(node):
     url = f"http://127.0.0.1:{node.server_port}/some/path?key=1"
-    return KeptConnection(url, {"timeout": 60})
+    return HTTPProvider(url, {"timeout": 60})
 
 
 def test_requests_go_to_the_path_of_the_endpoint(node, connection):
