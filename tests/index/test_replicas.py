@@ -196,7 +196,7 @@ def test_no_request_fails_while_a_replica_dies_and_comes_back(service, path):
     answers, is_over = [service.get(path)], threading.Event()
 
     def ask():
-        while not is_over.wait(0.01):
+        while not is_over.wait(0.1):
             answers.append(service.get(path))
 
     wait_until(lambda: "behind" in state(service, path))
