@@ -56,10 +56,17 @@ def chromium() -> str:
 
 
 @contextmanager
-def running_browser() -> Iterator[Browser]:
-    """Run Chromium, and end it whatever happens. Use it in one thread only, in which no event loop runs."""
+def running_browser(*options: str) -> Iterator[Browser]:
+    """Run Chromium, and end it whatever happens. Use it in one thread only, in which no event loop runs.
+
+    Args:
+        *options: Further options of Chromium.
+
+    Yields:
+        The browser.
+    """
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=list(_OPTIONS), timeout=_START)
+        browser = playwright.chromium.launch(executable_path=chromium(), args=[*_OPTIONS, *options], timeout=_START)
         try:
             yield browser
         finally:

@@ -1,7 +1,7 @@
-"""Forks the workers of a run from one process that has collected all tests: to import all they need takes 12 seconds.
+"""Forks the workers of a run from one process that has collected all tests, which takes 25 seconds of processor time.
 
-Each worker still collects the tests itself, as it would if it had been started alone. It finds all modules loaded. So
-the cases of `parametrize` are lists: an iterator is empty the second time, which is an error, see pyproject.toml.
+The workers share its modules, its tests and its configuration, and then run as xdist lets them. If the tests cannot be
+collected, each worker tries to collect them itself, and reports why.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import sys
 import warnings
 from contextlib import suppress
 
+import _pytest.config
 import pytest
-from _pytest.config import _prepareconfig
+from _pytest import tmpdir
+from _pytest.capture import CaptureManager
 from execnet import gateway_io
 from xdist.remote import setup_config
 
@@ -31,7 +33,8 @@ def pytest_xdist_setupnodes(config, specs):
         return
     usual = gateway_io.Popen2IOMaster
     pipes = [(os.pipe(), os.pipe()) for _ in specs]
-    parent = _start([str(argument) for argument in config.invocation_params.args], pipes)
+    args = [str(argument) for argument in config.invocation_params.args]
+    parent = _start({"args": args, "capture": config.option.capture, "path": sys.path}, pipes)
 
     def connect(args, execmodel):
         return _ForkedWorker(parent, *pipes.pop(), execmodel) if pipes else usual(args, execmodel)
@@ -39,11 +42,11 @@ def pytest_xdist_setupnodes(config, specs):
     gateway_io.Popen2IOMaster = connect
 
 
-def _start(args, pipes):
+def _start(task, pipes):
     """Start the process that forks a worker for each pair of pipes: to it, and from it."""
     theirs = [(to_worker[0], from_worker[1]) for to_worker, from_worker in pipes]
     descriptors = [descriptor for pair in theirs for descriptor in pair]
-    task = json.dumps({"args": args, "path": sys.path, "pipes": theirs})
+    task = json.dumps(task | {"pipes": theirs})
     parent = subprocess.Popen(  # noqa: S603  # this file
         [sys.executable, "-c", _MAIN, task], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, pass_fds=descriptors
     )
@@ -68,13 +71,76 @@ class _ForkedWorker(gateway_io.Popen2IO):
                 os.kill(int(process), signal.SIGKILL)
 
 
-class _Discard:
-    """Forgets the tests that were collected, before other plugins change them."""
+class _Collected:
+    """A session that has collected its tests. Each worker lets the plugins do what they do after that."""
+
+    def __init__(self, args):
+        """Import and collect all that a worker of xdist does.
+
+        Nothing is captured: a module that keeps `sys.stderr` at its import would keep a file that is closed in the
+        workers.
+        """
+        self._config = config = _pytest.config._prepareconfig([*args, "--capture=no"], [self])
+        setup_config(config, None)
+        config.workerinput, config.workeroutput = {"workerid": "parent"}, {}
+        self._session = session = pytest.Session.from_config(config)
+        self._items = []
+        with suppress(Exception):  # such as a file that does not exist: each worker meets it again, and reports it
+            config._do_configure()
+            config.hook.pytest_sessionstart(session=session)
+            config.hook.pytest_collection(session=session)
+
+    def __bool__(self):
+        return bool(self._items) and not self._session.testsfailed
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items):
+        outcome = yield
+        self._items = [*items]
         items.clear()
-        return (yield)
+        return outcome
+
+    def pass_on(self, capture):
+        """Let the worker that this process becomes use the session, and capture what its tests print."""
+
+        def configuration(*_):
+            config = self._config
+            config.option.capture = capture
+            manager = CaptureManager(capture)
+            config.pluginmanager.unregister(name="capturemanager")
+            config.pluginmanager.register(manager, "capturemanager")
+            config.add_cleanup(manager.stop_global_capturing)
+            manager.start_global_capturing()
+            manager.suspend_global_capture()
+            self._others = config.pluginmanager.get_plugins()
+            return config
+
+        _pytest.config._prepareconfig = configuration
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_cmdline_main(self, config):
+        """Run the tests, as pytest does once it has collected them."""
+        tmpdir.pytest_configure(config)
+        session, hook = self._session, config.hook
+        (worker,) = config.pluginmanager.get_plugins() - self._others
+        worker.pytest_sessionstart(session)
+        worker.pytest_collection()
+        worker.pytest_collection_modifyitems(config, self._items)
+        session.items, session.testscollected = self._items, len(self._items)
+        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+        try:
+            hook.pytest_collection_finish(session=session)
+            hook.pytest_runtestloop(session=session)
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED if session.testsfailed else pytest.ExitCode.OK
+        except (KeyboardInterrupt, pytest.exit.Exception):
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
+            hook.pytest_keyboard_interrupt(excinfo=pytest.ExceptionInfo.from_current())
+        except BaseException:  # noqa: BLE001  # the session reports it
+            config.notify_exception(pytest.ExceptionInfo.from_current(), config.option)
+        finally:
+            hook.pytest_sessionfinish(session=session, exitstatus=session.exitstatus)
+            config._ensure_unconfigure()
+        return session.exitstatus
 
 
 def main():
@@ -83,7 +149,8 @@ def main():
     sys.path[:] = task["path"]
     output = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    _collect(task["args"])
+    collected = _Collected(task["args"])
+    gc.freeze()
     if forked := sys.modules.get("tests.processes"):
         forked.preload()
     processes = []
@@ -92,6 +159,8 @@ def main():
         if not process:
             if forked:
                 forked.fork_server()
+            if collected:
+                collected.pass_on(task["capture"])
             _serve(read, write, [output, *(other for pair in task["pipes"][number + 1 :] for other in pair)])
             return
         processes.append(process)
@@ -101,19 +170,6 @@ def main():
     os.write(output, f"{' '.join(map(str, processes))}\n".encode())
     for process in processes:
         os.waitpid(process, 0)
-
-
-def _collect(args):
-    """Import all that the tests import, as a worker of xdist does.
-
-    Nothing is captured: a module that keeps `sys.stderr` at its import would keep a file that is closed in the workers.
-    """
-    config = _prepareconfig([*args, "--capture=no"], [_Discard()])
-    setup_config(config, None)
-    config.workerinput, config.workeroutput = {"workerid": "parent"}, {}
-    with suppress(pytest.UsageError):  # such as a file that does not exist: each worker reports it
-        config.hook.pytest_cmdline_main(config=config)
-    gc.freeze()
 
 
 def _fork():

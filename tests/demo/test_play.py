@@ -123,6 +123,7 @@ def test_the_economy_goes_on_after_everybody_has_spent_all():
     assert run.stdout == "40 [2000, 2000, 2000, 2000] 3\n"
 
 
+@pytest.mark.nightly
 def test_money_is_mined_before_its_receiver_spends_it():
     run = subprocess.run([sys.executable, "-c", SLOW_CHAIN], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
     assert (run.returncode, run.stdout) == (0, f"{10**18}\n"), run.stderr
@@ -136,6 +137,7 @@ def test_the_economy_slows_down_after_its_first_minutes(monkeypatch, events, sec
     assert (happened, paused) == ([1], [seconds])
 
 
+@pytest.mark.nightly
 def test_the_page_of_the_living_demo_changes_and_an_interruption_ends_all_of_it(play):
     url = next(match[0] for line in play.stdout if (match := re.search(r"http://\S+", line)))
 

@@ -54,6 +54,9 @@ ELSEWHERE = {
 }
 """Their parts that need another extra, or a framework that the user chooses, and whose documentation says so."""
 
+BY_DAY = {"", "cli", "index", "x402"}
+"""The extras that bring the least, so their modules can miss the most. The others are tried at night."""
+
 FRAMEWORKS = ["bilateral.x402.wsgi"]
 """Adapters to frameworks that no extra installs."""
 
@@ -114,7 +117,9 @@ def owners():
     return {module: {*map(canonicalize_name, names)} for module, names in packages_distributions().items()}
 
 
-@pytest.mark.parametrize("extra", IMPORTED)
+@pytest.mark.parametrize(
+    "extra", [extra if extra in BY_DAY else pytest.param(extra, marks=pytest.mark.nightly) for extra in IMPORTED]
+)
 def test_modules_of_an_extra_import_only_what_it_brings(tmp_path, extra):
     refused = [module for module, names in owners().items() if not names & installed_with(extra)]
     assert "ape" in refused

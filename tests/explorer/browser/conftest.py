@@ -18,6 +18,9 @@ from tests.explorer.browser.watched import PATIENCE, Watched
 
 expect.set_options(timeout=PATIENCE)
 
+WITHOUT_GPU = ("--disable-gpu-compositing", "--disable-gpu-rasterization")
+"""Only WebGL is computed as on a graphics card then. To paint pages so takes a third of all processor time."""
+
 
 @cache
 def thread():
@@ -36,7 +39,7 @@ def pytest_pyfunc_call(pyfuncitem):
 @pytest.fixture(scope="session")
 def browser():
     """Chromium, in its thread."""
-    running = running_browser()
+    running = running_browser(*WITHOUT_GPU)
     yield thread().submit(running.__enter__).result()
     thread().submit(running.__exit__, None, None, None).result()
 

@@ -18,6 +18,9 @@ PATIENCE = 120_000
 MARKER = "executed"
 """The name of the global variable that a text of an attacker sets if it runs."""
 
+_PIXELS_READ = "GPU stall due to ReadPixels"
+"""The warning of a driver whose picture the processor reads, as it does without a graphics card."""
+
 _OVERFLOW = """() => {
   const clips = (it) =>
     it && (getComputedStyle(it).overflowX !== "visible" || it.matches("svg") || clips(it.parentElement));
@@ -63,6 +66,7 @@ class Watched:
     def _on_console(self, message):
         url = message.location["url"]
         is_expected = (self._status >= 400 and url == self._asked) or url.removeprefix(self.site) in self.refused
+        is_expected |= _PIXELS_READ in message.text
         if message.type in ("error", "warning") and not is_expected:
             self.faults.append(f"console: {message.text}")
 
