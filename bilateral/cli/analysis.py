@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def analyse(  # noqa: PLR0913, PLR0917  # one an option of the command
     invocation: Invocation,
-    engine: Engine,
+    engines: Sequence[Engine],
     chain_id: int | None,
     rpc_urls: Sequence[str],
     reviews: Path | None,
@@ -39,7 +39,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one an option of the command
 
     Args:
         invocation: The invocation.
-        engine: The index's database.
+        engines: The databases of the index.
         chain_id: The chain; None for all.
         rpc_urls: The nodes of the chain that keep old states.
         reviews: The file of reviewed cases.
@@ -50,11 +50,11 @@ def analyse(  # noqa: PLR0913, PLR0917  # one an option of the command
     """
     cases = Reviews.read(reviews) if reviews is not None else None
     accounts = [checksummed(address) for address in trusted]
-    keys = _keys(engine, chain_id)
-    if rpc_urls and len({key.chain_id for key in keys}) > 1:
+    keys = _keys(engines, chain_id)
+    if rpc_urls and len({key.chain_id for _, key in keys}) > 1:
         raise UsageProblemError("--rpc-url is of one chain: give --chain-id too")
     summaries = []
-    for key in keys:
+    for engine, key in keys:
         if rpc_urls:
             sources = [Source(Endpoint(url), ()) for text in rpc_urls for url in text.split(",")]
             pool = Pool(key.chain_id, sources, lambda host, problem: invocation.output.note(f"{host}: {problem}"))
@@ -80,17 +80,19 @@ def results_of_index(engine: Engine, chain_id: int | None) -> Results:
     Raises:
         UsageProblemError: The index has several, and none was named.
     """
-    keys = _keys(engine, chain_id)
+    keys = _keys([engine], chain_id)
     if len(keys) > 1:
         raise UsageProblemError(f"the index has agents of {len(keys)} registries: give --chain-id")
     with engine.connect().execution_options(bilateral_reader=True) as connection:
-        return stored_results(connection, keys[0])
+        return stored_results(connection, keys[0][1])
 
 
-def _keys(engine: Engine, chain_id: int | None) -> list[AnalysisKey]:
-    """Return the identity registries of a chain, or of all."""
-    with engine.connect().execution_options(bilateral_reader=True) as connection:
-        keys = [key for key in identity_registries(connection) if chain_id in (None, key.chain_id)]
+def _keys(engines: Sequence[Engine], chain_id: int | None) -> list[tuple[Engine, AnalysisKey]]:
+    """Return the identity registries of a chain, or of all, each after the database that has it."""
+    keys = []
+    for engine in engines:
+        with engine.connect().execution_options(bilateral_reader=True) as connection:
+            keys += [(engine, key) for key in identity_registries(connection) if chain_id in (None, key.chain_id)]
     if not keys:
         raise UsageProblemError("the index has no such chain: see bilateral index status")
     return keys

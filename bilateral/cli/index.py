@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +22,7 @@ from bilateral.cli.index_processes import (
     require_extra,
     show_status,
 )
-from bilateral.cli.index_shards import migrate_all, move, shards, show_shards, url_of_chain
+from bilateral.cli.index_shards import indexes_with_rows, migrate_all, move, shards, show_shards, url_of_chain
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 
@@ -164,14 +165,15 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     trusted: Annotated[
         list[str] | None, typer.Option("--trust", metavar="ADDRESS", help="An account that you trust; may be repeated.")
     ] = None,
+    settings_file: SettingsFile = None,
 ) -> None:
     """Look for false ratings in the index, and store findings and scores beside the rows that they rest on."""
     require_extra()
     import_module("bilateral.trust")  # it says what to install if its packages are missing
     from bilateral.cli import analysis  # noqa: PLC0415  # slow to import
 
-    with open_index(database) as engine:
-        analysis.analyse(invocation, engine, chain_id, rpc_urls or [], reviews, trusted or [])
+    with indexes_with_rows(database, settings_file, chain_id) as engines:
+        analysis.analyse(invocation, engines, chain_id, rpc_urls or [], reviews, trusted or [])
 
 
 @command(
@@ -183,15 +185,19 @@ def prove(
         list[str], typer.Option("--solana-node", metavar="URL", help="A node of Solana; may be repeated, one a chain.")
     ],
     database: Database = None,
+    settings_file: SettingsFile = None,
 ) -> None:
     """Ask nodes of Solana whether agents there name the agents here that claim to be them. Each claim once a day."""
     require_extra()
     from bilateral.checks.solana_claims import prove_claims  # noqa: PLC0415  # slow to import
     from bilateral.documents import Loader  # noqa: PLC0415
 
-    with open_index(database) as engine:
-        outcomes = prove_claims(engine, Loader(), solana_nodes, progress=invocation.output.note)
-    invocation.output.result(asdict(outcomes), title="Claims")
+    outcomes: Counter[str] = Counter()
+    with indexes_with_rows(database, settings_file) as engines:
+        for engine in engines:
+            proven = prove_claims(engine, Loader(), solana_nodes, progress=invocation.output.note)
+            outcomes.update(asdict(proven))
+    invocation.output.result(outcomes, title="Claims")
 
 
 @command(app, "schema", "bilateral index schema --database postgresql://index@db/bilateral", is_local=True)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bilateral.cli.errors import UsageProblemError
+from bilateral.cli.index_options import settings_of
 from bilateral.cli.index_processes import open_index, require_extra, show_statuses
 from bilateral.cli.invocation import Invocation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from sqlalchemy import Engine
 
     from bilateral.index.settings import IndexSettings
     from bilateral.index.shards.coordinator import Placed
@@ -73,6 +77,37 @@ def url_of_chain(settings: IndexSettings, chain_id: int) -> str | None:
     from bilateral.index.shards.process import shard_of  # noqa: PLC0415  # slow to import
 
     return settings.shards[shard_of(settings.shards, chain_id)].url
+
+
+@contextmanager
+def indexes_with_rows(
+    database: str | None, settings_file: Path | None, chain_id: int | None = None
+) -> Iterator[list[Engine]]:
+    """Open the databases that hold the rows of chains: the shards, if the settings name some.
+
+    Args:
+        database: The URL that the caller names, which counts more than the settings.
+        settings_file: The file of settings.
+        chain_id: The only chain; None for all.
+
+    Yields:
+        The engines.
+
+    Raises:
+        ShardError: The database is a coordinator, which holds no rows of chains.
+    """
+    from bilateral.index.shards.process import require_rows  # noqa: PLC0415  # slow to import
+
+    settings = settings_of(settings_file)
+    held = {shard.url: shard.chains for shard in settings.shards.values()}
+    urls = [database or settings.database]
+    if held and database is None:
+        urls = [url for url, chains in held.items() if (chain_id in chains if chain_id is not None else chains)]
+    with ExitStack() as stack:
+        engines = [stack.enter_context(open_index(url)) for url in urls]
+        for engine in engines:
+            require_rows(engine)
+        yield engines
 
 
 def show_shards(invocation: Invocation, settings: IndexSettings) -> None:

@@ -14,6 +14,7 @@ from bilateral.index.shards.errors import MisplacedChainError, ShardError
 from bilateral.index.shards.numbering import keep_numbered, number_steps
 from bilateral.index.shards.places import PARTS, has_schema
 from bilateral.index.shards.servers import opened_shards
+from bilateral.index.tables.dialects import dialect_of
 from bilateral.index.worker import chain_id_of
 
 if TYPE_CHECKING:
@@ -83,6 +84,20 @@ def require_coordinator(engine: Engine, settings: IndexSettings) -> None:
         if not has_schema(connection, PARTS):
             raise ShardError("", "it reads no shards yet: run bilateral index shards")
         require_places(connection, settings.shards)
+
+
+def require_rows(engine: Engine) -> None:
+    """Refuse a coordinator where a command writes the tables of chains.
+
+    Args:
+        engine: The database.
+
+    Raises:
+        ShardError: It is a coordinator.
+    """
+    with engine.connect() as connection:
+        if dialect_of(connection).has_partitions and has_schema(connection, PARTS):
+            raise ShardError("", "it holds no rows of chains: pass --settings without --database to work on each shard")
 
 
 def on_each_shard(settings: IndexSettings, stop: threading.Event, work: Callable[..., bool], **options: Any) -> bool:

@@ -12,9 +12,11 @@ from dataclasses import replace
 
 import pytest
 from sqlalchemy import create_engine, func, select
+from sqlalchemy.dialects.postgresql import dialect
 
 from bilateral.api.settings import ApiSettings
 from bilateral.errors import InvalidArgumentError
+from bilateral.events import NewFeedback
 from bilateral.index.databases import Shard, databases_of
 from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
 from bilateral.index.shards.coordinator import Placed
@@ -25,9 +27,10 @@ from bilateral.index.shards.moving import move_chain
 from bilateral.index.shards.servers import update_shards
 from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.database import upgrade
+from bilateral.index.tables import schema
 from bilateral.index.tables.batches import Block
 from bilateral.index.tables.changes import TABLES as FEED_TABLES
-from bilateral.index.tables.schema import chain
+from bilateral.query.statistics import count_by_day
 from tests.api.described import comparing_client
 from tests.api.world import BOB, CHAIN_ID, ERIN, FRANK, served
 from tests.commands import run_here
@@ -160,6 +163,17 @@ def test_question_about_one_chain_is_one_statement_on_its_shard(settings, statem
     remote = [line for line in plan.splitlines() if "Remote SQL" in line]
     assert len(remote) == 1
     assert pushed in remote[0]
+    assert "31337" not in plan
+
+
+def test_shard_counts_the_days_of_its_chain_itself(settings):
+    table = schema.EVENT_TABLES[NewFeedback]
+    statement = str(count_by_day(table, OTHER_CHAIN).compile(dialect=dialect(), compile_kwargs={"literal_binds": True}))
+    administer(settings.shards["b"].url, "ANALYZE new_feedback")
+    administer(settings.database, "ALTER SERVER b OPTIONS (ADD fdw_tuple_cost '10')")  # as if there were many rows
+    plan = plan_of(settings.database, statement)
+    administer(settings.database, "ALTER SERVER b OPTIONS (DROP fdw_tuple_cost)")
+    assert "Relations: Aggregate on (sharded.new_feedback_31338 new_feedback)" in plan
     assert "31337" not in plan
 
 
@@ -316,15 +330,30 @@ def test_shard_of_another_schema_is_refused_until_all_servers_are_migrated(apis,
 
 def test_commands_work_on_each_shard(settings, servers, tmp_path):
     path = written(tmp_path, settings)
-    code, out, _ = bilateral("shards", "--settings", path, "--json")
-    assert (code, [(row["chain_id"], row["shard"]) for row in json.loads(out)]) == (0, [(31337, "a"), (31338, "b")])
-    code, out, _ = bilateral("status", "--settings", path, "--json")
-    assert (code, [row["chain_id"] for row in json.loads(out)]) == (0, [31337, 31338])
-    assert bilateral("rebuild", "--settings", path, "--chain-id", "31338")[0] == 0
+
+    def rows_of(*arguments):
+        code, out, told = bilateral(*arguments, "--settings", path, "--json")
+        assert code == 0, told
+        return json.loads(out)
+
+    assert [(row["chain_id"], row["shard"]) for row in rows_of("shards")] == [(31337, "a"), (31338, "b")]
+    for command in (["status"], ["run", "--until-head", "--no-files"], ["backfill"], ["analyse"]):
+        assert [row["chain_id"] for row in rows_of(*command)] == [31337, 31338]
+    verified = rows_of("verify")
+    assert verified["is_equal"]
+    assert [node["chain_id"] for node in verified["endpoints"]] == [31337, 31338]
+    rows_of("rebuild", "--chain-id", "31338")
     with killed(servers.processes[1]):
         code, out, told = bilateral("status", "--settings", path, "--json")
         assert (code, [row["chain_id"] for row in json.loads(out)]) == (11, [31337])
         assert "shard b: the server of the database does not answer" in told
+
+
+@pytest.mark.parametrize("command", [["analyse"], ["prove-claims", "--solana-node", "http://127.0.0.1:1"]])
+def test_command_that_writes_rows_of_chains_refuses_the_coordinator(settings, command):
+    code, _, told = bilateral(*command, "--database", settings.database)
+    assert (code, told.count("\n")) == (11, 1)
+    assert "the coordinator: it holds no rows of chains: pass --settings" in told
 
 
 def test_service_follows_the_chains_into_their_shards(settings, tmp_path):
@@ -337,7 +366,8 @@ def test_service_follows_the_chains_into_their_shards(settings, tmp_path):
         while not is_over.wait(0.05):
             with ExitStack() as stack:
                 looks = [
-                    stack.enter_context(engine.connect()).execute(select(chain.c.updated_at)) for engine in engines
+                    stack.enter_context(engine.connect()).execute(select(schema.chain.c.updated_at))
+                    for engine in engines
                 ]
                 if all(look.scalar_one() for look in looks):
                     os.kill(os.getpid(), signal.SIGTERM)
