@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bilateral.client.inputs import TransactionSigner
-    from bilateral.signatures import Domain
 
 _SECONDS: Final = 30.0
 """The longest wait for a service of buyers: a payment waits meanwhile."""
@@ -37,63 +36,25 @@ class PaidFeedback:
     """Feedback of a seller on the buyer of one payment.
 
     Attributes:
-        buyer: The account that paid.
-        seller: The global id of the paid agent, such as `eip155:8453:0x8004…#247`.
-        payee: The account that was paid: the wallet that the agent had then.
-        transaction_hash: The hash of the payment's transaction, 32 bytes.
+        payment: The payment.
         score: 0 to 100.
         tags: Up to ten words.
         note: A remark. The service may publish it.
-        log_index: The number of the payment's log in its block. Needed if the transaction has several that fit.
     """
 
-    buyer: str
-    seller: str
-    payee: str
-    transaction_hash: bytes
+    payment: PaymentProof
     score: int
     tags: tuple[str, ...] = ()
     note: str = ""
-    log_index: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the values, and bring the addresses into checksum form.
+        """Check the score.
 
         Raises:
-            InvalidArgumentError: The score is not 0 to 100, the hash has another length, or the agent is of a chain
-                that is not EVM's.
-            MalformedIdentifierError: An address or the agent is malformed.
+            InvalidArgumentError: The score is not 0 to 100.
         """
-        paid = self.payment
-        object.__setattr__(self, "buyer", paid.buyer)
-        object.__setattr__(self, "payee", paid.payee)
         if not is_whole(self.score) or not 0 <= self.score <= _MAX_SCORE:
             raise InvalidArgumentError(f"score {self.score!r} is out of range 0..{_MAX_SCORE}")
-
-    @property
-    def payment(self) -> PaymentProof:
-        """The payment."""
-        return PaymentProof(self.buyer, self.seller, self.payee, self.transaction_hash, self.log_index)
-
-    @property
-    def domain(self) -> Domain:
-        """The EIP-712 domain of the signature."""
-        return self.payment.domain
-
-    @property
-    def message(self) -> BuyerFeedback:
-        """The message that the seller signs."""
-        paid = self.payment
-        return BuyerFeedback(
-            paid.buyer,  # type: ignore[arg-type]  # it is checksummed
-            paid.domain.verifying_contract,
-            paid.agent_id,
-            self.score,
-            content_hash(list(self.tags)),
-            text_hash(self.note),
-            self.transaction_hash,
-            paid.domain.chain_id,
-        )
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
         """Return the body of the request, signed by the wallet that was paid or the owner of that time.
@@ -104,14 +65,25 @@ class PaidFeedback:
         Raises:
             SignerFailedError: The signer fails.
         """
+        paid = self.payment
+        message = BuyerFeedback(
+            paid.buyer,  # type: ignore[arg-type]  # it is checksummed
+            paid.domain.verifying_contract,
+            paid.agent_id,
+            self.score,
+            content_hash(list(self.tags)),
+            text_hash(self.note),
+            paid.transaction_hash,
+            paid.domain.chain_id,
+        )
         return {
-            "buyerAddress": self.buyer,
-            "sellerGlobalId": self.seller,
+            "buyerAddress": paid.buyer,
+            "sellerGlobalId": paid.seller,
             "score": self.score,
             "tags": list(self.tags),
             "note": self.note,
-            "proofOfPayment": self.payment.body,
-            "signature": signature_of(self.message, self.domain, signer),
+            "proofOfPayment": paid.body,
+            "signature": signature_of(message, paid.domain, signer),
         }
 
 

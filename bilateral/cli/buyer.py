@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bilateral.cli import buyer_messages, buyer_service, buyer_store, private_tiers
+from bilateral.cli.buyer_options import Gate, PlaceOptions
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.errors import InvalidArgumentError
@@ -24,10 +25,6 @@ _SELLER = "0x8004A818BFB912233c491871b3d84c89A494BD9e"
 Buyer = Annotated[str, typer.Argument(metavar="BUYER", help="The account that pays.", show_default=False)]
 PaymentTransaction = Annotated[
     str, typer.Argument(metavar="TRANSACTION", help="The hash of the payment's transaction.", show_default=False)
-]
-Gate = Annotated[
-    str | None,
-    typer.Option("--gate", metavar="ADDRESS", help="The contract where it is used, which inherits BuyerTierGated."),
 ]
 Terms = Annotated[
     Path,
@@ -225,17 +222,14 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
             show_default=False,
         ),
     ],
-    gate: Gate = None,
-    scope: Annotated[
-        str | None, typer.Option("--scope", metavar="WORD", help="The place of its use, 32 bytes, instead of --gate.")
-    ] = None,
+    place: PlaceOptions,
     policy: Annotated[str, typer.Option("--policy", metavar="NAME", help="The policy that gave the tier.")] = "brp-1.0",
     lifetime: Annotated[
         int, typer.Option("--lifetime", metavar="SECONDS", help="The seconds for which it is valid, at most a day.")
     ] = 3600,
 ) -> None:
     """Sign a tier credential, as the attestor. Write the credential, and send nothing. It ends with the UTC day."""
-    from bilateral.buyers.credentials import gate_scope, issue_credential, sign_credential  # noqa: PLC0415
+    from bilateral.buyers.credentials import issue_credential, sign_credential  # noqa: PLC0415
     from bilateral.cli.terms import bytes_of, fields_of  # noqa: PLC0415
     from bilateral.client.operations import registries  # noqa: PLC0415
     from bilateral.contracts import Registry  # noqa: PLC0415
@@ -244,13 +238,12 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
 
     if tier not in list(BuyerTier):
         raise InvalidArgumentError(f"a tier is one of {', '.join(BuyerTier)}, not {tier}")
-    if (gate is None) is (scope is None):
-        raise InvalidArgumentError("name the place where the credential is used, by --gate or by --scope")
+    place.require()
     with invocation.signing() as client:
         deployment = client.get_deployment()
         begin = int(client.runner.run(registries.block_time()).timestamp())  # the registry compares with this clock
         use = {
-            "scope": bytes_of(scope, "--scope") if gate is None else gate_scope(deployment.chain_id, gate),
+            "scope": place.on(deployment.chain_id),
             "pseudonym": bytes_of(pseudonym, "--pseudonym"),
         }
         made = issue_credential(holder, BuyerTier(tier), policy_hash(policy), **use, lifetime=lifetime, at=begin)

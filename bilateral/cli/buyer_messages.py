@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bilateral.cli.buyer_options import Agent, Note, PaymentOptions, PlaceOptions, Service
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 from bilateral.errors import InvalidArgumentError, MissingExtraError
@@ -21,22 +23,12 @@ _SELLER = "eip155:8453:0x8004…#247"
 _TO = "--service https://service.example"
 _PAID = f"--transaction 0x5c1f… --seller '{_SELLER}' {_TO}"
 
-Service = Annotated[
-    str,
-    typer.Option(
-        "--service", envvar="BILATERAL_BUYER_SERVICE", metavar="URL", help="The service for buyers.", show_default=False
-    ),
-]
-Agent = Annotated[
-    str, typer.Option("--seller", metavar="AGENT", help="The agent, as eip155:8453:0x…#247.", show_default=False)
-]
-Transaction = Annotated[
-    str, typer.Option("--transaction", metavar="HASH", help="The transaction of the payment.", show_default=False)
-]
-LogIndex = Annotated[
-    int | None, typer.Option("--log-index", min=0, help="The payment's log, if the transaction has several that fit.")
-]
-Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="A remark, which may be published.")]
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewOptions(PaymentOptions):
+    """A payment that the signer made."""
+
+    payee: Annotated[str, typer.Option(metavar="ADDRESS", help="The wallet that you paid.")] = field()
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -92,41 +84,29 @@ def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
 def send_review(  # noqa: PLR0913, PLR0917  # one a field of the message
     invocation: Invocation,
     score: Annotated[int, typer.Argument(metavar="SCORE", help="0 to 100.", show_default=False)],
-    seller: Agent,
-    transaction: Transaction,
-    payee: Annotated[
-        str, typer.Option("--payee", metavar="ADDRESS", help="The wallet that you paid.", show_default=False)
-    ],
-    service: Service,
+    paid: ReviewOptions,
     tag1: Annotated[str, typer.Option("--tag1", metavar="TAG", help="The main tag.")] = "",
     tag2: Annotated[str, typer.Option("--tag2", metavar="TAG", help="The second tag.")] = "",
     note: Note = "",
-    log_index: LogIndex = None,
 ) -> None:
     """Review a seller that you paid, as the buyer. Sends no transaction."""
     publishing, signer = _publishing(), invocation.signer
-    paid = _payment(str(signer.address), seller, payee, transaction, log_index)
-    taken = publishing.send_review(service, publishing.PaidReview(paid, score, tag1, tag2, note), signer)
+    payment = paid.payment(str(signer.address), str(signer.address))
+    taken = publishing.send_review(paid.service, publishing.PaidReview(payment, score, tag1, tag2, note), signer)
     invocation.output.result(dict(taken), title="Review given")
 
 
-def dispute(  # noqa: PLR0913, PLR0917  # one a field of the message
+def dispute(
     invocation: Invocation,
     buyer: Annotated[str, typer.Argument(metavar="BUYER", help="The account that paid.", show_default=False)],
-    seller: Agent,
-    transaction: Transaction,
-    service: Service,
+    paid: PaymentOptions,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, which the buyer sees.")] = "",
-    payee: Annotated[
-        str | None, typer.Option("--payee", metavar="ADDRESS", help="The wallet that was paid; the signer if left out.")
-    ] = None,
     withdraw: Annotated[bool, typer.Option("--withdraw", help="Withdraw the dispute that you filed.")] = False,
-    log_index: LogIndex = None,
 ) -> None:
     """File a dispute about a payment to your agent, or withdraw it. Sends no transaction."""
     publishing, signer = _publishing(), invocation.signer
-    paid = _payment(buyer, seller, payee or str(signer.address), transaction, log_index)
-    taken = publishing.send_dispute(service, publishing.PaidDispute(paid, reason, withdraw), signer)
+    payment = paid.payment(buyer, str(signer.address))
+    taken = publishing.send_dispute(paid.service, publishing.PaidDispute(payment, reason, withdraw), signer)
     invocation.output.result(dict(taken), title="Dispute withdrawn" if withdraw else "Dispute filed")
 
 
@@ -162,37 +142,20 @@ def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
     ],
     service: Service,
     chain_id: Annotated[int, typer.Option("--chain-id", min=1, help="The chain of the payments.", show_default=False)],
-    gate: Annotated[
-        str | None,
-        typer.Option("--gate", metavar="ADDRESS", help="The contract where it is used, which inherits BuyerTierGated."),
-    ] = None,
-    scope: Annotated[
-        str | None, typer.Option("--scope", metavar="WORD", help="The place of its use, 32 bytes, instead of --gate.")
-    ] = None,
+    place: PlaceOptions,
     policy: Annotated[
         str, typer.Option("--policy", metavar="NAME", help="The scoring policy that the place asks for.")
     ] = "brp-1.0",
 ) -> None:
     """Ask a service for a credential of your tier for another address. Write it as credential reads it."""
     from bilateral.buyers.credential_requests import request_credential as request  # noqa: PLC0415  # slow to import
-    from bilateral.buyers.credentials import gate_scope  # noqa: PLC0415
-    from bilateral.cli.terms import bytes_of, fields_of  # noqa: PLC0415
+    from bilateral.cli.terms import fields_of  # noqa: PLC0415
 
-    if (gate is None) is (scope is None):
-        raise InvalidArgumentError("name the place where the credential is used, by --gate or by --scope")
+    place.require()
     _publishing()  # says which extra is missing
-    place = bytes_of(scope, "--scope") if gate is None else gate_scope(chain_id, gate)
-    made = request(service, holder, invocation.signer, chain_id=chain_id, scope=place, policy=policy)
+    made = request(service, holder, invocation.signer, chain_id=chain_id, scope=place.on(chain_id), policy=policy)
     signed = {"credential": fields_of(made.credential), "signature": "0x" + made.signature.hex()}
     invocation.output.raw(json.dumps(signed))
-
-
-def _payment(buyer: str, seller: str, payee: str, transaction: str, log_index: int | None) -> Any:
-    """Return the payment that a message is about."""
-    from bilateral.buyers.payment_proofs import PaymentProof  # noqa: PLC0415  # slow to import
-    from bilateral.cli.terms import bytes_of  # noqa: PLC0415
-
-    return PaymentProof(buyer, seller, payee, bytes_of(transaction, "--transaction"), log_index)
 
 
 def _price(text: str | None) -> Decimal | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from bilateral.cli.buyer_options import Note, PaymentOptions
 from bilateral.cli.index_processes import require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
@@ -100,49 +101,16 @@ def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
     invocation: Invocation,
     buyer: Buyer,
     score: Annotated[int, typer.Option("--score", metavar="NUMBER", help="0 to 100.", show_default=False)],
-    transaction: Annotated[
-        str, typer.Option("--transaction", metavar="HASH", help="The transaction of the payment.", show_default=False)
-    ],
-    seller: Annotated[
-        str, typer.Option("--seller", metavar="AGENT", help="Your agent, as eip155:8453:0x…#247.", show_default=False)
-    ],
-    service: Annotated[
-        str,
-        typer.Option(
-            "--service",
-            envvar="BILATERAL_BUYER_SERVICE",
-            metavar="URL",
-            help="The service for buyers.",
-            show_default=False,
-        ),
-    ],
-    payee: Annotated[
-        str | None, typer.Option("--payee", metavar="ADDRESS", help="The wallet that was paid; the signer if left out.")
-    ] = None,
+    paid: PaymentOptions,
     tags: Annotated[
         list[str] | None, typer.Option("--tag", metavar="TAG", help="A word on the buyer; may be repeated.")
     ] = None,
-    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="A remark, which may be published.")] = "",
-    log_index: Annotated[
-        int | None,
-        typer.Option("--log-index", min=0, help="The payment's log, if the transaction has several that fit."),
-    ] = None,
+    note: Note = "",
 ) -> None:
     """Give feedback on the buyer of one payment, as the agent's owner or wallet. Sends no transaction."""
-    from bilateral.cli.terms import bytes_of  # noqa: PLC0415  # slow to import
-
     remote, signer = _remote(), invocation.signer
-    paid_feedback = remote.PaidFeedback(
-        buyer,
-        seller,
-        payee or str(signer.address),
-        bytes_of(transaction, "--transaction"),
-        score,
-        tuple(tags or ()),
-        note,
-        log_index,
-    )
-    taken = remote.send_feedback(service, paid_feedback, signer)
+    paid_feedback = remote.PaidFeedback(paid.payment(buyer, str(signer.address)), score, tuple(tags or ()), note)
+    taken = remote.send_feedback(paid.service, paid_feedback, signer)
     invocation.output.result(dict(taken), title="Feedback given")
 
 

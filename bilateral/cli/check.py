@@ -15,9 +15,8 @@ from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.index_options import Database
 from bilateral.cli.index_processes import require_extra
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.live_check import EXITS, show_live
+from bilateral.cli.live_check import EXITS, LiveOptions, show_live
 from bilateral.cli.options import command, make_group
-from bilateral.cli.solana import SOLANA_NODE_VARIABLE
 from bilateral.cli.url_check import CheckGroup, check_url_command
 from bilateral.text import quoted
 
@@ -96,15 +95,6 @@ Repeat = Annotated[
     Path | None,
     typer.Option("--repeat", metavar="FILE", help="An earlier answer as JSON: check again by what was known then."),
 ]
-Live = Annotated[
-    bool, typer.Option("--live", help="Ask a node instead of an index: --rpc-url, for Solana --solana-node.")
-]
-SolanaNode = Annotated[
-    str | None,
-    typer.Option(
-        "--solana-node", envvar=SOLANA_NODE_VARIABLE, metavar="URL", help="The node of Solana that --live asks."
-    ),
-]
 
 
 @command(
@@ -122,25 +112,17 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # models, and what a check 
     question: ServerOptions,
     moment: MomentOptions,
     policy: PolicyOptions,
+    nodes: LiveOptions,
     repeat: Repeat = None,
     database: Database = None,
-    live: Live = False,
-    solana_node: SolanaNode = None,
 ) -> None:
     """Check a server before paying it. The exit code is 0 for accept, 12 for caution, 13 for decline."""
     require_extra()
-    if live or question.agent_id.startswith("solana:"):
+    if nodes.live or question.agent_id.startswith("solana:"):
         of_index = (question.model_fields_set | moment.model_fields_set) - {"agent_id", "pay_to", "amount", "findings"}
         if of_index or repeat is not None or database is not None:
             raise UsageProblemError("a live check has no index: leave its options out, as --at-block and --database")
-        show_live(
-            invocation,
-            question.agent_id,
-            is_live=live,
-            node=solana_node,
-            pay_to=question.pay_to,
-            policy=policy.chosen(),
-        )
+        show_live(invocation, question.agent_id, nodes, pay_to=question.pay_to, policy=policy.chosen())
         return
     if question.pay_to is None and question.payment_chain is not None:
         raise UsageProblemError("--payment-chain is of a payment: give --pay-to too")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from bilateral.cli.errors import ExitCode, UsageProblemError
+from bilateral.cli.solana import SOLANA_NODE_VARIABLE
 
 if TYPE_CHECKING:
     from bilateral.checks import LiveCheck, Policy
@@ -18,25 +20,37 @@ EXITS: Final = {"accept": ExitCode.DONE, "caution": ExitCode.CAUTION, "decline":
 """The exit code of each verdict."""
 
 
-def show_live(  # noqa: PLR0913  # what the command was asked
-    invocation: Invocation, agent: str, *, is_live: bool, node: str | None, pay_to: str | None, policy: Policy
-) -> None:
+@dataclass(frozen=True)
+class LiveOptions:
+    """The options of a check that asks nodes."""
+
+    live: Annotated[
+        bool, typer.Option("--live", help="Ask a node instead of an index: --rpc-url, for Solana --solana-node.")
+    ] = False
+    solana_node: Annotated[
+        str | None,
+        typer.Option(envvar=SOLANA_NODE_VARIABLE, metavar="URL", help="The node of Solana that --live asks."),
+    ] = None
+
+
+def show_live(invocation: Invocation, agent: str, nodes: LiveOptions, *, pay_to: str | None, policy: Policy) -> None:
     """Check a server by nodes, show the answer, and end with the exit code of its verdict.
 
     Args:
         invocation: The invocation.
         agent: The server.
-        is_live: True if the user asked for a live check.
-        node: The URL of the node of Solana, for an agent there.
+        nodes: The nodes to ask, if the user wants that.
         pay_to: The account that a payment would go to.
         policy: The policy.
 
     Raises:
         UsageProblemError: `--live` or the node is missing.
     """
-    if not is_live:
+    if not nodes.live:
         raise UsageProblemError("no index has agents on Solana: add --live")
-    answer = (_of_solana if agent.startswith("solana:") else _of_evm)(invocation, agent, node, pay_to, policy)
+    answer = (_of_solana if agent.startswith("solana:") else _of_evm)(
+        invocation, agent, nodes.solana_node, pay_to, policy
+    )
     view = {
         "verdict": answer.verdict.value,
         "agent": answer.agent,

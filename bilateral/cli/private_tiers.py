@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bilateral.cli.buyer_messages import Service
+from bilateral.cli.buyer_options import Service
 from bilateral.cli.index_options import Database
 from bilateral.cli.index_processes import open_index, require_extra
 from bilateral.cli.invocation import Invocation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -72,59 +72,65 @@ def show(invocation: Invocation, mint: Mint, node: Node, chain: Chain = "mainnet
     invocation.output.result(asdict(agent), title=agent.metadata.name)
 
 
+@dataclass(frozen=True, kw_only=True)
+class OwnerOptions:
+    """The owner of an agent, and the node and chain to send to."""
+
+    node: Node
+    key_file: KeyFile
+    chain: Chain = "mainnet"
+
+    def write(self, invocation: Invocation, change: Callable[[SatiIdentity], str]) -> None:
+        """Write an agent, and show the transaction.
+
+        Args:
+            invocation: The invocation.
+            change: Sends the change, and returns the transaction.
+
+        Raises:
+            KeyUnavailableError: The file of the key is another one.
+        """
+        from bilateral.solana.identity import SatiIdentity  # noqa: PLC0415  # slow, and an extra
+
+        secret, waiting = _secret(invocation.read_file(self.key_file), self.key_file), invocation.output.waiting
+        with SatiIdentity(self.node, _chain(self.chain), secret) as identity, waiting("Sending the transaction"):
+            signature = change(identity)
+        invocation.output.result({"transaction": signature}, title="Sent")
+
+
 @command(app, "set-uri", f"bilateral solana set-uri {_EXAMPLE_MINT} ipfs://bafy… {_KEY_EXAMPLE}", is_local=True)
-def set_uri(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    invocation: Invocation, mint: Mint, uri: Uri, node: Node, key_file: KeyFile, chain: Chain = "mainnet"
-) -> None:
+def set_uri(invocation: Invocation, mint: Mint, uri: Uri, owner: OwnerOptions) -> None:
     """Set the URI of an agent's registration file."""
-    _write(invocation, node, chain, key_file, lambda identity: identity.set_uri(mint, uri))
+    owner.write(invocation, lambda identity: identity.set_uri(mint, uri))
 
 
 @command(app, "set-metadata", f"bilateral solana set-metadata {_EXAMPLE_MINT} region no {_KEY_EXAMPLE}", is_local=True)
-def set_metadata(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    invocation: Invocation, mint: Mint, key: Key, value: Value, node: Node, key_file: KeyFile, chain: Chain = "mainnet"
-) -> None:
+def set_metadata(invocation: Invocation, mint: Mint, key: Key, value: Value, owner: OwnerOptions) -> None:
     """Set a further text of an agent's metadata."""
-    _write(invocation, node, chain, key_file, lambda identity: identity.set_metadata(mint, key, value))
+    owner.write(invocation, lambda identity: identity.set_metadata(mint, key, value))
 
 
 @command(
     app, "set-wallet", f"bilateral solana set-wallet {_EXAMPLE_MINT} {_EXAMPLE_MINT} {_KEY_EXAMPLE}", is_local=True
 )
-def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    invocation: Invocation, mint: Mint, wallet: Address, node: Node, key_file: KeyFile, chain: Chain = "mainnet"
-) -> None:
+def set_wallet(invocation: Invocation, mint: Mint, wallet: Address, owner: OwnerOptions) -> None:
     """Set the account to which payments for an agent go."""
-    _write(invocation, node, chain, key_file, lambda identity: identity.set_wallet(mint, wallet))
+    owner.write(invocation, lambda identity: identity.set_wallet(mint, wallet))
 
 
 @command(app, "remove", f"bilateral solana remove {_EXAMPLE_MINT} agentWallet {_KEY_EXAMPLE}", is_local=True)
-def remove(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    invocation: Invocation, mint: Mint, key: Key, node: Node, key_file: KeyFile, chain: Chain = "mainnet"
-) -> None:
+def remove(invocation: Invocation, mint: Mint, key: Key, owner: OwnerOptions) -> None:
     """Remove a further text of an agent's metadata. Without a wallet, the holder is paid."""
-    _write(invocation, node, chain, key_file, lambda identity: identity.remove(mint, key))
+    owner.write(invocation, lambda identity: identity.remove(mint, key))
 
 
 @command(app, "transfer", f"bilateral solana transfer {_EXAMPLE_MINT} {_EXAMPLE_MINT} {_KEY_EXAMPLE}", is_local=True)
-def transfer(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    invocation: Invocation, mint: Mint, to: Address, node: Node, key_file: KeyFile, chain: Chain = "mainnet"
-) -> None:
+def transfer(invocation: Invocation, mint: Mint, to: Address, owner: OwnerOptions) -> None:
     """Transfer an agent with the authority over its metadata, and clear its wallet."""
-    _write(invocation, node, chain, key_file, lambda identity: identity.transfer(mint, to))
+    owner.write(invocation, lambda identity: identity.transfer(mint, to))
 
 
 _REQUEST_SECONDS: Final = 30.0  # as long as a request of `Client` may take
-
-
-def _write(invocation: Invocation, node: str, chain: str, key_file: Path, write: Callable[[SatiIdentity], str]) -> None:
-    """Write an agent, and show the transaction."""
-    from bilateral.solana.identity import SatiIdentity  # noqa: PLC0415  # slow, and an extra
-
-    secret = _secret(invocation.read_file(key_file), key_file)
-    with SatiIdentity(node, _chain(chain), secret) as identity, invocation.output.waiting("Sending the transaction"):
-        signature = write(identity)
-    invocation.output.result({"transaction": signature}, title="Sent")
 
 
 def _chain(text: str) -> Any:

@@ -26,7 +26,6 @@ _LINE: Final = "#e6e1d8"
 _FACE: Final = 168
 _NAME: Final = 26  # characters that fit beside the face
 _KEPT: Final = 512  # pictures of 22 kB: 11 MB in a process
-_SENTENCE: Final = "Who trusts whom: AI agents as servers and as clients"
 
 
 @cache

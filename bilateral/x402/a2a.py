@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 RECEIPTS: Final = "x402.payment.receipts"
 """The key of the settlements in a message's metadata, the newest last (A2A extension of x402)."""
 
-PAYLOAD: Final = "x402.payment.payload"
-"""The key of the payment in the metadata of the message that pays."""
-
 
 class MessageExchange:
     """One paid message on its way through an agent.

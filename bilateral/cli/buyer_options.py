@@ -1,0 +1,92 @@
+"""Options that several commands of `bilateral buyer` share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bilateral.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from bilateral.buyers.payment_proofs import PaymentProof
+
+Service = Annotated[
+    str,
+    typer.Option(
+        "--service", envvar="BILATERAL_BUYER_SERVICE", metavar="URL", help="The service for buyers.", show_default=False
+    ),
+]
+Agent = Annotated[
+    str, typer.Option("--seller", metavar="AGENT", help="The agent, as eip155:8453:0x…#247.", show_default=False)
+]
+Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="A remark, which may be published.")]
+Gate = Annotated[
+    str | None,
+    typer.Option("--gate", metavar="ADDRESS", help="The contract where it is used, which inherits BuyerTierGated."),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaymentOptions:
+    """A payment that a message is about, and the service that gets the message."""
+
+    transaction: Annotated[str, typer.Option(metavar="HASH", help="The transaction of the payment.")]
+    seller: Agent
+    service: Service
+    payee: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="The wallet that was paid; the signer if left out.")
+    ] = None
+    log_index: Annotated[
+        int | None, typer.Option(min=0, help="The payment's log, if the transaction has several that fit.")
+    ] = None
+
+    def payment(self, buyer: str, signer: str) -> PaymentProof:
+        """Return the payment.
+
+        Args:
+            buyer: The account that paid.
+            signer: The account that signs the message.
+
+        Raises:
+            InvalidArgumentError: The transaction is not a hash.
+        """
+        from bilateral.buyers.payment_proofs import PaymentProof  # noqa: PLC0415  # slow to import
+        from bilateral.cli.terms import bytes_of  # noqa: PLC0415
+
+        transaction = bytes_of(self.transaction, "--transaction")
+        return PaymentProof(buyer, self.seller, self.payee or signer, transaction, self.log_index)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceOptions:
+    """The place where a credential is used."""
+
+    gate: Gate = None
+    scope: Annotated[
+        str | None, typer.Option(metavar="WORD", help="The place of its use, 32 bytes, instead of --gate.")
+    ] = None
+
+    def require(self) -> None:
+        """Check that one place is named.
+
+        Raises:
+            InvalidArgumentError: None is, or two are.
+        """
+        if (self.gate is None) is (self.scope is None):
+            raise InvalidArgumentError("name the place where the credential is used, by --gate or by --scope")
+
+    def on(self, chain_id: int) -> bytes:
+        """Return the place as 32 bytes.
+
+        Args:
+            chain_id: The chain of the gate.
+
+        Raises:
+            InvalidArgumentError: The text is not of 32 bytes.
+        """
+        from bilateral.buyers.credentials import gate_scope  # noqa: PLC0415  # slow to import
+        from bilateral.cli.terms import bytes_of  # noqa: PLC0415
+
+        return bytes_of(self.scope, "--scope") if self.gate is None else gate_scope(chain_id, self.gate)
