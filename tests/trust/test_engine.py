@@ -38,6 +38,12 @@ def fitted():
     return Engine().fit(world()[0])
 
 
+@cache
+def results_of_world():
+    return Results.of(fitted())
+
+
+@cache
 def truth(name="accounts"):
     return {row["address" if name == "accounts" else "agent_id"]: row for row in world()[1][name].to_pylist()}
 
@@ -145,7 +151,7 @@ def test_buyers_have_scores_by_the_servers_that_they_paid(market):
 
 
 def test_an_explanation_says_if_no_list_was_used():
-    without = Results.of(fitted())
+    without = results_of_world()
     address = without.findings.to_pylist()[0]["actors"][0]
     for identifier in ("1", address):
         assert any(line.startswith("Nobody's list of trusted") for line in explain(without, identifier)["summary"])
@@ -157,7 +163,7 @@ def test_an_explanation_says_if_no_list_was_used():
 
 
 def test_evidence_is_mostly_false_feedback():
-    results = Results.of(fitted())
+    results = results_of_world()
     attack = {row["id"]: row["attack"] for row in world()[1]["feedback"].to_pylist()}
     rows = results.evidence["feedback_id"].to_pylist()
     assert len(rows) > 50
@@ -165,7 +171,7 @@ def test_evidence_is_mostly_false_feedback():
 
 
 def test_the_answer_has_the_columns_that_are_asked_for(tmp_path):
-    results = Results.of(fitted())
+    results = results_of_world()
     results.write(tmp_path)
     again = Results.read(tmp_path)
     assert again.addresses.column_names[:4] == ["address", "suspicion", "cluster", "threshold_flag"]
@@ -202,9 +208,9 @@ def test_a_finding_keeps_its_id_where_rows_before_its_own_go(market):
 
 
 def test_the_same_tables_give_the_same_answer():
-    again = Engine().fit(world()[0])
-    assert Results.of(again).addresses.equals(Results.of(fitted()).addresses)
-    assert Results.of(again).agents.equals(Results.of(fitted()).agents)
+    again = Results.of(Engine().fit(world()[0]))
+    assert again.addresses.equals(results_of_world().addresses)
+    assert again.agents.equals(results_of_world().agents)
 
 
 def test_the_order_of_rows_does_not_matter():
@@ -312,7 +318,7 @@ def test_an_unknown_agent_has_no_clients():
 
 
 def test_a_finding_an_account_and_an_agent_are_explained():
-    results = Results.of(fitted())
+    results = results_of_world()
     finding = results.findings.to_pylist()[0]
     told = explain(results, finding["finding"])
     assert told["summary"][0] == finding["sentence"]
@@ -327,7 +333,7 @@ def test_an_unknown_id_is_refused():
     with pytest.raises(
         InvalidArgumentError, match='"nothing" is not a finding, an address or an agent of these results'
     ):
-        explain(Results.of(fitted()), "nothing")
+        explain(results_of_world(), "nothing")
 
 
 def _split(tables, names):
@@ -347,7 +353,7 @@ def _split(tables, names):
 def test_later_blocks_give_the_same_answer_as_all_blocks_at_once(names):
     first, later = _split(world()[0], names)
     engine = Engine().fit(first).update(later)
-    results, whole = Results.of(engine), Results.of(fitted())
+    results, whole = Results.of(engine), results_of_world()
     assert results.addresses.equals(whole.addresses)
     assert results.agents.equals(whole.agents)
     assert results.findings.equals(whole.findings)
