@@ -15,7 +15,7 @@ def until(read, holds, seconds=SECONDS):
         if holds(value):
             return value
         assert time.monotonic() < end, value
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 def wait_until(condition):

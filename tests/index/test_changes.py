@@ -25,12 +25,12 @@ def reorganised(engine, event_chain, generator, catch_up):
     """An index that followed a chain whose last blocks were replaced, and a reader who saw both."""
     reader = FeedReader()
     for _ in range(6):
-        event_chain.mine(generator.logs(12))
+        event_chain.mine(generator.logs(8))
     catch_up()
     reader.catch_up(engine)
     event_chain.rpc("anvil_rollback", 3)
     for _ in range(4):
-        event_chain.mine(generator.logs(12))
+        event_chain.mine(generator.logs(8))
     catch_up()
     return reader
 
@@ -72,7 +72,7 @@ def test_filters_show_what_a_filter_in_the_end_would_show(engine, reorganised):
 def test_each_id_is_a_cursor_of_the_changes_after_it(engine, reorganised):
     everything = read(engine).items
     for number, change in enumerate(everything):
-        assert read(engine, change.id).items == everything[number + 1 :]
+        assert read(engine, change.id, limit=3).items == everything[number + 1 : number + 4]
 
 
 @pytest.mark.parametrize("cursor", ["", "-1", "1.2", "1.2.3.4", "\u0661", "1" * 19, "x", "1 "])
@@ -91,7 +91,7 @@ def test_a_cursor_of_another_index_is_refused(engine, reorganised):
 def test_a_pruned_feed_refuses_older_cursors_and_goes_on_for_all_others(engine, event_chain, generator, catch_up):
     reader = FeedReader()
     for _ in range(6):
-        event_chain.mine(generator.logs(12))
+        event_chain.mine(generator.logs(8))
         catch_up()
     reader.catch_up(engine)
     last = int(reader.cursor)
@@ -103,7 +103,7 @@ def test_a_pruned_feed_refuses_older_cursors_and_goes_on_for_all_others(engine, 
         read(engine, f"{last - 3}.1.0")  # the reader may not have the rest of that step
     assert read(engine, str(last - 3)).is_end
     event_chain.rpc("anvil_rollback", 5)  # changes of two pruned steps are taken back, too
-    event_chain.mine(generator.logs(12))
+    event_chain.mine(generator.logs(8))
     catch_up()
     reader.assert_holds_all(engine)
     reader.assert_same_for_all(engine, 1_000)
@@ -112,7 +112,7 @@ def test_a_pruned_feed_refuses_older_cursors_and_goes_on_for_all_others(engine, 
         last = last_step(connection)
     assert prune_feed(engine, FeedLimits(), now=4e9) > 0  # all are too old, but the last one numbers the next
     assert read(engine, str(last)).is_end
-    event_chain.mine(generator.logs(12))
+    event_chain.mine(generator.logs(8))
     catch_up()
     reader.assert_holds_all(engine)
 
@@ -121,18 +121,18 @@ def test_a_step_that_was_removed_whole_tells_nothing_of_the_blocks_that_came_ins
     engine, event_chain, generator, catch_up
 ):
     reader = FeedReader()
-    event_chain.mine(generator.logs(12))
+    event_chain.mine(generator.logs(8))
     catch_up()
     event_chain.rpc("anvil_mine", hex(3))
     catch_up()  # blocks without events make no step
-    event_chain.mine(generator.logs(12))
+    event_chain.mine(generator.logs(8))
     catch_up()
     event_chain.rpc("anvil_rollback", 3)
     for _ in range(4):
-        event_chain.mine(generator.logs(12))
+        event_chain.mine(generator.logs(8))
     catch_up()
     reader.catch_up(engine)
     event_chain.rpc("anvil_rollback", 5)
-    event_chain.mine(generator.logs(12))
+    event_chain.mine(generator.logs(8))
     catch_up()
     reader.assert_holds_all(engine)

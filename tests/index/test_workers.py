@@ -66,7 +66,7 @@ def test_a_worker_killed_at_any_moment_leaves_what_another_one_completes(
         workers = started(database_url, event_chain, 1)
         before = store.cursor()
         while store.cursor() == before:
-            time.sleep(0.001)
+            time.sleep(0.005)
         time.sleep(moments.uniform(0, 0.05))
         killed(workers)
         event_chain.rpc("anvil_rollback", 5)

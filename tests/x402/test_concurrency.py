@@ -17,8 +17,8 @@ def bench_shop(rpc):
 
 
 def test_simultaneous_requests_lose_and_mix_no_proofs(bench_shop):
-    assert play(bench_shop, 60) == 60
-    assert (bench_shop.extension.signed_responses, bench_shop.extension.unsigned_responses) == (60, 0)
+    assert play(bench_shop, 40) == 40
+    assert (bench_shop.extension.signed_responses, bench_shop.extension.unsigned_responses) == (40, 0)
 
 
 def test_overhead_is_measured_on_answered_requests():

@@ -221,7 +221,7 @@ def test_scans_and_rollbacks_in_any_order_leave_exactly_the_references_of_the_ev
     def scan():
         while not stop.is_set():
             if other.step() is None:
-                stop.wait(0.001)
+                stop.wait(0.01)
 
     thread = threading.Thread(target=scan)
     thread.start()
