@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from web3 import HTTPProvider, Web3
 
 from bilateral.contracts import Registry
@@ -15,6 +16,7 @@ from tests.sdk.deployed.world import CANONICAL, CHAIN_ID, OWNER, canonical_chain
 README = Path(__file__).parents[2] / "README.md"
 
 
+@pytest.mark.nightly
 def test_readmes_command_answers_for_the_canonical_registries(project, tmp_path):
     text = README.read_text(encoding="utf-8")
     words, path = re.search(

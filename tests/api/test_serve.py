@@ -90,6 +90,7 @@ def test_several_processes_serve_one_database_and_count_together(api_sqlite):
         assert process.wait(timeout=PATIENCE) == 0
 
 
+@pytest.mark.nightly
 def test_an_index_that_fails_for_good_ends_the_service(record, tmp_path):
     database = f"sqlite:///{tmp_path / 'index.sqlite'}"
     with HttpServer() as node:
@@ -133,7 +134,7 @@ def test_request_under_way_is_answered_before_the_service_ends(api_sqlite):
         assert process.wait(timeout=PATIENCE) == 0
 
 
-@pytest.mark.sample(1)
+@pytest.mark.nightly
 @pytest.mark.parametrize("workers", [1, 2])
 def test_service_waits_for_a_database_and_serves_once_a_follower_made_it(api_world, record, tmp_path, workers):
     database = f"sqlite:///{tmp_path / 'index.sqlite'}"

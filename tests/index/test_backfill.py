@@ -302,6 +302,7 @@ def follow_until_killed(database, url):
         follower.step()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", [3])
 def test_helpers_and_workers_killed_at_any_moment_leave_the_tables_of_one_worker(
     event_chain, generator, engine, store, database_url, catch_up, of_one_worker, seed

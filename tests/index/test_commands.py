@@ -101,6 +101,7 @@ def test_status_shows_the_last_reorganisation(run, grown, generator):
     assert "last reorganization depth" in run("status")[1]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_run_cleanly(grown, record, database, number):
     arguments = ["run", "--rpc-url", grown.url, "--deployment", record, "--database", database, "--no-files"]

@@ -200,7 +200,7 @@ def test_signal_before_the_head_is_told_by_the_exit_code(chains, records, databa
     assert "Traceback" not in told
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seconds", [number * 0.2 for number in range(8)])
 def test_signal_at_any_moment_of_the_start_shows_no_traceback(chains, records, database, seconds):  # noqa: F811  # a fixture
     arguments = ["run", "--rpc-url", chains[31337].url, "--deployment", records[31337], "--database", database]

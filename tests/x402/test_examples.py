@@ -93,6 +93,7 @@ def served(copied, name, **values):
         process.communicate()
 
 
+@pytest.mark.nightly
 def test_paid_weather_agent_and_its_client_trade(
     copied, rpc, deployment, record, facilitator, token, seller, agent, buyer
 ):

@@ -43,6 +43,7 @@ def open_once_read(fifo, process):
     raise AssertionError(f"the command ended with code {process.returncode}: {process.stderr.read()}")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("words", [("index", "analyse", "--database"), ("trust", "analyse", "--tables")], ids=" ".join)
 def test_a_command_that_is_interrupted_while_it_reads_reviews_ends_with_code_130(words, tmp_path):
     cases = tmp_path / "cases.json"

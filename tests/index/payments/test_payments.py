@@ -52,6 +52,7 @@ def test_a_payment_goes_to_the_wallet_at_its_place_of_the_chain(world, engine, c
     assert stored(engine) == world.expected()
 
 
+@pytest.mark.one_engine
 @pytest.mark.parametrize(
     "logs",
     [

@@ -29,7 +29,7 @@ RELAY = "/v1/aggregator/blind-ratings"
 KILLS = [(False, point) for point in RELAY_POINTS] + [(True, point) for point in list(RELAY_POINTS)[2:4]]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("is_private", "point"), KILLS, ids=str)
 def test_relay_that_ends_loses_and_doubles_nothing(
     sqlite_url, settings_with, deal, web3, sponsor, tmp_path, is_private, point
