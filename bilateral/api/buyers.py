@@ -45,7 +45,7 @@ def read_buyer(
     Raises:
         MalformedIdentifierError: The text is neither.
         InvalidArgumentError: The policy is unknown.
-        ProblemError: The service learns no payments of the chain, or the id is of another one.
+        ProblemError: The service reads no payments of the chain, or the id is of another one.
     """
     wanted, buyer, block = locate_buyer(connection, text, chain_id)
     moment = int(time.time()) if now is None else now
@@ -65,7 +65,7 @@ def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tup
 
     Raises:
         MalformedIdentifierError: The text is neither.
-        ProblemError: The service learns no payments of the chain, or the id is of another one.
+        ProblemError: The service reads no payments of the chain, or the id is of another one.
     """
     named, buyer = parse_buyer(text)
     if None not in (named, chain_id) and named != chain_id:
@@ -75,7 +75,7 @@ def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tup
     wanted = chain_id or named or next(iter(cursors), None)
     if wanted is None or wanted not in cursors:
         known = ", ".join(map(str, read_cursors(connection))) or "none"
-        detail = f"the service learns no payments of chain {wanted}: it does of {known}"
+        detail = f"the service reads no payments of chain {wanted}: it does of {known}"
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "unsupported_chain", detail)
     return wanted, buyer, cursors[wanted]
 

@@ -28,7 +28,7 @@ _SHOWN: Final = 3  # examples: whom the buyer paid last
 def stored_buyers(connection: Connection, moment: Moment, account: str) -> BuyerRecord | None:
     """Return the record of a buyer for a check: from the payments and reviews on chain up to a block.
 
-    It is by the policy that discounts wash payments. A payment counts from the block at which the index learned
+    It is by the policy that discounts wash payments. A payment counts from the block at which the index read
     it, and a funder from the next block after an analysis has found it.
 
     Args:
@@ -37,7 +37,7 @@ def stored_buyers(connection: Connection, moment: Moment, account: str) -> Buyer
         account: The buyer.
 
     Returns:
-        The record; None if the index learns no payments of the chain, or has none of the buyer.
+        The record; None if the index reads no payments of the chain, or has none of the buyer.
 
     Raises:
         PaymentsNotHeldError: All payments were read again after the block.

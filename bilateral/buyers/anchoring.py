@@ -37,7 +37,7 @@ _KEPT_EPOCHS: Final = 2
 
 
 def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, now: int | None = None) -> int:
-    """Store the states of all buyers of all chains that the index learns, and post their root.
+    """Store the states of all buyers of all chains in the index, and post their root.
 
     Args:
         engine: The database.
@@ -129,7 +129,7 @@ def _prepare(engine: Engine, epoch: Epoch, policies: Sequence[str], now: int) ->
     with snapshot(engine) as connection:
         states = list(states_of(connection, policies, now))
     if not states:
-        raise InvalidArgumentError("no buyer has paid yet: let the index learn payments first")
+        raise InvalidArgumentError("no buyer has paid yet: let the index read payments first")
     try:
         with engine.begin() as connection:
             root = store_tree(connection, epoch, states)

@@ -157,7 +157,7 @@ def _missing(indexed: _Indexed | None, claim: PaymentClaim, nodes: Mapping[str, 
 
 
 def _read_indexed(connection: Connection, chain_id: int) -> _Indexed | None:
-    """Return what the index learns of a chain's payments; None if it learns none."""
+    """Return what the index reads of a chain's payments; None if it reads none."""
     table = payment_cursor.c
     query = select(table.block_number, table.terms).where(table.chain_id == chain_id)
     row = connection.execute(query).one_or_none()
@@ -170,7 +170,7 @@ def _look_up(  # noqa: PLR0911  # one a reason
     """Look a transaction up on demand, and judge it as the index will.
 
     Returns:
-        A code and the sentence that explains it. `payment_pending` is a payment that the index may still learn.
+        A code and the sentence that explains it. `payment_pending` is a payment that the index may still read.
     """
     try:
         with _asking(url) as endpoint:

@@ -135,7 +135,7 @@ class BuyerProfile:
         buyerAddress: Its address.
         metrics: Its metrics.
         reputation: Its reputation.
-        asOfBlock: The last block whose payments are in it; null if the index learns no payments of the chain.
+        asOfBlock: The last block whose payments are in it; null if the index reads no payments of the chain.
     """
 
     buyerId: str
@@ -154,7 +154,7 @@ class Standing:
         buyer: The address.
         weighed: The dealings as the policy weighs them.
         policy: The policy.
-        block: The last block whose payments are in it; None if the index learns no payments of the chain.
+        block: The last block whose payments are in it; None if the index reads no payments of the chain.
     """
 
     chain_id: int

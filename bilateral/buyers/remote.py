@@ -110,7 +110,7 @@ def ask_buyer(
     Raises:
         InvalidArgumentError: The URL is not one of http or https.
         MalformedIdentifierError: The buyer is not an address.
-        BuyerServiceRefusedError: The service refuses to answer, such as for a chain whose payments it does not learn.
+        BuyerServiceRefusedError: The service refuses to answer, such as for a chain whose payments it does not read.
         BuyerServiceFailedError: The service cannot be reached, or does not answer as one.
     """
     questions = {} if chain_id is None else {"chainId": str(chain_id)}

@@ -31,7 +31,7 @@ def with_payment_proof(
     """Return the feedback whose file claims a payment by its client to the agent.
 
     The file's hash is on chain, or its URI proves it, so its author cannot change it. The claim is not compared with
-    the payments that the index learned: it names a transaction that anybody can look up.
+    the payments in the index: it names a transaction that anybody can look up.
 
     Args:
         connection: The connection.

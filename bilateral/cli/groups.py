@@ -16,7 +16,7 @@ GROUPS: Final = {
     "transaction": "Speed up or cancel a pending transaction.",
     "deployment": "Show the registries in use and who can change their code; list the address book.",
     "check": "Ask before money moves: should I pay this server, should I serve this client?",
-    "watch": "Print the changes of agents and accounts as the index learns them.",
+    "watch": "Print the changes of agents and accounts as the index records them.",
     "webhooks": "Send changes to the URLs of subscribers, signed; add, list and remove subscriptions.",
     "trust": "Find coordinated and false ratings, and score agents without them.",
     "buyer": "Read and write the records of buyers, which payments prove.",

@@ -1,4 +1,4 @@
-"""`bilateral watch …`: the changes of an agent or an account, as the index learns them."""
+"""`bilateral watch …`: the changes of an agent or an account, as the index records them."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from bilateral.contracts.logs import LogPosition, RawLog  # who reads the fields' types needs them at run time
+from bilateral.contracts.logs import LogPosition, RawLog  # readers of the fields' types need them at run time
 
 
 @dataclass(frozen=True, slots=True)

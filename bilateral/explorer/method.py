@@ -94,8 +94,8 @@ EXPLANATIONS: Final = tuple(
             "Payment",
             "“Proven”: in the transaction that the feedback's file names, the client paid the wallet of the rated "
             "agent, as the chain shows. “To itself”: so it did, but it owns the agent, is its wallet or may act for "
-            "it. “Claimed”: the file names a transaction, and the index learned no such payment in it. “None”: it "
-            "names none. The shares “Payment proven” and “Payment claimed” count that state alone. The index learns "
+            "it. “Claimed”: the file names a transaction, and the index has no such payment in it. “None”: it "
+            "names none. The shares “Payment proven” and “Payment claimed” count that state alone. The index reads "
             "payments of the tokens that its operator names.",
         ),
         (

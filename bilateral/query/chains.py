@@ -95,7 +95,7 @@ class PaymentProgress:
 
 
 def payment_progress(connection: Connection) -> tuple[PaymentProgress, ...]:
-    """Return the progress of the payments of every chain that learns them, by chain id.
+    """Return the progress of the payments of each chain whose payments are read, by chain id.
 
     Args:
         connection: The database.

@@ -1,4 +1,4 @@
-"""Payments behind feedback: those that a file claims, compared with those that the index learned from the chain."""
+"""Payments behind feedback: those that a file claims, compared with those that the index read from the chain."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TO_ITSELF: Final = "to itself"
 """The same, but the client owns the agent, is its wallet, or may act for it. Such a payment proves nothing."""
 
 CLAIMED: Final = "claimed"
-"""The file names a transaction, in which the index learned no payment of the client to the agent."""
+"""The file names a transaction, in which the index has no payment of the client to the agent."""
 
 NONE: Final = "none"
 """The feedback names no payment."""
@@ -42,7 +42,7 @@ _DECIMALS: Final = 6  # of a dollar in millionths
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """A payment that the index learned from the chain.
+    """A payment that the index read from the chain.
 
     Attributes:
         chain_id: Its chain.
@@ -78,7 +78,7 @@ class PaymentProof:
     Attributes:
         state: `proven`, `to itself`, `claimed` or `none`.
         claimed: The transaction that the file names, the word of a stranger; None without one.
-        payment: The payment that the chain shows; None if the index learned none.
+        payment: The payment that the chain shows; None if the index has none.
     """
 
     state: str
@@ -89,7 +89,7 @@ class PaymentProof:
 def proofs_of(
     connection: Connection, identities: dict[str, str], chain_id: int, entries: Sequence[Feedback]
 ) -> tuple[PaymentProof, ...]:
-    """Compare the payments that feedback claims with those that the index learned.
+    """Compare the payments that feedback claims with those in the index.
 
     Args:
         connection: The database.
@@ -111,7 +111,7 @@ def proofs_of(
 def proof_of(  # noqa: PLR0913, PLR0917  # one a part of the question
     connection: Connection, identity: str | None, chain_id: int, agent_id: int, client: str, claim: str | None
 ) -> PaymentProof:
-    """Compare one payment that a file claims with those that the index learned.
+    """Compare one payment that a file claims with those in the index.
 
     Args:
         connection: The database.

@@ -45,7 +45,7 @@ class PaymentProblemError(Exception):
 
     Attributes:
         code: `payment_not_found`, `payment_mismatch` or `payment_unconfirmed`.
-        is_final: False if the same look may have another result later.
+        is_final: False if a later look may have another result.
     """
 
     def __init__(self, problem: str, code: str = "payment_mismatch", *, is_final: bool | None = None) -> None:
@@ -139,7 +139,7 @@ def find_payment(expected: ExpectedPayment, confirmations: int) -> Operation[Pay
 
 @dataclass(frozen=True)
 class Settlement:
-    """The knowledge of a chain about a payment that was sent.
+    """The state on chain of a payment that was sent.
 
     Attributes:
         is_paid: True if the authorization was used, False if not yet; None if that is unknown.
@@ -183,7 +183,7 @@ def find_settlement(accepted: dict[str, Any], payload: dict[str, Any]) -> Operat
         logs = answers.records((yield Rpc("eth_getLogs", (query,))))
         return Settlement(True, "0x" + answers.data(logs[0].get("transactionHash")).hex() if logs else None)
     except BilateralError:
-        return Settlement(True)  # the node gives no logs, and the payment was taken all the same
+        return Settlement(True)  # the authorization is used, so it is paid even if the node gives no logs
 
 
 @dataclass(frozen=True)

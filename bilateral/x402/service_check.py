@@ -33,6 +33,7 @@ _MOST_AGENTS: Final = 3
 """Declared agents that are checked. Each takes up to 60 requests to the node, and an honest server declares one."""
 
 _GRAVITY: Final = (Verdict.ACCEPT, Verdict.CAUTION, Verdict.DECLINE)
+"""The verdicts, the gravest last: a service is as good as its worst finding."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class ServiceCheck:
         price: The options of payment, at most ten, as the server names them: texts of strangers.
         findings: The checks of the declaration, as of `check_url`.
         agents: The checks of the declared agents on the chain of the client.
-        unknown: The facts that could not be asked.
+        unknown: The facts that could not be determined.
     """
 
     verdict: Verdict
@@ -123,7 +124,7 @@ def judge_service(  # noqa: PLR0913  # the service, and how to ask
             answers.append(
                 check_live_server(client, int(agent), pay_to=pay_to, policy=policy, loader=loader, report=report)
             )
-        except (ContractRevertError, ValueError):  # a finding says it already
+        except (ContractRevertError, ValueError):  # a finding reports it
             unknown.append(f"agent {printable(agent[:80])}: the registry does not have it")
     if not answers:
         unknown.append("the agent: none on this chain is declared, so nobody has ratings to look at")

@@ -1,4 +1,4 @@
-"""An answer is given again after new blocks, a new analysis, and payments that the index learned late."""
+"""An answer is given again after new blocks, a new analysis, and payments that the index read late."""
 
 from __future__ import annotations
 

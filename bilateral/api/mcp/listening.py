@@ -1,7 +1,7 @@
 """Subscriptions of models to resources: `subscriptions/listen` of the protocol's version 2026-07-28.
 
-Each subscription is one stream without a session, so that any process of the service can have it. Older versions of the
-protocol (`resources/subscribe`) need sessions that live in one process, and are not served.
+Each subscription is one stream without a session, so that any process of the service can serve it. Older versions of
+the protocol (`resources/subscribe`) need sessions that live in one process, and are not served.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ AGENTS: Final = "bilateral://agents/"
 ACCOUNTS: Final = "bilateral://accounts/"
 
 MOST_RESOURCES: Final = 100
-"""Resources of one subscription: each is compared with each change."""
+"""The most resources of one subscription, because each change is compared with each of them."""
 
 STREAM_SECONDS: Final = 600.0
-"""The length of a subscription over HTTP, as that of a stream of changes. Its client subscribes again."""
+"""The longest subscription over HTTP, as of a stream of changes. The client then subscribes again."""
 
-_WAIT_SECONDS: Final = 15.0  # as long as `/v1/changes` is silent
+_WAIT_SECONDS: Final = 15.0  # between two keep-alive messages of `/v1/changes`, too
 _EVERYTHING: Final = FeedFilter()
 
 
@@ -92,7 +92,7 @@ class Listening:
     async def __call__(
         self, context: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
-        """Tell a client which of its resources changed, until it leaves or the subscription has its length.
+        """Tell a client which of its resources changed, until it disconnects or the subscription expires.
 
         Args:
             context: The request.

@@ -64,7 +64,7 @@ def read_readiness(request: Request) -> Response:
             problems.append(f"chain {chain.chain_id} was last looked at {now - chain.updated_at:.0f} seconds ago")
     for payments in service.payments.get():
         if payments.lag and payments.block < payments.first_block:
-            problems.append(f"no payment of chain {payments.chain_id} is learned yet")
+            problems.append(f"no payment of chain {payments.chain_id} is read yet")
         elif payments.lag > service.settings.max_lag:
             problems.append(f"payments of chain {payments.chain_id} are {payments.lag} blocks behind its index")
     status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK

@@ -1,4 +1,4 @@
-"""Proofs of payment that feedback files claim, matched with the payments that the index learned."""
+"""Proofs of payment that feedback files claim, matched with the payments in the index."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 class Proofs:
     """Finds the payment that a feedback proves.
 
-    A claim that the index cannot judge counts neither for the client nor against it. The index learns payments in some
+    A claim that the index cannot judge counts neither for the client nor against it. The index reads payments in some
     tokens only. People pay from other accounts than they speak with, and agents may share a wallet.
 
     Args:
@@ -40,7 +40,7 @@ class Proofs:
                 self._kin.setdefault(account, set()).update(own)
 
     def blocks(self) -> list[int]:
-        """Return the blocks of the feedback whose files claim a payment that the index learned."""
+        """Return the blocks of the feedback whose files claim a payment in the index."""
         return sorted({block for (block, _), claimed in self._claims.items() if claimed in self._payments})
 
     def of(self, block: int, log: int, client: str, agent_id: int) -> str | None:

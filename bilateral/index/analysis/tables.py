@@ -101,7 +101,7 @@ class IndexedTables:
     """The tables of an analysis, and the event that each of their rows was made from.
 
     Attributes:
-        tables: The tables. Payments are those that the index learned. Transfers are the first funds of accounts, and
+        tables: The tables. Payments are those in the index. Transfers are the first funds of accounts, and
             what paid wallets passed on beside their own purchases, which is money that may come back.
         places: The events of each table's rows, by the id or position of the row.
         left_out: The number of rows that name an agent that the table of agents lacks, or a validator without one.

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 _COLLECT_EVERY: Final = 600.0
-"""The time between the looks for files that nobody names any more: they only take space."""
+"""Seconds between two deletions of files that no event names any more. They only take space, so there is no hurry."""
 
 _MOST_IDLE_SECONDS: Final = 1.0
-"""The looks for new files: a new agent is found a second after its block."""
+"""The longest wait between two looks for new files: a search finds a new agent about a second after its block."""
 
 _JOIN_SECONDS: Final = 2.0
-"""The time in which threads end at a signal; their leases end by themselves."""
+"""Seconds to wait for threads at a signal. A lease that nobody returns expires."""
 
 
 def loader_of(settings: FileSettings) -> Loader:
@@ -171,7 +171,7 @@ class FileWorkers:
         self._leases.pop(lease.token, None)
         _LOGGER.info(
             "file=%s host=%s outcome=%s seconds=%.2f",
-            *(lease.kind, printable(lease.host), _told(outcome) if is_stored else "late", time.monotonic() - began),
+            *(lease.kind, printable(lease.host), _log_word(outcome) if is_stored else "late", time.monotonic() - began),
         )
 
     @contextmanager
@@ -186,8 +186,8 @@ class FileWorkers:
                 self._busy -= 1
 
 
-def _told(outcome: Outcome) -> str:
-    """Return one word for the log."""
+def _log_word(outcome: Outcome) -> str:
+    """Return the word for an outcome in the log."""
     if isinstance(outcome, Failed):
         return outcome.reason
     return type(outcome).__name__.lower() if not isinstance(outcome, Loaded) or not outcome.problem else "malformed"

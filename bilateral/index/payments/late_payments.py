@@ -1,4 +1,4 @@
-"""Payments that the index learned after it was past their block, so that an earlier answer can be given again."""
+"""Payments that the index read after it was past their block, so that an earlier answer can be given again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORGOTTEN: Final = -1
 
 
 def note_late_payments(connection: Connection, chain_id: int, blocks: Collection[int]) -> None:
-    """Note the last indexed block at which payments are learned, if it is later than their own.
+    """Note the last indexed block at which payments are read, if it is later than their own.
 
     Args:
         connection: The connection, in the transaction that stores the payments. It is about to end.
@@ -46,7 +46,7 @@ def note_forgotten_payments(connection: Connection, chain_id: int) -> None:
 def forget_late_payments_after(connection: Connection, chain_id: int, block: int) -> None:
     """Take notes out with the blocks that a reorganisation replaced.
 
-    Payments that were learned at removed blocks count from the block after the last one that stays: an answer at that
+    Payments that were read at removed blocks count from the block after the last one that stays: an answer at that
     one did not have them.
 
     Args:
@@ -61,7 +61,7 @@ def forget_late_payments_after(connection: Connection, chain_id: int, block: int
 
 
 def payments_known_at(connection: Connection, chain_id: int, block: int) -> int | None:
-    """Return the last block whose payments the index had learned when a block was its last one.
+    """Return the last block whose payments the index had read when a block was its last one.
 
     Args:
         connection: The database.

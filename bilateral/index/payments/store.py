@@ -70,7 +70,7 @@ class PaymentStore:
         self.terms = terms
 
     def begin(self, first_block: int) -> None:
-        """Store the cursor of a chain that has none, so that monitors know that payments are not learned yet.
+        """Store the cursor of a chain that has none, so that monitors know that payments are not read yet.
 
         Args:
             first_block: The first block of the chain's index.

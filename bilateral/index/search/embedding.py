@@ -1,8 +1,8 @@
 """Vectors of texts by their meaning, from the static model that the package `wordllama` contains (extra `semantic`).
 
 The model is a table: a vector for each token. A text has the mean of the vectors of its tokens, so one costs a tenth of
-a millisecond. Only the files of `wordllama` are used. Its code would ask a hub for missing files, and change the
-settings of the program's log.
+a millisecond. Only the files of `wordllama` are used. Its code would download missing files from a hub, and
+change the logging of the program.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DIMENSIONS: Final = 256
 """The parts of a vector, of one byte each."""
 
 SCALE: Final = 254
-"""The number by which the parts of a vector of length 1 are multiplied. Parts beyond a half are cut: they are rare."""
+"""The factor for the parts of a vector of length 1. Parts beyond a half are clipped: they are rare."""
 
 
 class Embedder:

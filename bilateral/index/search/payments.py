@@ -1,6 +1,6 @@
 """Payments that feedback files claim: a row for each feedback whose file names a transaction.
 
-A claim is made by the file's author. It is not compared with the payments that the index learned.
+A claim is made by the file's author. It is not compared with the payments in the index.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Locks that keep a chain's cursor in its place while a note about it is stored.
 
-Files and payments are learned by other workers than those that move the cursor. Their notes say the last indexed block.
+Files and payments are read by other workers than those that move the cursor. Their notes say the last indexed block.
 Without a lock the cursor could move between the reading of that block and the commit of the note. An answer at the new
 block would then lack what the note says was known before it.
 

@@ -113,7 +113,7 @@ class StepKind(StrEnum):
     """Blocks of a chain were removed."""
 
     NOTES = "notes"
-    """The index learned something that is not on the chain."""
+    """The index noticed something that is not on the chain."""
 
 
 change_step: Final = Table(

@@ -53,7 +53,7 @@ def test_record_is_that_of_the_block(buyers):
     payments = [check(buyers, WASHER, at_block=block)["figures"].get("buyer") for block in (60, 100)]
     first = check(buyers, SAMPLE, at_block=10, payments=10)["figures"]["buyer"]
     assert payments == [None, None]
-    assert check(buyers, SAMPLE, at_block=10)["figures"]["buyer"] is None  # the index learned them all later
+    assert check(buyers, SAMPLE, at_block=10)["figures"]["buyer"] is None  # the index read them all later
     assert 0 < first["payments"] < 20
 
 

@@ -1,4 +1,4 @@
-"""The service is ready once payments are learned."""
+"""The service is ready once payments are read."""
 
 from __future__ import annotations
 
@@ -43,4 +43,4 @@ def test_service_is_ready_once_payments_are_close_to_the_index(buyers_with, lear
 
 def test_service_is_not_ready_before_any_payment_is_learned(buyers_with, learned_until):
     learned_until[1](-1)
-    assert readiness(buyers_with) == (503, ["no payment of chain 31337 is learned yet"])
+    assert readiness(buyers_with) == (503, ["no payment of chain 31337 is read yet"])

@@ -72,7 +72,7 @@ def _read_buyer(connection: Connection, address: str, chain_id: int | None, poli
     """Read a buyer.
 
     Raises:
-        ToolError: The service learns no payments of the chain.
+        ToolError: The service reads no payments of the chain.
     """
     try:
         return read_buyer(connection, address, chain_id, policy)
