@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import psycopg
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.shards.layout import CHAIN_TABLES, NUMBERED, SHARED_TABLES
 from bilateral.index.shards.places import SERVED
@@ -142,9 +144,12 @@ def _columns(table: Table) -> str:
 def _copy(source: Connection, target: Connection, name: str, query: str, columns: str) -> None:
     """Copy the rows of a query from one server to another, without keeping them."""
     reads, writes = (side.connection.cursor() for side in (source, target))
-    with (
-        reads.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)") as rows,
-        writes.copy(f'COPY "{name}" ({columns}) FROM STDIN (FORMAT binary)') as into,
-    ):
-        for part in rows:
-            into.write(part)
+    try:
+        with (
+            reads.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)") as rows,
+            writes.copy(f'COPY "{name}" ({columns}) FROM STDIN (FORMAT binary)') as into,
+        ):
+            for part in rows:
+                into.write(part)
+    except psycopg.Error as problem:
+        raise DBAPIError(query, None, problem) from problem

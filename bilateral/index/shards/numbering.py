@@ -42,6 +42,12 @@ _PRUNED: Final = text("""
     AND shard_step < (SELECT min(step) FROM sharded.change_step WHERE chain_id = :chain)
 """)
 
+_RESTORED: Final = text("""
+    UPDATE sharded.numbered_step SET chain_id = 0, shard_step = -step WHERE chain_id = :chain
+    AND shard_step > (SELECT max(step) FROM sharded.change_step WHERE chain_id = :chain)
+""")
+"""Takes the steps from a chain that its shard does not know. The numbers stay taken: readers have seen them."""
+
 _COPY_REGISTRIES: Final = (
     text("DELETE FROM registry WHERE chain_id = :chain"),
     text("INSERT INTO registry SELECT * FROM sharded.registry WHERE chain_id = :chain"),
@@ -61,6 +67,22 @@ def number_steps(engine: Engine) -> int:
     with engine.connect() as connection:
         chains = [placed.chain_id for placed in places(connection)]
     return sum(_numbered(engine, chain_id) for chain_id in chains)
+
+
+def release_restored(engine: Engine) -> None:
+    """Number steps again that come after a backup, if a shard was restored from one. Do it before workers begin.
+
+    The shard gives the numbers of the steps after its backup once more, to other steps.
+
+    Args:
+        engine: The coordinator.
+    """
+    with engine.connect() as connection:
+        chains = [placed.chain_id for placed in places(connection)]
+    for chain_id in chains:
+        with engine.begin() as connection:
+            hold_numbers(connection)
+            connection.execute(_RESTORED, {"chain": chain_id})
 
 
 def forget_pruned(engine: Engine) -> None:

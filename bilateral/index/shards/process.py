@@ -11,7 +11,7 @@ from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.process import follow_chains
 from bilateral.index.shards.coordinator import require_places
 from bilateral.index.shards.errors import MisplacedChainError, ShardError
-from bilateral.index.shards.numbering import keep_numbered, number_steps
+from bilateral.index.shards.numbering import keep_numbered, number_steps, release_restored
 from bilateral.index.shards.places import PARTS, has_schema
 from bilateral.index.shards.servers import opened_shards
 from bilateral.index.tables.dialects import dialect_of
@@ -164,6 +164,7 @@ def follow_shards(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
         DatabaseUnavailableError: A shard does not answer at the start.
     """
     require_coordinator(engine, settings)
+    release_restored(engine)
     over = threading.Event()
     numbering = threading.Thread(target=keep_numbered, args=(engine, over), name="numbering", daemon=True)
     numbering.start()

@@ -13,13 +13,13 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import create_engine, func, select
 from sqlalchemy.dialects.postgresql import dialect
+from sqlalchemy.exc import DBAPIError
 
-from bilateral.api.settings import ApiSettings
 from bilateral.errors import InvalidArgumentError
 from bilateral.events import NewFeedback
 from bilateral.index.databases import Shard, databases_of
 from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
-from bilateral.index.shards.coordinator import Placed
+from bilateral.index.shards.coordinator import Placed, places
 from bilateral.index.shards.errors import MisplacedChainError, ShardError
 from bilateral.index.shards.layout import CHAIN_TABLES
 from bilateral.index.shards.migrating import upgrade_shards
@@ -31,91 +31,25 @@ from bilateral.index.tables import schema
 from bilateral.index.tables.batches import Block
 from bilateral.index.tables.changes import TABLES as FEED_TABLES
 from bilateral.query.statistics import count_by_day
-from tests.api.described import comparing_client
-from tests.api.world import BOB, CHAIN_ID, ERIN, FRANK, served
+from tests.api.world import CHAIN_ID
 from tests.commands import run_here
 from tests.index.shards.world import (
+    BY_CHAIN,
+    LOCAL,
+    OF_ALL_CHAINS,
     OTHER_CHAIN,
+    PATHS,
+    QUERIES,
+    cut_off,
     index_both,
     killed,
     plan_of,
-    running_servers,
-    sharded,
-    two_chains,
+    server_program,
     written,
 )
 from tests.index.test_commands import bilateral
 from tests.postgres import administer
 from tests.waiting import until
-
-LOCAL = re.compile(rb'("(?:(?:checked|updated|found|changed|made|read|fetched)_at|files)": ?)[^,}]*')
-"""The values in which two runs of an index differ: times of their own, and numbers of sights."""
-
-PATHS = [
-    *("chains", "statistics", "leaders?tag=starred", "leaders?tag=starred&chain=31338"),
-    *("search/agents", "search/agents?q=weather", "search/agents?q=translates", "search/agents?chain=31338&q=weather"),
-    *("search/agents?tag=starred", "search/agents?capability=mcp_tool:forecast", "search/agents?q=forecast+of+rain"),
-    *("search/feedback?chain=31337", "search/feedback?chain=31338&tag=starred"),
-    *(f"agents/{chain}:{agent}" for chain in (CHAIN_ID, OTHER_CHAIN) for agent in (1, 2, 7)),
-    *(f"agents/{OTHER_CHAIN}:1/{part}" for part in ("feedback", "ratings", "validations", "neighbourhood", "atom")),
-    *(f"accounts/{account.address}" for account in (BOB, ERIN, FRANK)),
-    *(f"checks/server?agent={chain}:1" for chain in (CHAIN_ID, OTHER_CHAIN)),
-    f"checks/client?client={ERIN.address}&chain={OTHER_CHAIN}",
-]
-
-OF_ONE_CHAIN = [
-    *(f"/v1/agents/{{}}:1{part}" for part in ("", "/feedback", "/ratings", "/validations", "/neighbourhood", "/atom")),
-    *("/v1/search/agents?chain={}&q=weather", "/v1/search/feedback?chain={}", "/v1/leaders?tag=starred&chain={}"),
-    *("/v1/checks/server?agent={}:1", f"/v1/checks/client?client={ERIN.address}&chain={{}}"),
-]
-BY_CHAIN = {chain: [path.format(chain) for path in OF_ONE_CHAIN] for chain in (CHAIN_ID, OTHER_CHAIN)}
-OF_ALL_CHAINS = ["/v1/chains", "/v1/search/agents?q=weather", f"/v1/accounts/{BOB.address}", "/v1/changes?since=0"]
-
-QUERIES = [
-    "{ agents(first: 100) { id owner agentWallet totalFeedback registrationFile { name mcpTools a2aSkills } } }",
-    '{ agents(where: {registrationFile_: {name_contains: "Weather"}}, first: 5) { id feedback(first: 5) { value } } }',
-    "{ feedbacks(orderBy: value, first: 1000) { id value isRevoked clientAddress agent { id } } }",
-    "{ validations(orderBy: status) { id status response validatorAddress agent { owner } } }",
-    "{ agentRegistrationFiles(first: 10) { id name active } }",
-    f'{{ agent(id: "{OTHER_CHAIN}:1") {{ registrationFile {{ name }} feedback {{ value tag1 }} }} }}',
-]
-
-
-@pytest.fixture(scope="module")
-def servers():
-    with running_servers() as servers:
-        yield servers
-
-
-@pytest.fixture(scope="module")
-def settings(servers, api_world):
-    """The settings of two shards with a chain each, which are indexed."""
-    with two_chains(api_world) as plain:
-        settings = sharded(servers, plain)
-        index_both(settings, settings.database)
-        yield settings
-
-
-@pytest.fixture(scope="module")
-def whole(servers, api_world):
-    """The URL of one database with both chains."""
-    with two_chains(api_world) as plain:
-        url = servers.database(0, "whole")
-        index_both(plain, url)
-        yield url
-
-
-@pytest.fixture(scope="module")
-def apis(settings, whole):
-    """Clients of the service over both."""
-    options = {"rate": None, "query_seconds": 60.0, "max_silence": 10**9}
-    with (
-        served(ApiSettings(database=settings.database, **options)) as of_shards,
-        served(ApiSettings(database=whole, **options)) as of_one,
-        comparing_client(of_shards) as sharded_client,
-        comparing_client(of_one) as client,
-    ):
-        yield sharded_client, client
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -251,6 +185,83 @@ def rows_of_chain(url):
             counts[table.name] = connection.execute(query).scalar_one()
     engine.dispose()
     return {name: count for name, count in counts.items() if count}
+
+
+def test_move_that_breaks_off_loses_nothing_and_is_begun_again(apis, settings):
+    (a, b), client = settings.shards.values(), apis[0]
+    paths = [*BY_CHAIN[OTHER_CHAIN][:3], "/v1/changes?since=0&limit=5"]
+
+    def answers():
+        return [LOCAL.sub(rb"\1", client.get(path).content) for path in paths]
+
+    before = answers()
+    together = {"a": Shard(url=a.url, chains=[CHAIN_ID, OTHER_CHAIN]), "b": Shard(url=b.url)}
+    for table, url, condition, place in (
+        ("agent", a.url, "application_name = ''", "b"),  # the copy
+        ("registry", settings.database, "state = 'idle in transaction'", "b"),  # the copy is there, and nobody reads it
+        ("registry", b.url, "state = 'idle in transaction' AND query LIKE '%FOR UPDATE'", "a"),  # old rows stay
+    ):
+
+        def break_off(name, table=table, url=url, condition=condition):
+            if name == table:
+                cut_off(url, condition)
+
+        with pytest.raises((DatabaseUnavailableError, DBAPIError)):
+            move_chain(settings.database, together, OTHER_CHAIN, break_off)
+        with create_engine(settings.database).connect() as connection:
+            assert places(connection)[1].shard == place
+        assert answers() == before
+    assert rows_of_chain(b.url)
+    update_shards(settings.database, together)
+    assert rows_of_chain(b.url) == {}
+    move_chain(settings.database, settings.shards, OTHER_CHAIN)
+    assert answers() == before
+
+
+def rolled_back(url):
+    """Roll the other chain back by ten blocks, as a worker does after a reorganisation."""
+    engine = create_engine(url)
+    store = ChainStore(engine, OTHER_CHAIN)
+    cursor = store.cursor()
+    store.roll_back(cursor, store.checkpoints(cursor.number - 10)[0])
+    engine.dispose()
+
+
+def test_shard_is_restored_from_its_backup_and_tells_later_changes_again(apis, settings, whole, servers, tmp_path):
+    """Two rollbacks, before and after the backup is restored, are told as one database tells them."""
+    shard = settings.shards["b"]
+    plain = replace(settings, database=whole, shards={})
+
+    def cursors():
+        return [page.get("/v1/changes?since=0&limit=1000").json()["cursor"] for page in apis]
+
+    def told_since(cursors):
+        sides = zip(apis, cursors, strict=True)
+        pages = [page.get(f"/v1/changes?since={cursor}&limit=1000").json()["items"] for page, cursor in sides]
+        return [[{**item, "id": None, "retracts": None} for item in items if item["event"]] for items in pages]
+
+    index_both(plain, whole)
+    backup = tmp_path / "backup.dump"
+    server_program("pg_dump", "--format", "custom", "--file", backup, "--dbname", shard.url)
+    for is_restored in (False, True):
+        if is_restored:
+            administer(servers.urls[1], "DROP DATABASE shard_1 WITH (FORCE)")
+            administer(servers.urls[1], "CREATE DATABASE shard_1")
+            server_program("pg_restore", "--dbname", shard.url, backup)
+            index_both(settings, settings.database)
+        since = cursors()
+        for url in (shard.url, whole):
+            rolled_back(url)
+        queries = [{"query": query} for query in QUERIES[:3]]
+        ours, theirs = ([page.post(f"/graphql/{OTHER_CHAIN}", json=query).json() for query in queries] for page in apis)
+        assert ours == theirs
+        index_both(settings, settings.database)
+        index_both(plain, whole)
+        ours, theirs = told_since(since)
+        assert ours == theirs
+        assert len(ours) > 10
+        ours, theirs = (LOCAL.sub(b"", page.get("/v1/agents/31338:1").content) for page in apis)
+        assert ours == theirs
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import subprocess
 import threading
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from sqlalchemy import create_engine, make_url, text
 
@@ -16,7 +19,7 @@ from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.index.shards.process import follow
 from bilateral.index.shards.servers import update_shards
 from bilateral.index.store.database import open_database
-from tests.api.world import CHAIN_ID
+from tests.api.world import BOB, CHAIN_ID, ERIN, FRANK
 from tests.index.proxy import Proxy
 from tests.postgres import (
     NEWER,
@@ -38,6 +41,39 @@ CONTRACTS = {
     "ValidationRegistry": "validation",
 }
 """The fields of a deployment, by the names of its contracts."""
+
+
+LOCAL = re.compile(rb'("(?:(?:checked|updated|found|changed|made|read|fetched)_at|files)": ?)[^,}]*')
+"""The values in which two runs of an index differ: times of their own, and numbers of sights."""
+
+PATHS = [
+    *("chains", "statistics", "leaders?tag=starred", "leaders?tag=starred&chain=31338"),
+    *("search/agents", "search/agents?q=weather", "search/agents?q=translates", "search/agents?chain=31338&q=weather"),
+    *("search/agents?tag=starred", "search/agents?capability=mcp_tool:forecast", "search/agents?q=forecast+of+rain"),
+    *("search/feedback?chain=31337", "search/feedback?chain=31338&tag=starred"),
+    *(f"agents/{chain}:{agent}" for chain in (CHAIN_ID, OTHER_CHAIN) for agent in (1, 2, 7)),
+    *(f"agents/{OTHER_CHAIN}:1/{part}" for part in ("feedback", "ratings", "validations", "neighbourhood", "atom")),
+    *(f"accounts/{account.address}" for account in (BOB, ERIN, FRANK)),
+    *(f"checks/server?agent={chain}:1" for chain in (CHAIN_ID, OTHER_CHAIN)),
+    f"checks/client?client={ERIN.address}&chain={OTHER_CHAIN}",
+]
+
+OF_ONE_CHAIN = [
+    *(f"/v1/agents/{{}}:1{part}" for part in ("", "/feedback", "/ratings", "/validations", "/neighbourhood", "/atom")),
+    *("/v1/search/agents?chain={}&q=weather", "/v1/search/feedback?chain={}", "/v1/leaders?tag=starred&chain={}"),
+    *("/v1/checks/server?agent={}:1", f"/v1/checks/client?client={ERIN.address}&chain={{}}"),
+]
+BY_CHAIN = {chain: [path.format(chain) for path in OF_ONE_CHAIN] for chain in (CHAIN_ID, OTHER_CHAIN)}
+OF_ALL_CHAINS = ["/v1/chains", "/v1/search/agents?q=weather", f"/v1/accounts/{BOB.address}", "/v1/changes?since=0"]
+
+QUERIES = [
+    "{ agents(first: 100) { id owner agentWallet totalFeedback registrationFile { name mcpTools a2aSkills } } }",
+    '{ agents(where: {registrationFile_: {name_contains: "Weather"}}, first: 5) { id feedback(first: 5) { value } } }',
+    "{ feedbacks(orderBy: value, first: 1000) { id value isRevoked clientAddress agent { id } } }",
+    "{ validations(orderBy: status) { id status response validatorAddress agent { owner } } }",
+    "{ agentRegistrationFiles(first: 10) { id name active } }",
+    f'{{ agent(id: "{OTHER_CHAIN}:1") {{ registrationFile {{ name }} feedback {{ value tag1 }} }} }}',
+]
 
 
 @dataclass(frozen=True)
@@ -136,3 +172,16 @@ def killed(server):
     process.wait(60)
     yield
     assert dead_servers()
+
+
+def server_program(name, *arguments):
+    """Run a program of PostgreSQL's package. It takes URLs without the driver's name."""
+    place = Path(NEWER.__file__).parent / "pginstall" / "bin" / name
+    texts = [str(argument).replace("postgresql+psycopg:", "postgresql:") for argument in arguments]
+    subprocess.run([place, *texts], check=True, capture_output=True, timeout=300)  # noqa: S603  # ours
+
+
+def cut_off(url, condition):
+    """End connections of a database from outside, as if the program was killed."""
+    of_database = f"datname = current_database() AND pid <> pg_backend_pid() AND {condition}"
+    administer(url, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {of_database}")  # noqa: S608  # ours
