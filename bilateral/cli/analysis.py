@@ -14,26 +14,25 @@ from bilateral.index.analysis.stored import stored_results
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
-from bilateral.trust.reviews import Reviews, told_absent
+from bilateral.trust.reviews import told_absent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from sqlalchemy import Engine
 
     from bilateral.cli.invocation import Invocation
+    from bilateral.cli.review_options import ReviewOptions
     from bilateral.index.tables.analysis import AnalysisKey
     from bilateral.trust.results import Results
 
 
-def analyse(  # noqa: PLR0913, PLR0917  # one an option of the command
+def analyse(
     invocation: Invocation,
     engines: Sequence[Engine],
     chain_id: int | None,
     rpc_urls: Sequence[str],
-    reviews: Path | None,
-    trusted: Sequence[str],
+    judged: ReviewOptions,
 ) -> None:
     """Find the sources of funds if nodes are named, analyse each identity registry, and show the figures.
 
@@ -42,14 +41,12 @@ def analyse(  # noqa: PLR0913, PLR0917  # one an option of the command
         engines: The databases of the index.
         chain_id: The chain; None for all.
         rpc_urls: The nodes of the chain that keep old states.
-        reviews: The file of reviewed cases.
-        trusted: The addresses that the reader trusts.
+        judged: The cases and the accounts that people judged before.
 
     Raises:
         UsageProblemError: The index has no such chain, or nodes are named for several chains.
     """
-    cases = Reviews.read(reviews) if reviews is not None else None
-    accounts = [checksummed(address) for address in trusted]
+    cases, accounts = judged.cases(), [checksummed(address) for address in judged.trusted or ()]
     keys = _keys(engines, chain_id)
     if rpc_urls and len({key.chain_id for _, key in keys}) > 1:
         raise UsageProblemError("--rpc-url is of one chain: give --chain-id too")

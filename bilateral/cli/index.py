@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -25,6 +24,7 @@ from bilateral.cli.index_processes import (
 from bilateral.cli.index_shards import indexes_with_rows, migrate_all, move, shards, show_shards, url_of_chain
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
+from bilateral.cli.review_options import ReviewOptions
 
 app = make_group("index")
 
@@ -149,6 +149,7 @@ def rebuild(
 )
 def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
+    judged: ReviewOptions,
     database: Database = None,
     chain_id: Annotated[int | None, typer.Option("--chain-id", help="The chain; all chains if left out.")] = None,
     rpc_urls: Annotated[
@@ -159,12 +160,6 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
             help="A node that keeps old states: look there for the sources of accounts' first funds. May be repeated.",
         ),
     ] = None,
-    reviews: Annotated[
-        Path | None, typer.Option("--reviews", metavar="FILE", help="A JSON list of cases: account, verdict, reason.")
-    ] = None,
-    trusted: Annotated[
-        list[str] | None, typer.Option("--trust", metavar="ADDRESS", help="An account that you trust; may be repeated.")
-    ] = None,
     settings_file: SettingsFile = None,
 ) -> None:
     """Look for false ratings in the index, and store findings and scores beside the rows that they rest on."""
@@ -173,7 +168,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     from bilateral.cli import analysis  # noqa: PLC0415  # slow to import
 
     with indexes_with_rows(database, settings_file, chain_id) as engines:
-        analysis.analyse(invocation, engines, chain_id, rpc_urls or [], reviews, trusted or [])
+        analysis.analyse(invocation, engines, chain_id, rpc_urls or [], judged)
 
 
 @command(

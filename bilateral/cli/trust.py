@@ -14,6 +14,7 @@ import typer
 from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
+from bilateral.cli.review_options import ReviewOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,7 +47,7 @@ _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of 
     "bilateral trust analyse --tables 1=ethereum --tables 8453=base --out results",
     is_local=True,
 )
-def analyse(  # noqa: PLR0913, PLR0917  # one an option of the command
+def analyse(
     invocation: Invocation,
     tables: Annotated[
         list[str],
@@ -59,12 +60,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one an option of the command
         ),
     ],
     out: _Out,
-    reviews: Annotated[
-        Path | None, typer.Option("--reviews", metavar="FILE", help="A JSON list of cases: account, verdict, reason.")
-    ] = None,
-    trusted: Annotated[
-        list[str] | None, typer.Option("--trust", metavar="ADDRESS", help="An account that you trust; may be repeated.")
-    ] = None,
+    judged: ReviewOptions,
     checkpoints: Annotated[
         Path | None,
         typer.Option(
@@ -76,14 +72,14 @@ def analyse(  # noqa: PLR0913, PLR0917  # one an option of the command
     from bilateral.trust.accounts import told_apart  # noqa: PLC0415  # pyarrow is heavy, and an extra
     from bilateral.trust.engine import Engine  # noqa: PLC0415
     from bilateral.trust.results import Results  # noqa: PLC0415
-    from bilateral.trust.reviews import Reviews, told_absent  # noqa: PLC0415
+    from bilateral.trust.reviews import told_absent  # noqa: PLC0415
     from bilateral.trust.runs import Run  # noqa: PLC0415
     from bilateral.trust.tables import COLUMNS  # noqa: PLC0415
 
-    cases = Reviews.read(reviews) if reviews is not None else None
+    cases, trusted = judged.cases(), judged.trusted or []
     run = Run(checkpoints, _Pace(invocation.output.note))
     with _opened(tables) as (steps, read, by_chain):
-        engine = Engine(steps=steps, run=run).fit(run.step("tables", read, keep=False), cases, trusted or [])
+        engine = Engine(steps=steps, run=run).fit(run.step("tables", read, keep=False), cases, trusted)
     run.step("results", lambda: by_chain(Results.of(engine)).write(out), keep=False)
     run.close()
     ledger = engine.context_.ledger
@@ -102,7 +98,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one an option of the command
             "findings": len(engine.findings_),
             "strong_findings": len(strong),
             "flagged": int(engine.suspicion_.flagged.sum()),
-            "trust_list": len(trusted or []),
+            "trust_list": len(trusted),
             "unknown_cases": sorted(absent),
             "warnings": apart,
             "out": str(out),

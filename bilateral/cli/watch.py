@@ -16,7 +16,12 @@ from bilateral.cli.options import command, make_group
 from bilateral.text import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import Connection
+
     from bilateral.query.feed.changes import FeedChange
+    from bilateral.query.feed.reading import FeedFilter
 
 app = make_group("watch")
 
@@ -26,20 +31,39 @@ _SECONDS: Final = 30.0
 _PAUSE: Final = 1.0
 """Seconds between two looks for changes."""
 
-Kinds = Annotated[
-    list[str] | None, typer.Option("--kind", metavar="KIND", help="Changes of this kind only. Can be repeated.")
-]
-Tags = Annotated[
-    list[str] | None, typer.Option("--tag", metavar="TAG", help="Changes with this tag only. Can be repeated.")
-]
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeOptions:
+    """The changes to report."""
+
+    kinds: Annotated[
+        list[str] | None, typer.Option("--kind", metavar="KIND", help="Changes of this kind only. Can be repeated.")
+    ] = None
+    tags: Annotated[
+        list[str] | None, typer.Option("--tag", metavar="TAG", help="Changes with this tag only. Can be repeated.")
+    ] = None
+
+    def filter(self, connection: Connection, agents: Iterable[str], accounts: Iterable[str]) -> FeedFilter:
+        """Return the filter of the changes of some agents and accounts, or of all.
+
+        Args:
+            connection: The database.
+            agents: The ids of the agents.
+            accounts: The addresses.
+
+        Raises:
+            BilateralError: A kind, an id or an address is malformed or unknown.
+        """
+        from bilateral.query.feed.filters import parse_filter  # noqa: PLC0415  # slow to import
+        from bilateral.query.registries import read_registries  # noqa: PLC0415
+
+        return parse_filter(read_registries(connection), agents, accounts, self.tags or (), self.kinds or ())
 
 
-@dataclass(frozen=True)
-class WatchOptions:
+@dataclass(frozen=True, kw_only=True)
+class WatchOptions(ChangeOptions):
     """The changes to watch, and from where on."""
 
-    kinds: Kinds = None
-    tags: Tags = None
     since: Annotated[
         str | None,
         typer.Option(
@@ -82,16 +106,17 @@ def watch_accounts(
     _watch(invocation, options, accounts=accounts)
 
 
-def _watch(invocation: Invocation, options: WatchOptions, **subjects: list[str]) -> None:
+def _watch(
+    invocation: Invocation, options: WatchOptions, agents: Iterable[str] = (), accounts: Iterable[str] = ()
+) -> None:
     """Print changes as they come."""
     require_extra()
-    from bilateral.query.feed.filters import parse_filter  # noqa: PLC0415  # slow to import
-    from bilateral.query.feed.reading import last_cursor, read_feed  # noqa: PLC0415
+    from bilateral.query.feed.reading import last_cursor, read_feed  # noqa: PLC0415  # slow to import
     from bilateral.query.readers import Reader  # noqa: PLC0415
 
     reader = Reader(options.database, seconds=_SECONDS, connections=1)
     try:
-        wanted = reader.read(parse_filter, kinds=options.kinds or (), tags=options.tags or (), **subjects)
+        wanted = reader.read(options.filter, agents, accounts)
         cursor = reader.read(last_cursor) if options.since is None else options.since
         while True:
             page = reader.read(read_feed, cursor, wanted)

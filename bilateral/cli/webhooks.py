@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -15,7 +16,7 @@ from bilateral.cli.index_processes import open_index
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.cli.service import require_api
-from bilateral.cli.watch import Kinds, Tags
+from bilateral.cli.watch import ChangeOptions
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
 
@@ -49,6 +50,24 @@ Private = Annotated[
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class WebhookOptions(ChangeOptions):
+    """The changes that a webhook receives, from where on, and for whom."""
+
+    agents: Annotated[
+        list[str] | None, typer.Option("--agent", metavar="AGENT", help="Changes of this agent. Can be repeated.")
+    ] = None
+    accounts: Annotated[
+        list[str] | None,
+        typer.Option("--account", metavar="ADDRESS", help="Changes that name this account. Can be repeated."),
+    ] = None
+    since: Annotated[
+        str | None, typer.Option(metavar="CURSOR", help="The cursor to begin at. From now on if left out.")
+    ] = None
+    owner: Owner = "operator"
+    allow_private: Private = False
+
+
 @command(
     app,
     "add",
@@ -56,34 +75,20 @@ Private = Annotated[
     "bilateral webhooks add https://hooks.example/trust --kind verdict --kind flag --owner shop --since 0",
     is_local=True,
 )
-def add_webhook(  # noqa: PLR0913, PLR0917  # one an option
+def add_webhook(
     invocation: Invocation,
     url: Annotated[str, typer.Argument(metavar="URL", help="The https URL that receives changes.", show_default=False)],
-    agents: Annotated[
-        list[str] | None, typer.Option("--agent", metavar="AGENT", help="Changes of this agent. Can be repeated.")
-    ] = None,
-    accounts: Annotated[
-        list[str] | None,
-        typer.Option("--account", metavar="ADDRESS", help="Changes that name this account. Can be repeated."),
-    ] = None,
-    tags: Tags = None,
-    kinds: Kinds = None,
-    owner: Owner = "operator",
-    since: Annotated[
-        str | None, typer.Option("--since", metavar="CURSOR", help="The cursor to begin at. From now on if left out.")
-    ] = None,
-    allow_private: Private = False,
+    options: WebhookOptions,
     database: Database = None,
 ) -> None:
     """Send the changes that pass every option to a URL, from now on."""
     require_api()
     from bilateral.api.webhooks.subscribing import subscribe  # noqa: PLC0415  # slow to import
-    from bilateral.query.feed.filters import parse_filter  # noqa: PLC0415
 
     with open_index(database) as engine, engine.begin() as connection:
-        wanted = parse_filter(connection, agents or (), accounts or (), tags or (), kinds or ())
-        options: dict[str, Any] = {"owner": owner, "since": since, "allow_private": allow_private}
-        webhook_id = subscribe(connection, url, wanted, **options)
+        wanted = options.filter(connection, options.agents or (), options.accounts or ())
+        terms: dict[str, Any] = {"since": options.since, "allow_private": options.allow_private}
+        webhook_id = subscribe(connection, url, wanted, owner=options.owner, **terms)
     invocation.output.result({"id": webhook_id, "url": url}, title="Webhook")
 
 

@@ -21,6 +21,7 @@ from bilateral.index.store.feed_pruning import FeedLimits, prune_feed
 from bilateral.index.store.webhooks import MOST_OF_OWNER, remove_webhook, stored_webhooks, take_lease, webhook_figures
 from bilateral.query.feed.filters import parse_filter
 from bilateral.query.feed.reading import FeedFilter, read_feed
+from bilateral.query.registries import read_registries
 from tests.api.receivers import receiving
 from tests.waiting import wait_until
 
@@ -75,7 +76,7 @@ def delivering_to(engine, key):
 
 def add(engine, url, owner="shop", since="0", **wanted):
     with engine.begin() as connection:
-        filter_ = parse_filter(connection, **wanted)
+        filter_ = parse_filter(read_registries(connection), **wanted)
         return subscribe(connection, url, filter_, owner=owner, since=since, allow_private=True)
 
 
@@ -105,7 +106,7 @@ def test_a_webhook_is_told_what_its_filter_lets_pass(engine, receiver, deliverin
     wanted = {"agents": ["31337:1"], "kinds": ["feedback", "revoked"]}
     add(engine, receiver.url, **wanted)
     with engine.connect() as connection:
-        told = everything(engine, parse_filter(connection, **wanted))
+        told = everything(engine, parse_filter(read_registries(connection), **wanted))
     with delivering_to():
         wait_until(lambda: len(receiver.ids) >= len(told))
     assert receiver.ids == told != everything(engine)

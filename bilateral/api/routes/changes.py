@@ -18,11 +18,10 @@ from bilateral.api.guard import network_of
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.errors import BilateralError, InvalidArgumentError
-from bilateral.identifiers import checksummed
 from bilateral.index.tables.changes import ChangeKind
 from bilateral.query.feed.changes import FeedChange
-from bilateral.query.feed.reading import AT_ONCE, FeedFilter, last_cursor
-from bilateral.query.registries import agent_key
+from bilateral.query.feed.filters import parse_filter
+from bilateral.query.feed.reading import AT_ONCE, last_cursor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import Receive, Scope, Send
 
-    from bilateral.query.feed.reading import FeedPage
-    from bilateral.query.registries import Registries
+    from bilateral.query.feed.reading import FeedFilter, FeedPage
 
 EVENTS: Final = "text/event-stream"
 
@@ -129,19 +127,6 @@ class ChangesQuery(BaseModel):
     wait: Annotated[float, Query(ge=0, le=30, description="The seconds to wait for a change if there is none.")] = 0.0
     shown_as: Annotated[FeedFormat, Query(alias="format", description="The format.")] = FeedFormat.JSON
 
-    def filter(self, registries: Registries) -> FeedFilter:
-        """Return the filter of changes.
-
-        Args:
-            registries: The indexed registries.
-
-        Raises:
-            BilateralError: An id or an address is malformed, or the index lacks it.
-        """
-        agents = tuple(agent_key(registries, text) for text in self.agents or ())
-        accounts = tuple(map(checksummed, self.accounts or ()))
-        return FeedFilter(agents, accounts, tuple(self.tags or ()), tuple(self.kinds or ()))
-
 
 @router.get("/v1/changes", response_class=Response, responses=_ANSWERS)
 async def read_changes(
@@ -157,7 +142,8 @@ async def read_changes(
     As JSON Lines, the last line has the cursor. A stream of server-sent events ends after ten minutes: connect again.
     """
     service, feed = service_of(request), _feed_of(request)
-    wanted = query.filter(await service.registries_briefly())
+    subjects = (query.agents or (), query.accounts or (), query.tags or (), query.kinds or ())
+    wanted = parse_filter(await service.registries_briefly(), *subjects)
     since, limit, is_stream = query.since, query.limit, query.shown_as is FeedFormat.EVENTS
     if is_stream:
         if query.wait:

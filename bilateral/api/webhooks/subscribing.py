@@ -10,6 +10,7 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.index.store.webhooks import add_webhook
 from bilateral.query.feed.filters import parse_filter
 from bilateral.query.feed.reading import last_cursor, read_feed
+from bilateral.query.registries import read_registries
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
@@ -88,4 +89,4 @@ def stored_filter(connection: Connection, text: str) -> FeedFilter:
         connection: The database.
         text: The filter as JSON.
     """
-    return parse_filter(connection, **json.loads(text))
+    return parse_filter(read_registries(connection), **json.loads(text))

@@ -8,17 +8,17 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import checksummed
 from bilateral.index.tables.changes import ChangeKind
 from bilateral.query.feed.reading import FeedFilter
-from bilateral.query.registries import agent_key, read_registries
+from bilateral.query.registries import agent_key
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sqlalchemy import Connection
+    from bilateral.query.registries import Registries
 
 
 def parse_filter(
-    connection: Connection,
+    registries: Registries,
     agents: Iterable[str] = (),
     accounts: Iterable[str] = (),
     tags: Iterable[str] = (),
@@ -27,7 +27,7 @@ def parse_filter(
     """Return the filter of changes that texts describe.
 
     Args:
-        connection: The database.
+        registries: The indexed registries.
         agents: Ids of agents with their chains.
         accounts: Addresses.
         tags: Tags, exactly.
@@ -42,7 +42,6 @@ def parse_filter(
     for kind in kinds:
         if kind not in list(ChangeKind):
             raise InvalidArgumentError(f"kind {quoted(kind)} is unknown: choose {', '.join(ChangeKind)}")
-    registries = read_registries(connection)
     return FeedFilter(
         tuple(agent_key(registries, text) for text in agents),
         tuple(checksummed(text) for text in accounts),
