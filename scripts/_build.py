@@ -1,6 +1,6 @@
 """Builds a contract from exactly the sources that it imports, without metadata in its code.
 
-Ape's own builds carry the hash of the compiler's metadata, which covers every comment and every remapping of the run.
+The compiler usually adds a hash of its metadata to the code, which covers every comment and every remapping of the run.
 A build here depends on the contract's code alone, and so does its CREATE2 address. The input of the build is also what
 a block explorer needs for verification.
 """
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 LOCK = ROOT / "contracts" / "bytecode.lock"
 CACHE = ROOT / ".cache" / "builds"
+WHOLE = "whole.json"
+"""The file in `CACHE` with the outputs for all contracts, as `make compile` left them."""
+
 INPUTS = ROOT / ".cache" / "inputs"
 """The compiler's inputs, by what decides them. To collect the imports of a contract takes Ape a second."""
 
@@ -190,7 +193,7 @@ def _build_together(names: tuple[str, ...]) -> dict[str, Build]:
         missing = sorted(name for name, file in files.items() if not file.exists())
         _collect_inputs({files[name]: (name, declared[name]) for name in missing})
         inputs = {name: tuple(json.loads(file.read_text())) for name, file in files.items()}
-        _compile([entry for entry in inputs.values() if not _kept(*entry).exists()])
+        _compile(_take_from_whole([entry for entry in inputs.values() if not _kept(*entry).exists()]))
     return {name: _read(name, declared[name], *entry) for name, entry in inputs.items()}
 
 
@@ -227,6 +230,55 @@ def _input_hash(source_id: str) -> str:
 def _kept(version: str, standard_json: dict[str, Any]) -> Path:
     """Return the file in which the compiler's output for an input is kept."""
     return CACHE / f"{hashlib.sha256(json.dumps([version, standard_json]).encode()).hexdigest()}.json"
+
+
+def keep_whole(version: str, standard_json: dict[str, Any], output: dict[str, Any]) -> None:
+    """Keep the compiler's output for all contracts at once, so that `build` need not compile them again.
+
+    Args:
+        version: The compiler's version.
+        standard_json: The compiler's input.
+        output: Its output, with all of `OUTPUTS`.
+    """
+    contracts = {
+        source_id: {name: {"abi": contract["abi"], "evm": _codes(contract["evm"])} for name, contract in named.items()}
+        for source_id, named in output["contracts"].items()
+    }
+    whole = {"version": version, "input": _comparable(standard_json), "contracts": contracts}
+    CACHE.mkdir(parents=True, exist_ok=True)
+    write_atomically(CACHE / WHOLE, json.dumps(whole))
+
+
+def _codes(evm: dict[str, Any]) -> dict[str, Any]:
+    runtime = evm["deployedBytecode"]
+    return {
+        "bytecode": {"object": evm["bytecode"]["object"]},
+        "deployedBytecode": {key: runtime.get(key, {}) for key in ("object", "immutableReferences")},
+    }
+
+
+def _comparable(standard_json: dict[str, Any]) -> dict[str, Any]:
+    """Return the parts of an input that decide code: no outputs, and remappings only by the sources they lead to."""
+    ignored = ("outputSelection", "remappings")
+    settings = {key: value for key, value in standard_json["settings"].items() if key not in ignored}
+    return {"sources": standard_json["sources"], "settings": settings}
+
+
+def _take_from_whole(inputs: Sequence[tuple[str, dict[str, Any]]]) -> Sequence[tuple[str, dict[str, Any]]]:
+    """Keep those outputs that were compiled with all contracts, from the same sources. Return the other inputs."""
+    if not inputs or not (CACHE / WHOLE).exists():
+        return inputs
+    whole = json.loads((CACHE / WHOLE).read_text())
+    left = []
+    for version, standard_json in inputs:
+        ((source_id, (name,)),) = standard_json["settings"]["outputSelection"].items()
+        own = _comparable(standard_json)
+        is_same = whole["version"] == Version(version).base_version and whole["input"]["settings"] == own["settings"]
+        if is_same and own["sources"].items() <= whole["input"]["sources"].items():
+            write_atomically(_kept(version, standard_json), json.dumps(whole["contracts"][source_id][name]))
+        else:
+            left.append((version, standard_json))
+    return left
 
 
 def _compile(inputs: Sequence[tuple[str, dict[str, Any]]]) -> None:
@@ -266,7 +318,7 @@ def _read(name: str, source_id: str, version: str, standard_json: dict[str, Any]
         abi=compiled["abi"],
         creation_code=bytes.fromhex(compiled["evm"]["bytecode"]["object"]),
         runtime_code=bytes.fromhex(runtime["object"]),
-        immutables=tuple((place["start"], place["length"]) for places in references for place in places),
+        immutables=tuple(sorted((place["start"], place["length"]) for places in references for place in places)),
     )
 
 

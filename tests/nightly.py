@@ -9,7 +9,7 @@
 - `sample(count)`: so many of its cases, evenly spread, stand for all of them.
 
 Of the examples that Hypothesis draws for a test, `make test` tries a part; a test that makes up its own examples asks
-for the fixture `part`. Sequences of calls are played in full: each must meet every refusal.
+for the fixture `part`. Sequences of calls that must meet every refusal are played in full.
 """
 
 from __future__ import annotations

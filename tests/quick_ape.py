@@ -55,7 +55,9 @@ def _ask(self, method, request_data):
         connection.close()
         raise requests.ConnectionError(f"{method}: {failure}") from failure
     if status != http.client.OK:
-        raise requests.HTTPError(f"{method}: HTTP status {status}")
+        answer = requests.Response()
+        answer.status_code = status
+        raise requests.HTTPError(f"{method}: HTTP status {status}", response=answer)
     return content
 
 

@@ -38,6 +38,7 @@ def test_the_page_lists_the_commands():
     assert [(group, name) for group, names in rows for name in re.findall(r"`([\w-]+(?: [\w-]+)*)`", names)] == COMMANDS
 
 
+@pytest.mark.sample(50)
 @pytest.mark.parametrize(("group", "name"), COMMANDS, ids=" ".join)
 def test_each_command_says_what_it_does_and_how_it_is_used(bilateral, group, name):
     ran = bilateral(group, *name.split(), "--help", COLUMNS="40")

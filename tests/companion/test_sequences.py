@@ -162,7 +162,7 @@ class Machine(RuleBasedStateMachine):
 
 
 def test_contracts_answer_like_the_model_after_any_sequence_of_calls(
-    project, chain, networks, deployer, owner, other_owner, client, wallet_key
+    project, chain, networks, deployer, owner, other_owner, client, wallet_key, part
 ):
     token = deployer.deploy(project.MockWalletToken)
     companion = deployer.deploy(project.CompanionDirectory, token)
@@ -177,7 +177,7 @@ def test_contracts_answer_like_the_model_after_any_sequence_of_calls(
         "tally": tally,
     }
 
-    play(type("CompanionMachine", (Machine,), world), examples=15, steps=30)
+    play(type("CompanionMachine", (Machine,), world), examples=round(15 * part), steps=30)
 
     accepted = {function: tally[function, "accepted"] for function in FUNCTIONS}
     refused = {function: tally[function, "refused"] for function in FUNCTIONS}

@@ -73,6 +73,7 @@ def run(tmp_path):
     return run
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("options", [["-n", "2"], ["-n", "0", "-m", QUICK, "-p", "no:cacheprovider"]], ids=" ".join)
 def test_run_of_the_whole_suite_is_judged_and_says_so(run, options):
     result = run(*options)

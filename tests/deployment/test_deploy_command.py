@@ -94,6 +94,7 @@ def deploy_to_fork(home, node, *options):
     return run_ape(home, "deploy", *arguments, **variables)
 
 
+@pytest.mark.nightly
 def test_fork_is_not_recorded_as_the_live_chain(home, node):
     run = deploy_to_fork(home, node)
     assert run.returncode == 1
@@ -243,6 +244,7 @@ def test_key_file_signs_unattended_on_a_network_of_the_users_own(home, tmp_path)
     assert record.contracts["IdentityRegistry"].deployer == payer
 
 
+@pytest.mark.nightly
 def test_node_of_the_environment_that_serves_another_chain_is_an_error(home, node, tmp_path):
     arguments = ["--network", "avalanche:fuji:node", "--account", "TEST::0", "--yes", "--records", str(tmp_path)]
     run = run_ape(home, "deploy", *arguments, WEB3_PROVIDER_URI=node)

@@ -189,6 +189,7 @@ def test_explorer_that_does_not_see_the_contract_is_told(verify, explorer):
     assert "the explorer has not seen the contract yet." in result.output.splitlines()[-1]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

@@ -10,19 +10,18 @@ import pytest
 import solcx
 
 from scripts import _build
-from scripts._build import DECISIVE, NOT_DEPLOYED, ROOT, Build, build, build_all, bytecode_lock, deployable_contracts
-
-METADATA_MARK = b"\xfe"
-"""The invalid opcode between code and metadata."""
-
-METADATA_LENGTH = 2
-"""The bytes at the end of the code that give the length of the metadata before them."""
-
-
-def without_metadata(code: bytes) -> bytes:
-    code = code[: -METADATA_LENGTH - int.from_bytes(code[-METADATA_LENGTH:], "big")]
-    assert code.endswith(METADATA_MARK)
-    return code.removesuffix(METADATA_MARK)
+from scripts._build import (
+    CACHE,
+    DECISIVE,
+    NOT_DEPLOYED,
+    ROOT,
+    WHOLE,
+    Build,
+    build,
+    build_all,
+    bytecode_lock,
+    deployable_contracts,
+)
 
 
 def test_creation_code_of_every_contract_is_as_locked():
@@ -37,10 +36,34 @@ def test_every_concrete_contract_outside_the_excluded_folders_is_deployable():
         assert (name in deployable_contracts()) == (concrete and folder not in NOT_DEPLOYED)
 
 
-def test_the_tested_code_is_the_deployed_code_but_for_metadata():
+def test_the_tested_code_is_the_deployed_code():
     for name, built in build_all(deployable_contracts()).items():
-        tested = bytes(ape.project.load_contracts()[name].contract_type.get_runtime_bytecode())
-        assert built.runtime_code == without_metadata(tested)
+        tested = ape.project.load_contracts()[name].contract_type
+        assert bytes(tested.get_runtime_bytecode()) == built.runtime_code, "`ape compile` adds metadata: make compile"
+        assert bytes(tested.get_deployment_bytecode()) == built.creation_code
+
+
+@pytest.fixture
+def whole(monkeypatch, tmp_path):
+    """A copy of the compiler's output for the whole project, and no compiler."""
+
+    def refuse(*_, **__):
+        raise AssertionError("it is compiled again")
+
+    monkeypatch.setattr(solcx, "compile_standard", refuse)
+    monkeypatch.setattr(_build, "CACHE", tmp_path)
+    return shutil.copyfile(CACHE / WHOLE, tmp_path / WHOLE)
+
+
+def test_build_is_taken_from_the_compilation_of_the_whole_project(whole):
+    built = _build._build_together.__wrapped__(("MockRegistry",))["MockRegistry"]
+    assert built == build("MockRegistry")
+
+
+def test_build_whose_sources_changed_since_then_is_compiled(whole):
+    whole.write_text(whole.read_text().replace("IDENTITY_REGISTRY", "OTHER_REGISTRY"))
+    with pytest.raises(AssertionError, match="compiled again"):
+        _build._build_together.__wrapped__(("MockRegistry",))
 
 
 @pytest.mark.nightly
@@ -94,6 +117,7 @@ def test_imports_are_collected_again_with_other_settings():
         assert _build._input_hash("contracts/mocks/MockRegistry.sol") != before
 
 
+@pytest.mark.nightly
 def test_comments_do_not_change_the_creation_code():
     registry: Build = build("MockRegistry")
     standard_json = copy.deepcopy(dict(registry.standard_json))

@@ -51,7 +51,7 @@ def test_proof_reads_the_rows_of_one_path(connection, number):
     epoch = 31337, REGISTRY, 1
     root = store_tree(connection, epoch, [(POLICY, entry) for entry in states])
     assert root == StateTree(states).root
-    for wanted in states:
+    for wanted in states[:: max(1, number // 40)]:  # to read a thousand paths takes seconds
         counting = Counting(connection)
         proof = read_proof(counting, epoch, wanted.buyer, 8453, POLICY)
         assert proof.state == wanted
