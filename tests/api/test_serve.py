@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
 import pytest
 
+from bilateral.api.awaiting import make_app
+from bilateral.api.serve import _Follower
 from bilateral.api.settings import ApiSettings, read_api_settings
 from bilateral.errors import InvalidArgumentError
-from tests.api.world import ALICE
+from bilateral.index.settings import ChainSettings, IndexSettings
+from tests.api.world import ALICE, served
 from tests.sdk.servers import HttpServer
 from tests.waiting import wait_until
 
@@ -101,6 +106,18 @@ def test_an_index_that_fails_for_good_ends_the_service(record, tmp_path):
     assert "the node serves chain 1337" in ran.stderr
 
 
+def test_index_that_fails_for_good_stops_the_service_by_its_error(api_world, tmp_path):
+    stopped = threading.Event()
+    with HttpServer() as node:
+        node.routes["/"] = b'{"jsonrpc": "2.0", "id": 1, "result": "0x539"}'  # another chain
+        chain = ChainSettings((f"{node.url}/",), (api_world.deployment,))
+        follower = _Follower(IndexSettings((chain,), f"sqlite:///{tmp_path / 'index.sqlite'}"), stopped.set)
+        follower.start()
+        assert stopped.wait(PATIENCE)
+        follower.end()
+    assert "the node serves chain 1337" in str(follower.failure)
+
+
 @pytest.mark.nightly
 def test_words_of_a_hostile_node_are_safe_in_the_log_of_a_service_that_goes_on(record, tmp_path):
     words = "down\r\ntime=1 level=ERROR forged\x1b[2J\u202e"
@@ -152,6 +169,23 @@ def test_service_waits_for_a_database_and_serves_once_a_follower_made_it(api_wor
         wait_until(lambda: client.get("/v1/agents/31337:1").status_code == 200)
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=PATIENCE) == 0
+
+
+def test_service_answers_503_until_there_is_a_database(api_sqlite, tmp_path):
+    path = tmp_path / "index.sqlite"
+    settings = ApiSettings(database=f"sqlite:///{path}", rate=None)
+    with served(settings, make=make_app) as url, httpx.Client(base_url=url, timeout=60) as client:
+        refused = client.get("/v1/agents/31337:1")
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
+        assert refused.json()["detail"] == "the index has no tables of this version yet: try again later"
+        assert client.get("/healthz").json() == {"status": "ok"}
+        readiness = client.get("/readyz")
+        assert (readiness.status_code, readiness.json()["ready"]) == (503, False)
+        assert not path.exists()
+        shutil.copy(api_sqlite.removeprefix("sqlite:///"), tmp_path / "copy")
+        (tmp_path / "copy").rename(path)
+        wait_until(lambda: client.get("/v1/agents/31337:1").status_code == 200)
+        assert client.get("/readyz").json()["chains"]
 
 
 def accepts(url):

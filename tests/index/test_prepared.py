@@ -73,7 +73,7 @@ def test_a_statement_without_end_is_ended_and_the_connection_goes_on(api_databas
     endless = Prepared(select(literal_column(ENDLESS[reader.dialect])))
     try:
         for _ in range(2):
-            with pytest.raises(QueryTimeoutError), reader.connect(spent=59.0) as connection:
+            with pytest.raises(QueryTimeoutError), reader.connect(spent=59.8) as connection:
                 endless.all(connection, {})
         assert reader.read(Prepared(select(literal_column("1"))).first, {}) == (1,)
     finally:
