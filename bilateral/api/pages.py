@@ -16,7 +16,7 @@ from bilateral.api.service import service_of
 from bilateral.errors import BilateralError
 from bilateral.explorer import rendering
 from bilateral.explorer.networks import chain_of
-from bilateral.index.errors import ChainNotIndexedError
+from bilateral.query.errors import ChainNotIndexedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,13 +15,8 @@ from starlette.exceptions import HTTPException
 from bilateral.checks.errors import CheckError, HistoryTooLongError, OtherHistoryError
 from bilateral.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
 from bilateral.errors.invalid_fields import message_of
-from bilateral.index.errors import (
-    DatabaseUnavailableError,
-    MissingChainError,
-    NotIndexedError,
-    QueryTimeoutError,
-    ReadersBusyError,
-)
+from bilateral.index.errors import DatabaseUnavailableError, MissingChainError, NotIndexedError
+from bilateral.query.errors import QueryTimeoutError, ReadersBusyError
 from bilateral.query.feed.reading import FeedPrunedError
 from bilateral.text.log_lines import SeldomFilter
 

@@ -12,8 +12,9 @@ from bilateral.api.metrics import Metrics
 from bilateral.api.node_work import NodeWork
 from bilateral.api.recent import Recent
 from bilateral.explorer.network import RecentNetworks
-from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
+from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.query.chains import chains, payment_progress
+from bilateral.query.errors import QueryTimeoutError
 from bilateral.query.readers import Reader
 from bilateral.query.registries import AgentKey, Registries, agent_key, read_registries
 from bilateral.query.replicated import ReplicatedReader

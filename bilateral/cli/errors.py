@@ -23,6 +23,7 @@ from bilateral.errors import BilateralError
 from bilateral.errors import solana as solana_errors
 from bilateral.index import errors as index_errors
 from bilateral.index.shards import errors as shard_errors
+from bilateral.query import errors as query_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -223,8 +224,8 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             index_errors.OlderSchemaError,
             index_errors.OtherFirstBlockError,
             index_errors.OtherRegistriesError,
-            index_errors.QueryTimeoutError,
-            index_errors.ReadersBusyError,
+            query_errors.QueryTimeoutError,
+            query_errors.ReadersBusyError,
             shard_errors.MisplacedChainError,
             shard_errors.ShardError,
         ),

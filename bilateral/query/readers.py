@@ -14,10 +14,11 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from bilateral.errors import BilateralError
-from bilateral.index.errors import LargeAnswerError, QueryTimeoutError, ReadersBusyError, ShardFailedError, StarvedError
+from bilateral.index.errors import ShardFailedError
 from bilateral.index.store.database import parsed_url, require_file, unavailable
 from bilateral.index.store.revisions import require_current_revision, stored_revision
 from bilateral.index.tables.dialects import dialect_of
+from bilateral.query.errors import LargeAnswerError, QueryTimeoutError, ReadersBusyError, StarvedError
 from bilateral.query.shard_looks import ShardLooks
 
 if TYPE_CHECKING:

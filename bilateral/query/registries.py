@@ -11,8 +11,9 @@ from sqlalchemy import select
 from bilateral.contracts import Deployment, Registry
 from bilateral.errors import MalformedIdentifierError
 from bilateral.identifiers import AccountId, AgentId, GlobalAgentId, global_agent_id
-from bilateral.index.errors import ChainNotIndexedError, NotIndexedError
+from bilateral.index.errors import NotIndexedError
 from bilateral.index.tables import schema
+from bilateral.query.errors import ChainNotIndexedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

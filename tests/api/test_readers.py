@@ -11,17 +11,11 @@ import pytest
 from sqlalchemy import Integer, Text, column, func, literal, select, text
 
 from bilateral.errors import InvalidArgumentError
-from bilateral.index.errors import (
-    DatabaseUnavailableError,
-    NewerSchemaError,
-    OlderSchemaError,
-    QueryTimeoutError,
-    ReadersBusyError,
-    StarvedError,
-)
+from bilateral.index.errors import DatabaseUnavailableError, NewerSchemaError, OlderSchemaError
 from bilateral.index.store.database import open_database
 from bilateral.query import readers
 from bilateral.query.chains import chains
+from bilateral.query.errors import QueryTimeoutError, ReadersBusyError, StarvedError
 from bilateral.query.prepared import Prepared
 from bilateral.query.readers import Reader
 

@@ -8,7 +8,8 @@ import threading
 import pytest
 
 from bilateral.api.service import Service
-from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
+from bilateral.index.errors import DatabaseUnavailableError
+from bilateral.query.errors import QueryTimeoutError
 
 pytestmark = pytest.mark.one_engine
 

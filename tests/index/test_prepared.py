@@ -8,8 +8,9 @@ import pytest
 from sqlalchemy import bindparam, func, literal_column, select, text
 
 from bilateral.events import NewFeedback
-from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
+from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.tables import schema
+from bilateral.query.errors import QueryTimeoutError
 from bilateral.query.feedback import feedback_of
 from bilateral.query.prepared import Prepared, at_most, one_of, size_for, spread
 from bilateral.query.readers import Reader

@@ -40,9 +40,9 @@ from bilateral.api.graphql.repetitions import refuse_repetitions
 from bilateral.api.graphql.roots import Known, Many, Meta, One, Root
 from bilateral.api.graphql.rules import RULES, Deadline
 from bilateral.api.graphql.schema import FIRST, entity_types, graphql_schema, is_derived
-from bilateral.index.errors import LargeAnswerError
 from bilateral.query.entities.rows import chains_of
 from bilateral.query.entities.selections import Page, Selected
+from bilateral.query.errors import LargeAnswerError
 from bilateral.query.prepared import plan_by_values
 from bilateral.query.readers import MOST_BYTES
 

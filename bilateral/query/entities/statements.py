@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import Text, and_, cast, exists, false, literal_column, or_, select, true
 from sqlalchemy.util import LRUCache
 
-from bilateral.index.errors import LargeAnswerError
 from bilateral.query.entities import agents as entities_agents
 from bilateral.query.entities import feedback as entities_feedback
 from bilateral.query.entities import files as entities_files
@@ -25,6 +24,7 @@ from bilateral.query.entities.dialects import entity_dialect
 from bilateral.query.entities.fixed import fixed, key_of
 from bilateral.query.entities.rows import ENTITIES, ChainRegistries, Rows, Scope
 from bilateral.query.entities.selections import Page, Selected
+from bilateral.query.errors import LargeAnswerError
 from bilateral.query.readers import MOST_BYTES
 
 if TYPE_CHECKING:
