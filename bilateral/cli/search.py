@@ -82,10 +82,9 @@ def search(
     wanted = question.search()
     reader = Reader(database, seconds=_SECONDS)
     try:
-        with reader.connect() as connection:
-            if wanted.chains:
-                read_registries(connection).require_indexed(wanted.chains)
-            page = search_agents(connection, wanted, limit=limit, cursor=cursor)
+        if wanted.chains:
+            reader.read(read_registries).require_indexed(wanted.chains)
+        page = reader.read(search_agents, wanted, limit=limit, cursor=cursor)
     finally:
         reader.close()
     if invocation.output.as_json:

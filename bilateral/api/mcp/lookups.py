@@ -62,12 +62,15 @@ def read_agent_of(reader: Reader, text: str) -> Agent:
         MalformedIdentifierError: The text has none of the forms.
         NotIndexedError: The index does not have it.
     """
-    with reader.connect() as connection:
+
+    def read(connection: Connection) -> Agent:
         key = key_of(connection, text)
         details = agent(connection, key)
-    if details is None:
-        raise NotIndexedError("agent", key.id)
-    return details
+        if details is None:
+            raise NotIndexedError("agent", key.id)
+        return details
+
+    return reader.read(read)
 
 
 @contextmanager

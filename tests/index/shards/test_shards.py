@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import create_engine, func, select
+from sqlalchemy import create_engine, select
 from sqlalchemy.dialects.postgresql import dialect
 from sqlalchemy.exc import DBAPIError
 
@@ -21,7 +21,6 @@ from bilateral.index.databases import Shard, databases_of
 from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
 from bilateral.index.shards.coordinator import Placed, places
 from bilateral.index.shards.errors import MisplacedChainError, ShardError
-from bilateral.index.shards.layout import CHAIN_TABLES
 from bilateral.index.shards.migrating import upgrade_shards
 from bilateral.index.shards.moving import move_chain
 from bilateral.index.shards.servers import update_shards
@@ -29,7 +28,6 @@ from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.database import upgrade
 from bilateral.index.tables import schema
 from bilateral.index.tables.batches import Block
-from bilateral.index.tables.changes import TABLES as FEED_TABLES
 from bilateral.query.statistics import count_by_day
 from tests.api.world import CHAIN_ID
 from tests.commands import run_here
@@ -44,6 +42,7 @@ from tests.index.shards.world import (
     index_both,
     killed,
     plan_of,
+    rows_of_chain,
     server_program,
     written,
 )
@@ -132,6 +131,10 @@ def test_shard_that_is_down_is_named_and_other_chains_are_answered(apis, setting
             assert (path, answer.status_code, answer.content) == (path, 200, before[path].content)
         during = answers_to_graphql(f"/{CHAIN_ID}")
         assert [answer.content for answer in during] == [answer.content for answer in before_of_graphql]
+        code, out, told = run_here(
+            "search", "weather", "--chain-id", CHAIN_ID, "--database", settings.database, "--json"
+        )
+        assert (code, len(json.loads(out)["items"])) == (0, 1), told
         for answer in (*answers(wanting).values(), *answers(OF_ALL_CHAINS).values(), *answers_to_graphql("")):
             assert (answer.status_code, "database of chain 31338 does not answer" in answer.text) == (503, True)
         state = until(lambda: client.get(others[0]).headers["Index-State"], lambda told: str(OTHER_CHAIN) not in told)
@@ -174,17 +177,6 @@ def test_chain_moves_to_another_shard_and_back_while_readers_read(apis, settings
         asking.join()
     assert {answer.content for answer in answers} == {before[0]}
     assert len(answers) > 10
-
-
-def rows_of_chain(url):
-    """Return the number of rows of the other chain in each table that has some."""
-    engine, counts = create_engine(url), {}
-    with engine.connect() as connection:
-        for table in (*CHAIN_TABLES, *FEED_TABLES[:2]):
-            query = select(func.count()).select_from(table).where(table.c.chain_id == OTHER_CHAIN)
-            counts[table.name] = connection.execute(query).scalar_one()
-    engine.dispose()
-    return {name: count for name, count in counts.items() if count}
 
 
 def test_move_that_breaks_off_loses_nothing_and_is_begun_again(apis, settings):

@@ -12,13 +12,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import create_engine, func, make_url, select, text
 
 from bilateral.index.databases import Shard
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.shards.layout import CHAIN_TABLES
 from bilateral.index.shards.process import follow
 from bilateral.index.shards.servers import update_shards
 from bilateral.index.store.database import open_database
+from bilateral.index.tables.changes import TABLES as FEED_TABLES
 from tests.api.world import BOB, CHAIN_ID, ERIN, FRANK
 from tests.index.proxy import Proxy
 from tests.postgres import (
@@ -185,3 +187,14 @@ def cut_off(url, condition):
     """End connections of a database from outside, as if the program was killed."""
     of_database = f"datname = current_database() AND pid <> pg_backend_pid() AND {condition}"
     administer(url, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {of_database}")  # noqa: S608  # ours
+
+
+def rows_of_chain(url):
+    """Return the number of rows of the other chain in each table that has some."""
+    engine, counts = create_engine(url), {}
+    with engine.connect() as connection:
+        for table in (*CHAIN_TABLES, *FEED_TABLES[:2]):
+            query = select(func.count()).select_from(table).where(table.c.chain_id == OTHER_CHAIN)
+            counts[table.name] = connection.execute(query).scalar_one()
+    engine.dispose()
+    return {name: count for name, count in counts.items() if count}
