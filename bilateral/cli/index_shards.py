@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from bilateral.index.settings import IndexSettings
-    from bilateral.index.shards.coordinator import Placed
+    from bilateral.index.shards.places import Placed
     from bilateral.index.status import ChainStatus
 
 _Settings = Annotated[

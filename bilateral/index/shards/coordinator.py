@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
@@ -12,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.shards.errors import ShardError
 from bilateral.index.shards.layout import CHAIN_TABLES, OWN_PARTITIONS, SHARED_TABLES, VIEWS
-from bilateral.index.shards.places import PARTS, PLAIN, SERVED, has_schema
+from bilateral.index.shards.places import PARTS, PLAIN, SERVED, Placed, has_schema
 from bilateral.index.shards.reachable import feed_views, forget_reachable, shared_view
 from bilateral.index.store.database import parsed_url
 from bilateral.index.store.lock_waits import wait_for_locks
@@ -60,21 +59,6 @@ _PLACES: Final = """
     ALTER TABLE sharded.numbered_step DROP COLUMN kept_block;
     CREATE UNIQUE INDEX ON sharded.numbered_step (chain_id, shard_step);
 """
-
-
-@dataclass(frozen=True)
-class Placed:
-    """The place of a chain.
-
-    Attributes:
-        chain_id: The chain.
-        shard: The name of its shard.
-        number: The number of the shard.
-    """
-
-    chain_id: int
-    shard: str
-    number: int
 
 
 def split(connection: Connection) -> str:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import text
 
 from bilateral.index.shards.coordinator import (
-    Placed,
     connect_shard,
     hold_numbers,
     hold_places,
@@ -24,6 +23,7 @@ from bilateral.index.shards.coordinator import (
 )
 from bilateral.index.shards.copying import copy_chain, forget_chain
 from bilateral.index.shards.errors import MisplacedChainError
+from bilateral.index.shards.places import Placed
 from bilateral.index.shards.process import shard_of
 from bilateral.index.shards.reachable import keep_reachable
 from bilateral.index.shards.served import claim, number_from, serve

@@ -1,7 +1,8 @@
-"""The schemas that tell a coordinator and a shard from an index without shards, and the guard of workers."""
+"""The places of chains, the schemas by which a coordinator and a shard are known, and the guard of workers."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import text
@@ -32,6 +33,21 @@ LENIENT: Final = "bilateral.lenient"
 
 MISSING: Final = "MS001"
 """The code of the error that stands for rows of a shard that is left out. Its detail is the id of the chain."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The place of a chain.
+
+    Attributes:
+        chain_id: The chain.
+        shard: The name of its shard.
+        number: The number of the shard.
+    """
+
+    chain_id: int
+    shard: str
+    number: int
 
 
 def has_schema(connection: Connection, name: str) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Table
 
-    from bilateral.index.shards.coordinator import Placed
+    from bilateral.index.shards.places import Placed
 
 _FUNCTIONS: Final = f"""
     CREATE SCHEMA {REACHABLE};

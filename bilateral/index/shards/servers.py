@@ -10,7 +10,6 @@ from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
 from bilateral.index.shards.coordinator import (
-    Placed,
     connect_shard,
     hold_places,
     next_range,
@@ -23,7 +22,7 @@ from bilateral.index.shards.coordinator import (
 )
 from bilateral.index.shards.copying import forget_chain
 from bilateral.index.shards.errors import ShardError
-from bilateral.index.shards.places import holds
+from bilateral.index.shards.places import Placed, holds
 from bilateral.index.shards.reachable import keep_reachable
 from bilateral.index.shards.served import claim, number_from, require_no_others, serve
 from bilateral.index.store.database import open_database, unavailable

@@ -19,10 +19,11 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.events import NewFeedback
 from bilateral.index.databases import Shard, databases_of
 from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
-from bilateral.index.shards.coordinator import Placed, places
+from bilateral.index.shards.coordinator import places
 from bilateral.index.shards.errors import MisplacedChainError, ShardError
 from bilateral.index.shards.migrating import upgrade_shards
 from bilateral.index.shards.moving import move_chain
+from bilateral.index.shards.places import Placed
 from bilateral.index.shards.servers import update_shards
 from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.database import upgrade
