@@ -16,7 +16,7 @@ from bilateral.index.chain.follow import Outcome
 from bilateral.index.errors import OtherRegistriesError
 from bilateral.index.settings import ChainSettings
 from bilateral.index.status import chain_statuses
-from bilateral.index.store.backfill_ranges import BackfillRanges, RangeLostError
+from bilateral.index.store.backfill_ranges import BackfillRanges, Next, RangeLostError
 from bilateral.index.store.database import open_database
 from bilateral.index.store.packed_batches import packed_batch, unpacked_batch
 from bilateral.index.tables import schema
@@ -192,6 +192,26 @@ def test_ranges_of_another_fork_are_not_stored(event_chain, generator, engine, s
         pass
     assert waiting_ranges(engine) == []
     assert_exact(engine, store, event_chain)
+
+
+def test_range_after_another_block_is_dropped(event_chain, engine, store):
+    begin(store, event_chain)
+    ranges = BackfillRanges(engine, CHAIN_ID, REGISTRIES)
+    claim = ranges.claim("helper", 150, BLOCKS)
+    end = Block(claim.last, bytes(32), 0)
+    ranges.fill("helper", claim, Block(claim.first - 1, b"\1" * 32, 0), Batch(end, {}, [], 310))
+    assert ranges.next(Block(claim.first - 1, b"\2" * 32, 0), 310, None) == Next()
+    assert waiting_ranges(engine) == []
+
+
+def test_range_of_another_helper_is_neither_renewed_nor_released(event_chain, engine, store):
+    begin(store, event_chain)
+    ranges = BackfillRanges(engine, CHAIN_ID, REGISTRIES)
+    claim = ranges.claim("helper", 150, BLOCKS)
+    with pytest.raises(RangeLostError):
+        ranges.renew("another", claim)
+    ranges.release("another", claim)
+    assert waiting_ranges(engine) == [(claim.first, claim.last, True)]
 
 
 def test_ranges_for_other_registries_are_not_stored(event_chain, generator, engine, store, catch_up):
