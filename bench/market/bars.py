@@ -59,7 +59,8 @@ def bars(figures: dict[str, Any]) -> str:
             f"Bars are for {OURS} (no list), the needs served for {WEIGHED}, the default check for `balanced`. "
             "The worse end of the interval must pass. "
             "In their first market attackers choose among all strategies and drop those that do not pay. In the second "
-            "they keep to what paid in the first. All other figures are of the second. Precision and recall of "
+            f"they keep to what paid in the first; there the oracle itself leaves them {_left(figures):+.2f} per dollar, "
+            "see *The profit of attackers*. All other figures are of the second. Precision and recall of "
             "findings are in [trust-figures.md](trust-figures.md). Strategies that pay are those whose campaigns cost "
             f"more than ${CHEAP:.0f} on average.",
             120,
@@ -79,6 +80,11 @@ def bars(figures: dict[str, Any]) -> str:
             f"{sign} {bar.aim:g}{bar.unit} | {bar.passes(bar.aim)} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def _left(figures: dict[str, Any]) -> float:
+    """Return the profit per dollar that the oracle leaves attackers in the second market."""
+    return float(np.mean([row["profit"] for row in figures["policies"][ORACLE]]))
 
 
 def _bars(figures: dict[str, Any]) -> list[Bar]:

@@ -98,7 +98,7 @@ def kinship(ledger: Ledger, hub: int = HUB) -> Kinship:
     children = np.bincount(funder[known], minlength=ledger.accounts)
     is_hub = (children > hub) | _services(ledger, children)
     born = _first_seen(ledger)
-    root = _roots(funder, is_hub)
+    root = roots(funder, is_hub)
     collector = _collectors(ledger, hub)
     named: list[tuple[str, Ints, bool]] = [
         (FUNDER, np.where(known, funder, -1), True),
@@ -174,8 +174,13 @@ def _first_seen(ledger: Ledger) -> Floats:
     return np.where(np.isfinite(born), born, 0.0)
 
 
-def _roots(funder: Ints, is_hub: np.ndarray) -> Ints:
-    """Follow funding back to the last account below an exchange."""
+def roots(funder: Ints, is_hub: np.ndarray) -> Ints:
+    """Follow funding back to the last account below an exchange.
+
+    Args:
+        funder: The source of funds of each account; -1 without one.
+        is_hub: Marks the exchanges.
+    """
     parent = np.where((funder >= 0) & ~is_hub[np.maximum(funder, 0)], funder, np.arange(len(funder)))
     root = np.arange(len(funder))
     for _ in range(DEPTH):

@@ -199,12 +199,12 @@ class Told:
             number: The number of features an account.
         """
         among, names = model().among, list(model().edges)
+        diagonal, width = np.arange(len(names)), len(names) + 1
+        changed = np.repeat(self.codes, width, axis=1).reshape(len(names), -1, width)
+        changed[diagonal, :, diagonal] = self.usual[:, None]
+        scores = among.score(changed.reshape(len(names), -1)).reshape(-1, width)
         out = []
-        for place, account in enumerate(self.accounts.tolist()):
-            changed = np.repeat(self.codes[:, place : place + 1], len(names) + 1, axis=1)
-            diagonal = np.arange(len(names))
-            changed[diagonal, diagonal] = self.usual
-            score = among.score(changed)
+        for account, score in zip(self.accounts.tolist(), scores, strict=True):
             lost = score[-1] - score[:-1]
             out += [(account, names[n], float(lost[n])) for n in np.argsort(-lost)[:number] if lost[n] > 0]
         return out

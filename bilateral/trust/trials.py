@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bilateral.trust.arrays import first_of
+from bilateral.trust.kinship import roots
 from bilateral.trust.standing import Reason
 from bilateral.values.decision import TRIAL
 from bilateral.values.standing import SHARED_TRIAL
@@ -38,7 +39,7 @@ def waiting(context: Context, cost: Floats, stayed: Stayed) -> dict[int, Reason]
         cost: The cost to fake the praise of each agent. Those below a trial's amount are new.
         stayed: The payments that stayed.
     """
-    ledger, root = context.ledger, context.kin.root
+    ledger, root = context.ledger, _sources(context)
     now = max(ledger.opinions.ts.max(initial=0.0), ledger.paid_at.max(initial=0.0))
     new = np.flatnonzero(cost < TRIAL)
     new = new[np.lexsort((ledger.registered[new], root[ledger.owner[new]]))]
@@ -52,6 +53,23 @@ def waiting(context: Context, cost: Floats, stayed: Stayed) -> dict[int, Reason]
         for agent, before, end in zip(new.tolist(), ahead.tolist(), until.tolist(), strict=True)
         if end > now and before
     }
+
+
+def _sources(context: Context) -> Ints:
+    """Return the source of funds of each account.
+
+    Anybody can be the first to send money to a fresh account. So first funds tell nothing of an account that got more
+    from elsewhere before it registered an agent.
+    """
+    ledger, kin = context.ledger, context.kin
+    registers = np.full(ledger.accounts, np.inf)
+    np.minimum.at(registers, ledger.owner, ledger.registered)
+    counts = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
+    counts &= ledger.sent_at <= registers[np.maximum(ledger.dst, 0)]
+    source, target = ledger.src[counts], ledger.dst[counts]
+    signed = np.where(kin.root[source] == kin.root[target], 1.0, -1.0) * ledger.sent[counts]
+    is_main = np.bincount(target, weights=signed, minlength=ledger.accounts) >= 0
+    return roots(np.where(is_main, ledger.funder, -1), kin.is_hub)
 
 
 def _ahead(source: Ints, owner: Ints) -> Ints:

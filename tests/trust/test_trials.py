@@ -52,6 +52,22 @@ def test_owners_funded_by_an_exchange_share_nothing():
     assert len(waits(funded(*(f"owner {number}" for number in range(150)), source="patron"))) == 149
 
 
+@pytest.mark.parametrize(
+    ("source", "amount", "ts", "expected"),
+    [
+        ("exchange", 1.1, AT - 50, set()),
+        ("exchange", 1.0, AT - 50, {2}),  # no more than the first funds
+        ("exchange", 1.1, AT + 50, {2}),  # after the registration
+        ("friend", 1.1, AT - 50, {2}),  # of the same source
+    ],
+)
+def test_first_funds_are_no_source_of_an_owner_that_got_more_from_elsewhere_before(source, amount, ts, expected):
+    scene = funded("ann", "bob")
+    scene.transfer("patron", "friend", ts=AT - 90)
+    scene.transfer(source, "bob", amount, ts)
+    assert set(waits(scene)) == expected
+
+
 @pytest.mark.parametrize(("now", "expected"), [(AT + 1 + WEEK - 1, {2, 3}), (AT + 1 + WEEK, {3})])
 def test_a_turn_takes_seven_days(now, expected):
     assert set(waits(funded("ann", "bob", "cid"), now)) == expected
