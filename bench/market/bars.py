@@ -59,11 +59,13 @@ def bars(figures: dict[str, Any]) -> str:
             f"Bars are for {OURS} (no list), the needs served for {WEIGHED}, the default check for `balanced`. "
             "The worse end of the interval must pass. "
             "In their first market attackers choose among all strategies and drop those that do not pay. In the second "
-            f"they keep to what paid in the first; there the oracle itself leaves them {_left(figures):+.2f} per dollar, "
-            "see *The profit of attackers*. All other figures are of the second. Precision and recall of "
+            "they keep to what paid in the first. "
+            f"There the oracle itself leaves them {_left(figures):+.2f} per dollar, see *The profit of attackers*. "
+            "All other figures are of the second. Precision and recall of "
             "findings are in [trust-figures.md](trust-figures.md). Strategies that pay are those whose campaigns cost "
             f"more than ${CHEAP:.0f} on average.",
             120,
+            break_on_hyphens=False,
         ),
         "",
         "| measure | figure | must | | aim | |",

@@ -61,7 +61,7 @@ def test_owners_funded_by_an_exchange_share_nothing():
         ("friend", 1.1, AT - 50, {2}),  # of the same source
     ],
 )
-def test_first_funds_are_no_source_of_an_owner_that_got_more_from_elsewhere_before(source, amount, ts, expected):
+def test_first_funds_tie_nobody_who_got_more_from_elsewhere_before_its_registration(source, amount, ts, expected):
     scene = funded("ann", "bob")
     scene.transfer("patron", "friend", ts=AT - 90)
     scene.transfer(source, "bob", amount, ts)
