@@ -21,6 +21,7 @@ from ape.managers._deploymentscache import DeploymentDiskCache
 from ape.managers.networks import NodeProcessMap
 from ape_ethereum import provider
 from ape_ethereum.trace import Trace, TransactionTrace
+from eth_keyfile import keyfile
 from hexbytes import HexBytes
 from web3 import HTTPProvider
 
@@ -93,6 +94,8 @@ def spare_work():
     NodeProcessMap.cache_provider = NodeProcessMap.remove_provider = lambda *_: None
     # To name the error of a contract that another one called, it reads each step of a transaction, with all memory.
     TransactionTrace.get_addresses_used = _called
+    # To encrypt a key takes half a second on purpose, so that passphrases are costly to guess.
+    keyfile.get_default_work_factor_for_kdf = lambda _: 1024
     # It prints the trace of each transaction that reverts, as most in these tests are meant to.
     Trace.show = lambda *_, **__: None
 

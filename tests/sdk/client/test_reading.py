@@ -63,6 +63,7 @@ def test_an_agent_without_feedback_has_none(connect, agent):
     assert (summary.count, summary.average, summary.reviewers, summary.is_everybody) == (0, None, (), True)
 
 
+@pytest.mark.one_client
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -109,6 +110,7 @@ def test_a_search_for_everything_is_refused(connect):
             connect().search_feedback(reviewers=reviewers)
 
 
+@pytest.mark.one_client
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -173,6 +175,7 @@ _BY_CLIENT = {"81bbba58", "d9d84224"}  # getSummary, readAllFeedback
 _GET_CLIENTS = "0x42dd519c"
 
 
+@pytest.mark.one_client
 @pytest.mark.parametrize("most", [0, 1, 2])
 def test_a_node_that_limits_calls_is_asked_for_parts(connect, node, reviewed, most):
     whole, limited_client = connect(), connect(to=node.url)
@@ -185,6 +188,7 @@ def test_a_node_that_limits_calls_is_asked_for_parts(connect, node, reviewed, mo
     assert limited_client.get_reputation_summary(reviewed) == whole.get_reputation_summary(reviewed)
 
 
+@pytest.mark.one_client
 @pytest.mark.parametrize("refusal", [refuses("block range too large"), lambda *_: 413], ids=["JSON-RPC", "HTTP"])
 def test_a_node_that_limits_logs_is_asked_for_ranges(connect, node, reviewed, reviewer, refusal):
     asked = []

@@ -61,6 +61,7 @@ def test_a_nonce_that_is_always_taken_is_given_up(connect, node, newcomer, agent
     assert node.methods.count("eth_sendRawTransaction") == nonce_of(web3, newcomer) == 5
 
 
+@pytest.mark.one_client
 @pytest.mark.parametrize("nonce", [0, 1, 5, 7])
 def test_a_nonce_that_was_taken_some_blocks_ago_is_passed_over(connect, node, newcomer, agent, web3, nonce):
     for _ in range(8):
@@ -210,6 +211,7 @@ def test_a_transaction_that_the_node_has_already_is_as_good_as_sent(connect, nod
     assert connect(newcomer, to=node.url).give_feedback(agent, 1).wait().value == 1
 
 
+@pytest.mark.one_client
 @pytest.mark.parametrize(
     "words",
     [
@@ -229,6 +231,7 @@ def test_a_node_that_has_it_already_need_not_show_it(connect, node, newcomer, ag
     assert node.methods.count("eth_sendRawTransaction") == 1
 
 
+@pytest.mark.one_client
 @pytest.mark.parametrize(
     ("words", "code"),
     [
@@ -253,6 +256,7 @@ def test_an_error_that_leaves_it_open_is_told_with_the_hash(connect, node, newco
     assert isinstance(caught.value.__cause__, NodeError)
 
 
+@pytest.mark.one_client
 @pytest.mark.parametrize(
     "words",
     [
