@@ -152,12 +152,16 @@ def test_shard_that_is_down_is_named_and_other_chains_are_answered(apis, setting
 def test_chain_moves_to_another_shard_and_back_while_readers_read(apis, settings):
     client, (a, b) = apis[0], settings.shards.values()
     paths = ("agents/31338:1", "changes?since=0&limit=1000", "search/agents?q=weather")
-    before = [client.get(f"/v1/{path}").content for path in paths]
+
+    def answer(path):
+        return LOCAL.sub(rb"\1", client.get(f"/v1/{path}").content)  # each shard read the files at a time of its own
+
+    before = [answer(path) for path in paths]
     answers, is_over = [], threading.Event()
 
     def ask():
         while not is_over.is_set():
-            answers.append(client.get(f"/v1/{paths[0]}"))
+            answers.append(answer(paths[0]))
 
     asking = threading.Thread(target=ask)
     asking.start()
@@ -167,16 +171,16 @@ def test_chain_moves_to_another_shard_and_back_while_readers_read(apis, settings
             told = client.get(f"/v1/{paths[1]}").json()["items"]
             placed = move_chain(settings.database, shards, OTHER_CHAIN)
             assert Placed(OTHER_CHAIN, place, "ab".index(place) + 1) in placed
-            assert [client.get(f"/v1/{path}").content for path in paths[::2]] == before[::2]
+            assert [answer(path) for path in paths[::2]] == before[::2]
             assert client.get(f"/v1/{paths[1]}").json()["items"] == told
             assert rows_of_chain(shards["ba"["ab".index(place)]].url) == {}
             index_both(replace(settings, shards=shards), settings.database)  # its worker goes on there
-            assert client.get(f"/v1/{paths[0]}").content == before[0]
+            assert answer(paths[0]) == before[0]
             assert client.get(f"/v1/{paths[1]}").json()["items"][: len(told)] == told  # and files that were due
     finally:
         is_over.set()
         asking.join()
-    assert {answer.content for answer in answers} == {before[0]}
+    assert set(answers) == {before[0]}
     assert len(answers) > 10
 
 
