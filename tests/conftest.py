@@ -67,8 +67,8 @@ collect_ignore = [] if "INTEROP" in os.environ else ["interop"]
 
 
 def pytest_xdist_auto_num_workers():
-    """Run six processes on two cores: of their time they wait for blocks, servers and time limits."""
-    return os.cpu_count() * 3
+    """Run four processes on two cores: of their time they wait for blocks, servers and time limits."""
+    return os.cpu_count() * 2
 
 
 @pytest.hookimpl(wrapper=True)

@@ -199,7 +199,7 @@ def _checked(figures: dict[str, Any]) -> str:
             f"{len(markets)} markets of {check.SMALL.accounts:,} accounts, whose buyers follow the mean by counts, are",
             "told to a local chain and indexed day by day: registrations, payments, feedback, sources of funds. The",
             f"check is asked, with the amount, about the {asks:,} purchases from day {check.UNTIL} on of agents that",
-            f"the index knew at the begin of the day. {cheats} of them, with {lost:.1f} % of the money, were cheated.",
+            f"the index knew at the start of the day. {cheats} of them, with {lost:.1f} % of the money, were cheated.",
             "Money lost is the share of cheats in the money that was accepted. A good purchase is served if it is",
             f"accepted, or above ${check.SMALL.price:.0f} not declined. Sellers declined is the mean share of good",
             "sellers' purchases that is declined, each seller alike. The last column has the reasons that decided most",

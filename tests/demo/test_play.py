@@ -123,7 +123,6 @@ def test_the_economy_goes_on_after_everybody_has_spent_all():
     assert run.stdout == "40 [2000, 2000, 2000, 2000] 3\n"
 
 
-@pytest.mark.nightly
 def test_money_is_mined_before_its_receiver_spends_it():
     run = subprocess.run([sys.executable, "-c", SLOW_CHAIN], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
     assert (run.returncode, run.stdout) == (0, f"{10**18}\n"), run.stderr
