@@ -274,7 +274,9 @@ def _ablation(figures: dict[str, Any]) -> str:
         "\n## Our standing without a part\n",
         paragraph(
             "One market each, with rarer analyses and attackers who did not learn before. Differences of a percentage",
-            "point are noise.",
+            "point are noise. Nobody in these markets punishes critics or sends values that say nothing, so",
+            "`Retaliation` and `Values` find nothing here: families of [trust-figures.md](trust-figures.md) and",
+            "tests do both.",
         ),
         "| without | money lost, % | value, $ | good sellers declined, % | attackers' profit per $ |",
         "|---|---:|---:|---:|---:|",
