@@ -14,6 +14,7 @@ from bilateral.x402 import interaction_hash
 from tests.api.world import ALICE, BOB, CAROL, DAVE, ERIN, FRANK, GRACE, TREASURY
 from tests.explorer.browser.market import FILES, IMAGE
 from tests.explorer.browser.wallet import Wallet
+from tests.waiting import wait_until
 from tests.x402.world import NETWORK, SIGNING_KEY, signer_entry
 
 CONNECT = "Connect a wallet"
@@ -31,6 +32,18 @@ def confirm(page, market):
     market.node("anvil_mine", "0x2")
     expect(page.get_by_text("Confirmed by 3 blocks.")).to_be_visible()
     page.get_by_role("link", name="See it on its page").click()
+
+
+def await_proof(page):
+    """Look at a rating again until the index has read its file, which names the payment, after its event."""
+    proof = page.get_by_text("Proven: the client paid this agent, as the chain shows")
+
+    def is_shown():
+        if not proof.is_visible():
+            page.reload()
+        return proof.is_visible()
+
+    wait_until(is_shown)
 
 
 def test_a_visitor_registers_an_agent(acting, market):
@@ -151,7 +164,7 @@ def test_a_client_gives_feedback_with_its_payment_and_revokes_it(acting, market)
     expect(page.get_by_text("stays on the chain for ever")).to_be_visible()
     confirm(page, market)
     expect(page.locator("h1")).to_have_text("90")
-    expect(page.get_by_text("Proven: the client paid this agent, as the chain shows")).to_be_visible()
+    await_proof(page)
     page.get_by_role("link", name="Revoke it").click()
     press(page, CONNECT)
     expect(page.get_by_text("A revocation is final")).to_be_visible()
@@ -188,7 +201,7 @@ def test_a_client_rates_a_paid_answer_by_signatures_alone(acting, market):
     expect(page.get_by_text("Then sign the feedback itself.")).to_be_visible()
     confirm(page, market)
     expect(page.locator("h1")).to_have_text("80")
-    expect(page.get_by_text("Proven: the client paid this agent, as the chain shows")).to_be_visible()
+    await_proof(page)
     assert wallet.sent == []
     assert market.node("eth_getBalance", GRACE.address, "latest") == before
 
