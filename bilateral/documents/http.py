@@ -287,10 +287,8 @@ class HttpSession:
         return bytes(content)
 
 
-@cache
-def _usual_context() -> ssl.SSLContext:
-    """Return the context of all connections: to read the system's certificates takes longer than most files to load."""
-    return ssl.create_default_context()
+_usual_context = cache(ssl.create_default_context)
+"""Returns the context of all connections: to read the system's certificates takes longer than most files to load."""
 
 
 class _GuardedTransport(httpx.BaseTransport):

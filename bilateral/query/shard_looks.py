@@ -14,7 +14,6 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.index.errors import MissingChainError, ShardFailedError
 from bilateral.index.shards.places import DOWN, LENIENT, MISSING, REACHABLE, has_schema
 from bilateral.index.store.database import unavailable
-from bilateral.index.tables.dialects import dialect_of
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection
@@ -64,7 +63,7 @@ class ShardLooks:
         Args:
             connection: The database.
         """
-        if not dialect_of(connection).has_partitions or not has_schema(connection, REACHABLE):
+        if not has_schema(connection, REACHABLE):
             return None
         path = connection.execute(text("SELECT current_setting('search_path')")).scalar_one()
         return cls(connection.engine.url, path)

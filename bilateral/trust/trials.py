@@ -58,8 +58,8 @@ def waiting(context: Context, cost: Floats, stayed: Stayed) -> dict[int, Reason]
 def _sources(context: Context) -> Ints:
     """Return the source of funds of each account.
 
-    Anybody can be the first to send money to a fresh account. So first funds tell nothing of an account that got more
-    from elsewhere before it registered an agent.
+    The first sender counts, unless the account received more from others before it registered an agent. Anybody can be
+    the first to send dust to a fresh account.
     """
     ledger, kin = context.ledger, context.kin
     registers = np.full(ledger.accounts, np.inf)

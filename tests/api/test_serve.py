@@ -151,17 +151,22 @@ def test_request_under_way_is_answered_before_the_service_ends(api_sqlite):
         assert process.wait(timeout=PATIENCE) == 0
 
 
+def assert_lives_without_tables(client):
+    """Check that a service without a database answers 503, and lives."""
+    refused = client.get("/v1/agents/31337:1")
+    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
+    assert refused.json()["detail"] == "the index has no tables of this version yet: try again later"
+    assert client.get("/healthz").json() == {"status": "ok"}
+    readiness = client.get("/readyz")
+    assert (readiness.status_code, readiness.json()["ready"]) == (503, False)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("workers", [1, 2])
 def test_service_waits_for_a_database_and_serves_once_a_follower_made_it(api_world, record, tmp_path, workers):
     database = f"sqlite:///{tmp_path / 'index.sqlite'}"
     with serving("--no-index", "--workers", workers, "--database", database) as (process, client):
-        refused = client.get("/v1/agents/31337:1")
-        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
-        assert refused.json()["detail"] == "the index has no tables of this version yet: try again later"
-        assert client.get("/healthz").json() == {"status": "ok"}
-        readiness = client.get("/readyz")
-        assert (readiness.status_code, readiness.json()["ready"]) == (503, False)
+        assert_lives_without_tables(client)
         assert not (tmp_path / "index.sqlite").exists()
         follower = [COMMAND[0], "index", "run", "--until-head", "--rpc-url", api_world.url, "--deployment", str(record)]
         subprocess.run([*follower, "--database", database], check=True, capture_output=True, timeout=PATIENCE)  # noqa: S603
@@ -175,12 +180,7 @@ def test_service_answers_503_until_there_is_a_database(api_sqlite, tmp_path):
     path = tmp_path / "index.sqlite"
     settings = ApiSettings(database=f"sqlite:///{path}", rate=None)
     with served(settings, make=make_app) as url, httpx.Client(base_url=url, timeout=60) as client:
-        refused = client.get("/v1/agents/31337:1")
-        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
-        assert refused.json()["detail"] == "the index has no tables of this version yet: try again later"
-        assert client.get("/healthz").json() == {"status": "ok"}
-        readiness = client.get("/readyz")
-        assert (readiness.status_code, readiness.json()["ready"]) == (503, False)
+        assert_lives_without_tables(client)
         assert not path.exists()
         shutil.copy(api_sqlite.removeprefix("sqlite:///"), tmp_path / "copy")
         (tmp_path / "copy").rename(path)

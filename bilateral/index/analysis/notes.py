@@ -78,8 +78,9 @@ def standings_states(connection: Connection, chain_id: int | None = None) -> dic
     columns = standing_refresh.c
     query = select(columns.chain_id, columns.block_number, columns.made_at, columns.basis, columns.problem)
     states: dict[int, StandingsState] = {}
-    for of, *values in connection.execute(of_chain(query, standing_refresh, chain_id).order_by(columns.made_at.desc())):
-        states[of] = StandingsState(*values)
+    wanted = of_chain(query, standing_refresh, chain_id)
+    for chain, *values in connection.execute(wanted.order_by(columns.made_at.desc())):
+        states[chain] = StandingsState(*values)
     return states
 
 

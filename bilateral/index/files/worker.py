@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 _COLLECT_EVERY: Final = 600.0
-"""Seconds between two deletions of files that no event names any more. They only take space, so there is no hurry."""
+"""Seconds between two deletions of files that no event names. Such files only take disk space."""
 
 _MOST_IDLE_SECONDS: Final = 1.0
 """The longest wait between two looks for new files: a search finds a new agent about a second after its block."""

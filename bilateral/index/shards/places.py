@@ -51,7 +51,9 @@ class Placed:
 
 
 def has_schema(connection: Connection, name: str) -> bool:
-    """Return True if a database has a schema."""
+    """Return True if a database has a schema. One without partitions has none: a file of SQLite."""
+    if not dialect_of(connection).has_partitions:
+        return False
     return bool(connection.execute(text("SELECT to_regnamespace(:name) IS NOT NULL"), {"name": name}).scalar_one())
 
 
@@ -64,8 +66,6 @@ def require_unsharded(connection: Connection) -> None:
     Raises:
         ShardError: It is one.
     """
-    if not dialect_of(connection).has_partitions:
-        return
     shard = "" if has_schema(connection, PARTS) else None
     if shard is None and has_schema(connection, SERVED):
         shard = connection.execute(text("SELECT shard FROM served.claim")).scalar_one()
@@ -94,8 +94,6 @@ def require_place(connection: Connection, chain_id: int) -> None:
     Raises:
         MisplacedChainError: The database is a coordinator, or a shard of other chains.
     """
-    if not dialect_of(connection).has_partitions:
-        return
     if has_schema(connection, PARTS):
         raise MisplacedChainError(chain_id, "is written on its shard, not on the coordinator: pass --settings")
     if has_schema(connection, SERVED) and not holds(connection, chain_id):

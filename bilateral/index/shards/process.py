@@ -14,7 +14,6 @@ from bilateral.index.shards.errors import MisplacedChainError, ShardError
 from bilateral.index.shards.numbering import keep_numbered, number_steps, release_restored
 from bilateral.index.shards.places import PARTS, has_schema
 from bilateral.index.shards.servers import opened_shards
-from bilateral.index.tables.dialects import dialect_of
 from bilateral.index.worker import chain_id_of
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def require_rows(engine: Engine) -> None:
         ShardError: It is a coordinator.
     """
     with engine.connect() as connection:
-        if dialect_of(connection).has_partitions and has_schema(connection, PARTS):
+        if has_schema(connection, PARTS):
             raise ShardError("", "it holds no rows of chains: pass --settings without --database to work on each shard")
 
 
