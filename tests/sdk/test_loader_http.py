@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import socket
 import threading
 import time
 import tracemalloc
@@ -192,11 +193,12 @@ def test_a_document_that_breaks_off_is_refused(server, loader):
         loader.load(f"{server.url}/")
 
 
-def test_a_host_without_a_server_is_named(server, loader):
-    with server:
-        pass
-    with pytest.raises(UnreachableDocumentError, match='"localhost" does not answer at port'):
-        loader.load(f"{server.url}/")
+def test_a_host_without_a_server_is_named(loader):
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # so that no other process listens at the port meanwhile
+        port = silent.getsockname()[1]
+        with pytest.raises(UnreachableDocumentError, match='"localhost" does not answer at port'):
+            loader.load(f"http://localhost:{port}/")
 
 
 def test_a_certificate_of_an_unknown_authority_is_refused(secure_server, loader):
