@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import select
+import threading
 from collections import defaultdict
 from functools import lru_cache
 from http.client import HTTPConnection
@@ -41,6 +42,7 @@ class EventChain:
         self.url = url
         self._ids = count(1)
         self._connection = HTTPConnection(url.removeprefix("http://"), timeout=120)
+        self._lock = threading.Lock()  # rules of a proxy ask in its threads
         for address in ADDRESSES.values():
             self.rpc("anvil_setCode", address, runtime_code)
         self._sender = self.rpc("eth_accounts")[0]
@@ -56,10 +58,11 @@ class EventChain:
 
     def _answer(self, body: bytes) -> Any:
         """Send a request. Chains of thousands of calls take a quarter of the time that a client of httpx needs."""
-        if (socket := self._connection.sock) and select.select([socket], [], [], 0)[0]:
-            self._connection.close()  # so did the node, some time ago
-        self._connection.request("POST", "/", body, {"Content-Type": "application/json"})
-        return json.loads(self._connection.getresponse().read())
+        with self._lock:
+            if (socket := self._connection.sock) and select.select([socket], [], [], 0)[0]:
+                self._connection.close()  # so did the node, some time ago
+            self._connection.request("POST", "/", body, {"Content-Type": "application/json"})
+            return json.loads(self._connection.getresponse().read())
 
     def mine(self, logs: Sequence[Log] = ()) -> int:
         """Mine a block with some logs.
