@@ -58,8 +58,11 @@ def ended(cheat):
 
 
 def head(handler, *headers):
-    """Send the head of an answer: with the status that the test set."""
-    lines = [f"HTTP/1.1 {handler.status} OK", *headers, "", ""]
+    """Send the head of an answer: with the status that the test set.
+
+    It says that the server closes the connection, or a client might send its next request on a connection that ends.
+    """
+    lines = [f"HTTP/1.1 {handler.status} OK", "Connection: close", *headers, "", ""]
     handler.wfile.write("\r\n".join(lines).encode())
 
 
@@ -81,7 +84,7 @@ def endless(handler, end):
 
 
 def until_closed(handler, end):
-    head(handler, "Connection: close")
+    head(handler)
     while not end.is_set():
         handler.wfile.write(bytes(0x2000))
 
