@@ -227,14 +227,12 @@ class _Bench:
     """
 
     def __init__(self, chain: EventChain, generator: Generator, options: argparse.Namespace, table: Table) -> None:
-        """See the class."""
         self._chain = chain
         self._generator = generator
         self._options = options
         self._table = table
 
     def measure(self, engine: str, fresh: Callable[[str], str]) -> None:
-        """Measure an engine."""
         first_block = COPIES * self._options.blocks + 1
         plain = measured(index_plainly, fresh("plain"), self._chain.url, first_block)
         work = f"{plain.events:,} events by the plain loop, {plain.cpu_seconds:.1f} s of CPU"

@@ -72,7 +72,6 @@ class _Numbers:
 
     @property
     def agents(self) -> int:
-        """The number of agents."""
         return len(self.agent_ids)
 
     @property

@@ -27,7 +27,6 @@ class WorldParser(argparse.ArgumentParser):
     """
 
     def __init__(self, description: str, *, copies: bool = False) -> None:
-        """See the class."""
         super().__init__(description=description)
         self.add_argument("--database", required=True, metavar="URL")
         self.add_argument("--agents", type=int, default=100_000)

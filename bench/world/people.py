@@ -177,7 +177,6 @@ def data_uri(value: dict[str, Any]) -> str:
 
 
 def _account(name: str) -> str:
-    """Return the account with a name."""
     return checksummed("0x" + sha256(name.encode()).hexdigest()[:40])
 
 

@@ -234,7 +234,6 @@ def _is_number(kind: Any, name: str) -> bool:
 
 
 def _cell(value: Any, *, is_number: bool) -> str:
-    """Return a value as a cell."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -112,7 +112,6 @@ class HeadAsGet:
     """
 
     def __init__(self, app: ASGIApp) -> None:
-        """See the class."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -58,7 +58,6 @@ class AwaitingDatabase:
     """
 
     def __init__(self, settings: ApiSettings, problem: BilateralError) -> None:
-        """See the class."""
         self._settings = settings
         self._told = ""
         self._app: ASGIApp | None = None

@@ -27,7 +27,6 @@ class CrossOriginReads:
     """
 
     def __init__(self, app: ASGIApp) -> None:
-        """See the class."""
         self._app = app
         common = {"allow_origins": ("*",), "allow_headers": _HEADERS, "expose_headers": _EXPOSED, "max_age": 86_400}
         self._reads = CORSMiddleware(app, allow_methods=("GET", "HEAD"), **common)  # type: ignore[arg-type]

@@ -48,7 +48,6 @@ class Feed:
     """
 
     def __init__(self, service: Reading) -> None:
-        """See the class."""
         self._service = service
         self._waiting: Counter[str] = Counter()
         self._lock = asyncio.Lock()

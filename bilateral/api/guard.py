@@ -46,7 +46,6 @@ class HeldBodies:
     """Counts the bytes of the bodies that are held, by the address that sent them."""
 
     def __init__(self) -> None:
-        """See the class."""
         self._of: Counter[str] = Counter()
 
     def take(self, address: str, size: int) -> None:
@@ -86,7 +85,6 @@ class Guard:
     """
 
     def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
-        """See the class."""
         self._app = app
         self._settings = settings
         self._proxies = settings.proxy_networks

@@ -41,7 +41,6 @@ class IndexState:
     """
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
-        """See the class."""
         self._app = app
         self._service = service
         self._proxies = service.settings.proxy_networks

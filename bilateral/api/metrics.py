@@ -44,7 +44,6 @@ class Metrics:
     """
 
     def __init__(self, reader: Reader, copies: Copies | None = None) -> None:
-        """See the class."""
         self.registry = CollectorRegistry()
         self.shared = CollectorRegistry()
         self.shared.register(_Progress(reader))
@@ -149,7 +148,6 @@ class Observer:
     """
 
     def __init__(self, app: ASGIApp) -> None:
-        """See the class."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

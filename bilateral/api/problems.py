@@ -96,7 +96,6 @@ class ProblemError(Exception):
     def __init__(
         self, status: int, code: str, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
     ) -> None:
-        """Compose the problem."""
         super().__init__(detail)
         self.status = status
         self.code = code

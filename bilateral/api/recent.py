@@ -23,7 +23,6 @@ class Recent(Generic[T]):
     def __init__(
         self, read: Callable[[], T], seconds: float = 1.0, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """See the class."""
         self._read = read
         self._seconds = seconds
         self._clock = clock

@@ -58,7 +58,6 @@ class Service:
     """
 
     def __init__(self, settings: ApiSettings) -> None:
-        """See the class."""
         self.settings = settings
         self.reader, self.copies = _reader(settings)
         self.metrics = Metrics(self.reader, self.copies)

@@ -44,7 +44,6 @@ class Shortcuts:
     """
 
     def __init__(self, app: ASGIApp, service: Service, shortcuts: Sequence[Shortcut]) -> None:
-        """See the class."""
         self._app = app
         self._service = service
         self._shortcuts = shortcuts

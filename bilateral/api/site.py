@@ -30,7 +30,6 @@ class Site:
     """
 
     def __init__(self, folder: str | None) -> None:
-        """See the class."""
         self._archives: dict[str, zipfile.ZipFile] = {}
         if folder is not None:
             for path in sorted(Path(folder).glob("*.zip")):

@@ -81,7 +81,6 @@ class BuyerMessages:
     """
 
     def __init__(self, engine: Engine, settings: BuyerSettings) -> None:
-        """See the class."""
         self._engine = engine
         self._settings = settings
 

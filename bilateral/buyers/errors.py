@@ -22,7 +22,6 @@ class BuyerRefusalError(Exception):
     def __init__(
         self, status: int, code: str, detail: str, *, retry_seconds: int | None = None, **members: Any
     ) -> None:
-        """Compose the refusal."""
         super().__init__(detail)
         self.status = status
         self.code = code
@@ -44,7 +43,6 @@ class CredentialRefusedError(BilateralError):
     reason = "credential_refused"
 
     def __init__(self, reason: str, field: str, value: object, expected: object) -> None:
-        """Compose the message from the field and both values."""
         wanted = f"{expected} or higher" if reason == "tier_too_low" else expected
         super().__init__(f"the credential's {field} is {value}, not {wanted}: ask for another credential")
         self.reason = reason  # type: ignore[misc]  # each instance has its own reason
@@ -65,7 +63,6 @@ class BuyerServiceRefusedError(BilateralError):
     reason = "service_refused"
 
     def __init__(self, status: int, code: str, detail: str) -> None:
-        """Compose the message from the service's answer."""
         super().__init__(f"the service refuses with status {status}: {quoted(detail)}")
         self.status = status
         self.code = code

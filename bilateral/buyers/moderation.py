@@ -85,7 +85,6 @@ def messages_about(connection: Connection, chain_id: int, buyer: str) -> tuple[M
 
 
 def _message(kind: str, row: Mapping[str, Any]) -> MessageAbout:
-    """Return the message in a row."""
     is_feedback = kind == "feedback"
     return MessageAbout(
         row["id"],

@@ -49,7 +49,6 @@ class Pseudonyms:
     """
 
     def __init__(self, engine: Engine) -> None:
-        """See the class."""
         self._engine = engine
 
     def admit(self, buyer: str, holder: str, scope: bytes, now: int) -> bytes:
@@ -133,7 +132,6 @@ def _mac(secret: bytes, message: bytes) -> bytes:
 
 
 def _too_many_holders(now: int) -> BuyerRefusalError:
-    """Return the refusal of one holder too many."""
     left = DAY_SECONDS - now % DAY_SECONDS
     detail = (
         f"the buyer has had {MAX_HOLDERS} holders in this scope today, the limit: use one of them, or wait until the "

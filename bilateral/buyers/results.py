@@ -118,7 +118,6 @@ class ResultSigner:
     """
 
     def __init__(self, secret: bytes) -> None:
-        """See the class."""
         self._account = Account.from_key(secret)
         self.address: str = self._account.address
         point = keys.PrivateKey(secret).public_key.to_bytes()

@@ -156,7 +156,6 @@ def _row(epoch: Epoch, policy: str, state: BuyerState, node: int) -> tuple[Any, 
 
 
 def _state(row: Any) -> BuyerState:
-    """Return the state in a row."""
     return BuyerState(
         row.buyer,
         row.payments_chain_id,

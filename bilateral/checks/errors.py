@@ -19,7 +19,6 @@ class UnknownChainError(CheckError):
     reason = "chain_not_indexed"
 
     def __init__(self, chain_id: int | None, known: list[int]) -> None:
-        """Compose the message from the chain and those that the index follows."""
         listed = ", ".join(map(str, known)) or "none"
         which = "the chain is not named" if chain_id is None else f"chain {chain_id} is not indexed"
         super().__init__(f"{which}: name one of the indexed chains ({listed}), as in 8453:247")
@@ -36,7 +35,6 @@ class UnknownRegistryError(CheckError):
     reason = "registry_not_indexed"
 
     def __init__(self, chain_id: int, registry: str, known: list[str]) -> None:
-        """Compose the message from the registry, its chain, and the registries there that the index follows."""
         super().__init__(
             f"the identity registry {registry} is not indexed: name one of chain {chain_id} ({', '.join(known)})"
         )
@@ -54,7 +52,6 @@ class UnknownAgentError(CheckError):
     reason = "unknown_agent"
 
     def __init__(self, agent: str, block: int) -> None:
-        """Compose the message from the agent and the block."""
         super().__init__(f"agent {agent} does not exist at block {block}: check its id and its chain")
         self.agent = agent
         self.block = block
@@ -72,7 +69,6 @@ class BlockNotHeldError(CheckError):
     reason = "block_not_held"
 
     def __init__(self, block: int, first: int, last: int) -> None:
-        """Compose the message from the block and the range."""
         super().__init__(f"block {block} is not indexed: at_block must be within {first} to {last}")
         self.block = block
         self.first = first
@@ -89,7 +85,6 @@ class OtherHistoryError(CheckError):
     reason = "other_history"
 
     def __init__(self, block: int) -> None:
-        """Compose the message from the block."""
         super().__init__(
             f"the history up to block {block} is another one than that of the earlier answer: the chain was "
             "reorganised, so check again without at_block"
@@ -108,7 +103,6 @@ class FileNotHeldError(CheckError):
     reason = "file_not_held"
 
     def __init__(self, uri: str, block: int) -> None:
-        """Compose the message from the file and the block."""
         super().__init__(f"the agent's file of block {block} was replaced since, and its content is not kept")
         self.uri = uri
         self.block = block
@@ -125,7 +119,6 @@ class FindingsNotHeldError(CheckError):
     reason = "findings_not_held"
 
     def __init__(self, block: int, analysed: int) -> None:
-        """Compose the message from both blocks."""
         super().__init__(
             f"the findings as of block {block} are not kept: an analysis of block {analysed} replaced them, so check "
             "without findings"
@@ -144,7 +137,6 @@ class PaymentsNotHeldError(CheckError):
     reason = "payments_not_held"
 
     def __init__(self, block: int) -> None:
-        """Compose the message from the block."""
         super().__init__(
             f"the payments that were known at block {block} are not kept, because all were read again: check at a "
             "later block"
@@ -162,7 +154,6 @@ class HistoryTooLongError(CheckError):
     reason = "history_too_long"
 
     def __init__(self, subject: str, limit: int) -> None:
-        """Compose the message from the events and the limit."""
         super().__init__(
             f"there are more than {limit} {subject}: check at the head, and without a limit of age or proofs of payment"
         )

@@ -43,7 +43,6 @@ class RequestsSpentError(CheckError):
     reason = "requests_spent"
 
     def __init__(self, most: int) -> None:
-        """Compose the message from the limit."""
         super().__init__(f"the node gives so little at once that {most} requests do not suffice: use an index")
 
 

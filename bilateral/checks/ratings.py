@@ -307,7 +307,6 @@ def _line(registry: str, side: str, tag: str, sums: tuple[int, int, int, int]) -
 
 
 def _of_side(lines: Sequence[Line], side: str) -> list[Line]:
-    """Return the lines of one side."""
     return [line for line in lines if line.side == side]
 
 

@@ -322,5 +322,4 @@ def _judge_approvals(
 
 
 def _domain_figure(number: int, domain: Domain) -> dict[str, Any]:
-    """Return the figure of a domain."""
     return {"domain": number, "is_proven": domain.is_proven, "is_denied": domain.is_denied}

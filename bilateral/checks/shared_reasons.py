@@ -174,5 +174,4 @@ def days(count: int) -> str:
 
 
 def _number(count: int, noun: str) -> str:
-    """Return a number with its noun."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

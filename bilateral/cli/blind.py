@@ -232,7 +232,6 @@ def _openings(
 
 
 def _kept(vault: BlindVault, signed: SignedEnvelope) -> Opening | None:
-    """Return the opening of an envelope from the vault."""
     matches = [
         sealed.opening
         for sealed in vault.all()

@@ -335,7 +335,6 @@ private_tiers.add_commands(app)
 
 
 def _vote(text: str) -> BuyerFeedback:
-    """Return the vote in a text."""
     from bilateral.contracts.buyer_terms import BuyerFeedback  # noqa: PLC0415  # slow to import
 
     parties, _, score = text.partition("=")
@@ -346,7 +345,6 @@ def _vote(text: str) -> BuyerFeedback:
 
 
 def _role(name: str) -> BuyerRole:
-    """Return the role with a name."""
     from bilateral.contracts.buyer_terms import BuyerRole  # noqa: PLC0415  # slow to import
 
     roles = {role.name.lower(): role for role in BuyerRole}

@@ -159,7 +159,6 @@ def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
 
 
 def _price(text: str | None) -> Decimal | None:
-    """Read a price."""
     if text is None:
         return None
     try:

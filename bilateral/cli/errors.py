@@ -94,7 +94,6 @@ class MistakeError(BilateralError):
     reason = "internal_error"
 
     def __init__(self, mistake: BaseException) -> None:
-        """Compose the message from the exception."""
         super().__init__(f"a bug in bilateral, please report it: {type(mistake).__name__}: {mistake}")
         self.arguments = {"exception": type(mistake).__name__}
 
@@ -133,7 +132,6 @@ class UnwrittenError(BilateralError):
     reason = "unwritten"
 
     def __init__(self, why: str) -> None:
-        """Compose the message from the system's reason."""
         super().__init__(f"the result cannot be written: {why}")
 
 

@@ -48,7 +48,6 @@ def gathered(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[st
 
 
 def _value(parameter: inspect.Parameter, arguments: dict[str, Any]) -> Any:
-    """Return the argument for a parameter."""
     kind = parameter.annotation
     names = [field.name for field in _fields_of(kind)]
     if not names:

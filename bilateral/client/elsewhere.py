@@ -46,7 +46,6 @@ class SignerElsewhere:
     """
 
     def __init__(self, address: str, signature: bytes | None = None) -> None:
-        """See the class."""
         self.address = checksummed(address)
         self._signature = signature
 

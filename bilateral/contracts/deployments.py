@@ -148,7 +148,6 @@ class Deployment:
 
     @classmethod
     def _of(cls, record: DeploymentRecord) -> Self:
-        """Make a deployment of a record."""
         entries = dict(record.contracts)
         below = _identity_below(record)
         if Registry.IDENTITY not in entries:

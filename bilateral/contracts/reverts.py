@@ -176,7 +176,6 @@ class ContractRevertError(BilateralError):
     transaction: str | None = None
 
     def __init__(self, error: str, arguments: Mapping[str, Any], reason: str, advice: str, data: bytes) -> None:
-        """Compose the message from the error, its arguments and the advice."""
         shown = ", ".join(f"{name}={_shown(value)}" for name, value in arguments.items())
         named = f"{error}({shown})" if arguments else _shown(error) or "no reason given"
         super().__init__(f"the registry refuses: {named}" + (f". {advice}" if advice else ""))

@@ -48,7 +48,6 @@ class AnvilMissingError(BilateralError):
     reason = "anvil_missing"
 
     def __init__(self) -> None:
-        """Compose the message."""
         super().__init__(
             "anvil, which runs the local chain, is missing: install it here by "
             "`npm install @foundry-rs/anvil@1.7.1`, or name it by --anvil"
@@ -65,7 +64,6 @@ class AnvilEndedError(BilateralError, RuntimeError):
     reason = "anvil_ended"
 
     def __init__(self, code: int) -> None:
-        """Compose the message from the exit code."""
         super().__init__(f"anvil ended before it was ready, with exit code {code}")
         self.code = code
 

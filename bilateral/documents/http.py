@@ -149,7 +149,6 @@ class HttpSession:
     """
 
     def __init__(self, limits: Limits, network: Network) -> None:
-        """See the class."""
         self._limits = limits
         self._deadline = Deadline(limits.seconds)
         self._client = httpx.Client(
@@ -308,7 +307,6 @@ class _GuardedTransport(httpx.BaseTransport):
         )
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send one request."""
         url = httpcore.URL(
             scheme=request.url.raw_scheme, host=request.url.raw_host, port=request.url.port, target=request.url.raw_path
         )
@@ -322,7 +320,6 @@ class _GuardedTransport(httpx.BaseTransport):
         )
 
     def close(self) -> None:
-        """Close the pool."""
         self._pool.close()
 
 

@@ -71,7 +71,6 @@ class GuardedBackend(DeadlineBackend):
         resolver: Resolver = resolve,
         inner: httpcore.NetworkBackend | None = None,
     ) -> None:
-        """See the class."""
         super().__init__(deadline.remaining, resolver=resolver, inner=inner)
         self._trusted = trusted
         self._allow_private = allow_private

@@ -32,7 +32,6 @@ class MalformedIdentifierError(BilateralError, ValueError):
     reason = "malformed_identifier"
 
     def __init__(self, kind: str, text: object, problem: str) -> None:
-        """Compose the message from the expected kind, the text and the problem."""
         shown = text if isinstance(text, str) else type(text).__name__
         super().__init__(f"{quoted(shown)} is not {kind}: {problem}")
         self.kind = kind
@@ -52,7 +51,6 @@ class MalformedAuthorizationError(BilateralError, ValueError):
     reason = "malformed_authorization"
 
     def __init__(self, problem: str) -> None:
-        """Compose the message from the problem."""
         super().__init__(f"invalid feedback authorisation (five words of 32 bytes and a signature): {problem}")
 
 
@@ -66,7 +64,6 @@ class EnvelopeMismatchError(BilateralError, ValueError):
     reason = "envelope_mismatch"
 
     def __init__(self, field: str, ours: object, theirs: object) -> None:
-        """Compose the message from the field and both values."""
         client, server = (value.hex() if isinstance(value, bytes) else value for value in (ours, theirs))
         super().__init__(
             f"the client's envelope has {field} {client}, the server's has {server}: "
@@ -86,7 +83,6 @@ class SealMismatchError(BilateralError, ValueError):
     reason = "seal_mismatch"
 
     def __init__(self, seal: bytes, opening: bytes) -> None:
-        """Compose the message from both hashes."""
         super().__init__(
             f"the opening has the hash 0x{opening.hex()}, the envelope's seal is 0x{seal.hex()}: "
             "open with the salt and the rating that were sealed"
@@ -101,7 +97,6 @@ class AlreadySealedError(BilateralError, ValueError):
     reason = "already_sealed"
 
     def __init__(self, interaction: bytes) -> None:
-        """Compose the message from the interaction."""
         super().__init__(f"another rating is already sealed for interaction 0x{interaction.hex()}: use the sealed one")
 
 
@@ -122,7 +117,6 @@ class MissingExtraError(BilateralError, ImportError):
     reason = "missing_extra"
 
     def __init__(self, extra: str, modules: Sequence[str]) -> None:
-        """Compose the message from the extra and the missing modules."""
         super().__init__(f"{', '.join(modules)} missing: install them with pip install 'bilateral[{extra}]'")
         self.extra = extra
         self.modules = tuple(modules)

@@ -50,7 +50,6 @@ class AgentUnsettledError(BilateralError, TimeoutError):
     reason = "agent_unsettled"
 
     def __init__(self, agent: str, confirmations: int, seconds: float) -> None:
-        """Compose the message from the agent, the number of blocks and the wait."""
         super().__init__(
             f"agent {agent} has not had its owner for {confirmations} blocks after {seconds:g} seconds: "
             "wait for more blocks, or ask for fewer confirmations"
@@ -65,7 +64,6 @@ class SealUnsettledError(BilateralError, TimeoutError):
     reason = "seal_unsettled"
 
     def __init__(self, client_id: int, server_id: int, confirmations: int, seconds: float) -> None:
-        """Compose the message from both sides, the number of blocks and the wait."""
         super().__init__(
             f"the pair of client {client_id} and server {server_id} has not been sealed for {confirmations} blocks "
             f"after {seconds:g} seconds: seal it first, or wait for more blocks"
@@ -83,7 +81,6 @@ class NotAgentOwnerError(BilateralError):
     reason = "not_agent_owner"
 
     def __init__(self, signer: str, owner: str) -> None:
-        """Compose the message from both accounts."""
         super().__init__(f"{signer} does not own the agent: sign with the owner's account, {owner}")
         self.signer = signer
         self.owner = owner
@@ -101,7 +98,6 @@ class IndexMismatchError(BilateralError, ValueError):
     reason = "index_mismatch"
 
     def __init__(self, client: str, node_index: int, last_index: int) -> None:
-        """Compose the message from the client and both numbers."""
         super().__init__(
             f"the node says that {client} has given {node_index} feedbacks for the agent, not {last_index}: "
             "if you know that the node is right, give its number as last_index; or name the limit as index_limit"
@@ -132,7 +128,6 @@ class NodeError(BilateralError):
         *,
         wait_seconds: float | None = None,
     ) -> None:
-        """Compose the message from the method and the node's message."""
         super().__init__(f"the node refuses {method}: {quoted(node_message, 300)}")
         self.code = code
         self.node_message = node_message
@@ -172,7 +167,6 @@ class InsufficientFundsError(BilateralError):
     reason = "insufficient_funds"
 
     def __init__(self, account: str, node_message: str) -> None:
-        """Compose the message from the account and the node's message."""
         super().__init__(f"{account} cannot pay for the transaction: {quoted(node_message, 300)}")
         self.account = account
 
@@ -238,7 +232,6 @@ class MissingReceiptError(BilateralError):
     reason = "missing_receipt"
 
     def __init__(self, transaction_hash: bytes) -> None:
-        """Compose the message."""
         super().__init__(
             f"the node has no receipt of 0x{transaction_hash.hex()}: wait until it is in a block, "
             "or use a node that keeps old receipts"
@@ -263,7 +256,6 @@ class TransactionError(BilateralError):
     reason = "transaction"
 
     def __init__(self, message: str, hash: str, raw: bytes | None = None) -> None:  # noqa: A002  # what everybody calls it
-        """Compose the message from the problem and the hash."""
         super().__init__(f"transaction {hash} {message}")
         self.hash = hash
         self.raw = raw
@@ -318,7 +310,6 @@ class BatchInterruptedError(BilateralError):
     reason = "batch_interrupted"
 
     def __init__(self, hashes: tuple[str, ...], missing: int, why: str) -> None:
-        """Compose the message from the progress and the reason."""
         super().__init__(f"{len(hashes)} transactions were sent, {missing} were not: {why}. Run it again to continue.")
         self.hashes = hashes
         self.missing = missing

@@ -24,7 +24,6 @@ class UnknownDeploymentError(BilateralError):
     reason = "unknown_deployment"
 
     def __init__(self, chain_id: int, origin: str | None = None) -> None:
-        """Compose the message from the chain and the name."""
         kind = f"{origin} deployment" if origin else "deployment"
         super().__init__(
             f"no packaged {kind} for chain {chain_id}: "
@@ -46,7 +45,6 @@ class MissingRegistryError(BilateralError):
     reason = "missing_registry"
 
     def __init__(self, registry: str, chain_id: int) -> None:
-        """Compose the message from the registry and the chain."""
         contract = _CONTRACTS[registry]
         super().__init__(
             f"the deployment on chain {chain_id} has no {registry} registry: name one that exists by {registry}=…, "
@@ -82,7 +80,6 @@ class MissingFunctionError(BilateralError):
     reason = "missing_function"
 
     def __init__(self, registry: str, function: str, chain_id: int) -> None:
-        """Compose the message from the registry, the function and the chain."""
         super().__init__(
             f"the {registry} registry on chain {chain_id} has no function {function}: {_INSTEAD.get(function, _OTHER)}"
         )
@@ -123,7 +120,6 @@ class WrongIdentityRegistryError(BilateralError):
     reason = "wrong_identity_registry"
 
     def __init__(self, registry: str, address: str, expected: str, actual: str) -> None:
-        """Compose the message from the registry and both identity registries."""
         super().__init__(
             f"the {registry} registry {address} belongs to the identity registry {actual}, not to {expected}: "
             "name a registry of the same deployment"
@@ -145,7 +141,6 @@ class UnknownChainError(BilateralError):
     reason = "unknown_chain"
 
     def __init__(self, chain_id: int, chain_ids: tuple[int, ...]) -> None:
-        """Compose the message from the chains."""
         known = ", ".join(map(str, chain_ids)) or "no chain"
         super().__init__(f"no node of chain {chain_id} was given, only of {known}")
         self.chain_id = chain_id
@@ -163,7 +158,6 @@ class WrongChainError(BilateralError):
     reason = "wrong_chain"
 
     def __init__(self, expected: int, actual: int, *, is_pinned: bool = False) -> None:
-        """Compose the message from both chains."""
         super().__init__(
             f"the node serves chain {actual}, but the client is pinned to chain {expected}: use a node of that chain"
             if is_pinned

@@ -35,7 +35,6 @@ class ForbiddenAddressError(DocumentError):
     reason = "forbidden_address"
 
     def __init__(self, host: str, address: str) -> None:
-        """Compose the message from the host and its address."""
         super().__init__(f"{quoted(host)} leads to {address}, which is not a public address")
         self.host = host
         self.address = address
@@ -51,7 +50,6 @@ class DocumentTooLargeError(DocumentError):
     reason = "document_too_large"
 
     def __init__(self, limit: int) -> None:
-        """Compose the message from the limit."""
         super().__init__(f"the document exceeds the limit of {limit} bytes")
         self.limit = limit
 
@@ -66,7 +64,6 @@ class DocumentTimeoutError(DocumentError, TimeoutError):
     reason = "document_timeout"
 
     def __init__(self, seconds: float) -> None:
-        """Compose the message from the time allowed."""
         super().__init__(f"the document did not arrive within {seconds:g} seconds")
         self.seconds = seconds
 
@@ -92,7 +89,6 @@ class RefusedDocumentError(UnreachableDocumentError):
     """
 
     def __init__(self, shown_url: str, status: int, wait_seconds: int | None = None) -> None:
-        """Compose the message from the quoted URL and the status."""
         super().__init__(f"{shown_url} answers with status {status}")
         self.status = status
         self.wait_seconds = wait_seconds
@@ -112,7 +108,6 @@ class HashMismatchError(DocumentError):
     reason = "hash_mismatch"
 
     def __init__(self, content: bytes, expected: bytes, actual: bytes, variant: str | None) -> None:
-        """Compose the message from both hashes."""
         known = f"; the expected hash is that of {variant}" if variant else ""
         super().__init__(f"the document's hash is 0x{actual.hex()}, but 0x{expected.hex()} was expected{known}")
         self.content = content
@@ -132,7 +127,6 @@ class CidMismatchError(DocumentError):
     reason = "cid_mismatch"
 
     def __init__(self, expected: str, actual: str) -> None:
-        """Compose the message from both identifiers."""
         super().__init__(f"the content's CID is {actual}, but {expected} was asked for")
         self.expected = expected
         self.actual = actual

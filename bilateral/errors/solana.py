@@ -16,7 +16,6 @@ class SolanaError(BilateralError):
     reason = "solana"
 
     def __init__(self, problem: str, code: str = "cannot_check") -> None:
-        """Compose the message from the problem."""
         super().__init__(problem)
         self.code = code
 
@@ -27,7 +26,6 @@ class MalformedAccountError(SolanaError, ValueError):
     reason = "malformed_account"
 
     def __init__(self, kind: str, problem: str) -> None:
-        """Compose the message from the kind of bytes and the problem."""
         super().__init__(f"{kind}: {problem}")
         self.kind = kind
 
@@ -38,7 +36,6 @@ class WrongNodeError(SolanaError):
     reason = "wrong_node"
 
     def __init__(self, chain: str, genesis: str) -> None:
-        """Compose the message from the expected chain and the genesis hash of the node."""
         super().__init__(f"the node is of another chain: its genesis hash is {genesis[:64]}, expected {chain}")
 
 
@@ -64,7 +61,6 @@ class SolanaPaymentError(SolanaError):
     reason = "solana_payment"
 
     def __init__(self, problem: str, code: str = "payment_mismatch", *, is_final: bool = True) -> None:
-        """Compose the message from the problem."""
         super().__init__(problem, code)
         self.is_final = is_final
 
@@ -75,7 +71,6 @@ class UnknownTransactionError(SolanaPaymentError):
     reason = "unknown_transaction"
 
     def __init__(self, transaction: str) -> None:
-        """Compose the message from the transaction."""
         super().__init__(f"the node has no transaction {transaction[:100]}", "payment_not_found", is_final=False)
 
 

@@ -141,7 +141,6 @@ class _Decoder:
             at[is_indexed] += WORD
 
     def decode(self, log: RawLog) -> Event | UndecodedLog:
-        """Decode a log of the event."""
         if len(log.topics) != self._topics:
             return UndecodedLog(log, Undecodable.MALFORMED, f"{len(log.topics)} topics instead of {self._topics}")
         data, topics = log.data, b"".join(log.topics)

@@ -193,5 +193,4 @@ def _suspicions(connection: Connection, registries: Registries, address: str) ->
 
 
 def _newest(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return the newest rows."""
     return tuple(sorted(rows, key=lambda row: (row.time, row.block, row.log_index), reverse=True)[:_ROWS])

@@ -79,5 +79,4 @@ def _people(connection: Connection, chain_id: int, wanted: set[int]) -> dict[tup
 
 
 def _chain(entry: Feedback) -> int:
-    """Return the chain of a feedback."""
     return int(entry.agent.partition(":")[0])

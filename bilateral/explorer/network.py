@@ -90,7 +90,6 @@ class RecentNetworks:
     """Networks of chains that were made a moment ago: a page asks for the same one as HTML and as JSON."""
 
     def __init__(self) -> None:
-        """See the class."""
         self._lock = Lock()
         self._made: dict[tuple[int, int], tuple[float, NetworkPage]] = {}
 

@@ -56,7 +56,6 @@ class DeadlineBackend(httpcore.NetworkBackend):
     def __init__(
         self, remaining: Remaining, *, resolver: Resolver = resolve, inner: httpcore.NetworkBackend | None = None
     ) -> None:
-        """See the class."""
         self._remaining = remaining
         self._resolver = resolver
         self._inner = inner or httpcore.SyncBackend()
@@ -133,7 +132,6 @@ class _DeadlineStream(httpcore.NetworkStream):
         self._inner.write(buffer, self._remaining(timeout))
 
     def close(self) -> None:
-        """Close the connection."""
         self._inner.close()
 
     def start_tls(

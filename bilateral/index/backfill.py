@@ -56,7 +56,6 @@ class NotBegunError(NotIndexedError):
     """No worker has begun the chain in this database, so that its first block is not known."""
 
     def __init__(self, chain_id: int) -> None:
-        """Compose the message from the chain."""
         super().__init__("chain", chain_id)
         self.args = (f"chain {chain_id} is not in the database yet: start bilateral index run for it first",)
 
@@ -65,7 +64,6 @@ class OtherChainError(NotIndexedError):
     """A node has another block than the database, deep in the chain."""
 
     def __init__(self, chain_id: int, block: int, endpoint: str) -> None:
-        """Compose the message from the chain, the block's number and the endpoint."""
         super().__init__("chain", chain_id)
         self.args = (
             f"{endpoint} has another block {block} of chain {chain_id} than the database: name a node of the same "
@@ -101,7 +99,6 @@ class Helper:
     """
 
     def __init__(self, engine: Engine, settings: ChainSettings, stop: threading.Event) -> None:
-        """See the class."""
         endpoints = [Endpoint(url) for url in settings.rpc_urls]
         self.chain_id = chain_id_of(endpoints, settings.deployments)
         if begun_block(engine, self.chain_id, settings.from_block) is None:

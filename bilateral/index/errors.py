@@ -16,7 +16,6 @@ class CursorMovedError(BilateralError):
     reason = "cursor_moved"
 
     def __init__(self, chain_id: int, block: int) -> None:
-        """Compose the message from the chain and the block."""
         super().__init__(f"another worker moved the cursor of chain {chain_id} away from block {block}")
         self.chain_id = chain_id
         self.block = block
@@ -32,7 +31,6 @@ class AnalysisOutdatedError(BilateralError):
     reason = "analysis_outdated"
 
     def __init__(self, chain_id: int) -> None:
-        """Compose the message from the chain."""
         super().__init__(f"chain {chain_id} was reorganised during each analysis: run it again. Nothing was stored.")
         self.chain_id = chain_id
 
@@ -61,7 +59,6 @@ class EndpointRefusesError(BilateralError):
         wait_seconds: float | None = None,
         is_final: bool = True,
     ) -> None:
-        """Compose the message from what the endpoint says, and what to change."""
         super().__init__(f"{endpoint} refuses the logs of blocks {first_block} to {last_block}: {text}. {advice}.")
         self.endpoint = endpoint
         self.first_block = first_block
@@ -80,7 +77,6 @@ class EndpointLiesError(BilateralError):
     reason = "endpoint_lies"
 
     def __init__(self, endpoint: str, contradiction: str) -> None:
-        """Compose the message from the contradiction."""
         super().__init__(f"{endpoint} cannot be trusted: {contradiction}")
         self.endpoint = endpoint
 
@@ -96,7 +92,6 @@ class EndpointLagsError(BilateralError):
     reason = "endpoint_lags"
 
     def __init__(self, endpoint: str, head: int, other: str, other_head: int) -> None:
-        """Compose the message from the heads of both endpoints."""
         super().__init__(f"{endpoint} lags: its last block is {head}, and {other} has block {other_head}")
         self.endpoint = endpoint
         self.head = head
@@ -114,7 +109,6 @@ class FinalizedBlockError(BilateralError):
     reason = "finalized_block_missing"
 
     def __init__(self, endpoint: str, block: int, finalized: int) -> None:
-        """Compose the message from the blocks."""
         super().__init__(
             f"{endpoint} lacks blocks {block + 1} to {finalized}, which are indexed and finalized. They stay until a "
             "second endpoint lacks them too: add another --rpc-url. If you know that the chain was reorganised so "
@@ -136,7 +130,6 @@ class MissingLogsError(BilateralError):
     reason = "missing_logs"
 
     def __init__(self, endpoint: str, block: int) -> None:
-        """Compose the message from the block."""
         super().__init__(
             f"{endpoint} gives no log of block {block}, whose header announces logs of a registry, and no complete "
             "receipts: add another --rpc-url. The index stays before this block"
@@ -155,7 +148,6 @@ class ChainChangedError(BilateralError):
     reason = "chain_changed"
 
     def __init__(self, endpoint: str, change: str) -> None:
-        """Compose the message from the change."""
         super().__init__(f"{endpoint} shows another chain than a moment ago: {change}")
         self.endpoint = endpoint
 
@@ -171,7 +163,6 @@ class NoEndpointError(BilateralError):
     reason = "no_endpoint"
 
     def __init__(self, chain_id: int | None, problems: str, *, is_final: bool = False) -> None:
-        """Compose the message from the endpoints' problems."""
         of = "" if chain_id is None else f" of chain {chain_id}"
         super().__init__(
             f"no endpoint{of} is usable: {problems.removesuffix('.')}. Check --rpc-url, or add another one."
@@ -192,7 +183,6 @@ class OtherRegistriesError(BilateralError):
     reason = "other_registries"
 
     def __init__(self, chain_id: int, added: list[str], left_out: list[str]) -> None:
-        """Compose the message from the addresses."""
         changes = [f"it lacks {', '.join(added)}"] if added else []
         changes += [f"it has {', '.join(left_out)} too"] if left_out else []
         way = "" if left_out else "run with --add-registries to read them too, "
@@ -211,7 +201,6 @@ class EarlierRegistryError(BilateralError):
     reason = "earlier_registry"
 
     def __init__(self, chain_id: int, first: int, begun: int) -> None:
-        """Compose the message from both blocks."""
         super().__init__(
             f"a registry to add appeared in block {first}, or its block is unknown, and the database has chain "
             f"{chain_id} from block {begun} on: name --from-block {begun} to leave earlier events out, or another "
@@ -231,7 +220,6 @@ class OtherFirstBlockError(BilateralError):
     reason = "other_first_block"
 
     def __init__(self, chain_id: int, begun: int, wanted: int) -> None:
-        """Compose the message from both blocks."""
         first, last = min(begun, wanted), max(begun, wanted) - 1
         change = "would be missing" if wanted < begun else "would stay"
         super().__init__(
@@ -256,7 +244,6 @@ class FirstBlockAheadError(BilateralError):
     reason = "first_block_ahead"
 
     def __init__(self, chain_id: int, first_block: int, head: int) -> None:
-        """Compose the message from both blocks."""
         super().__init__(
             f"the last block of chain {chain_id} is {head}, and the first block to index is {first_block}: name an "
             "earlier --from-block, or run without --until-head to wait for it"
@@ -277,7 +264,6 @@ class NewerSchemaError(BilateralError):
     reason = "newer_schema"
 
     def __init__(self, stored: str, known: str) -> None:
-        """Compose the message from both versions."""
         super().__init__(f"the tables have version {stored}, and this package knows {known}: upgrade the package")
         self.found = stored
         self.known = known
@@ -294,7 +280,6 @@ class OlderSchemaError(BilateralError):
     reason = "older_schema"
 
     def __init__(self, stored: str, known: str, remedy: str = "run bilateral index schema") -> None:
-        """Compose the message from both versions, and what the user can do."""
         super().__init__(f"the tables have version {stored}, and this package needs {known}: {remedy}")
         self.found = stored
         self.known = known
@@ -318,7 +303,6 @@ class MissingChainError(DatabaseUnavailableError):
     """
 
     def __init__(self, chain_id: int) -> None:
-        """Compose the message from the chain."""
         super().__init__(
             f"the database of chain {chain_id} does not answer: try again later, or ask about other chains"
         )
@@ -336,7 +320,6 @@ class NotIndexedError(BilateralError):
     reason = "not_indexed"
 
     def __init__(self, kind: str, name: object) -> None:
-        """Compose the message from the kind and the id."""
         super().__init__(f"the index has no {kind} {name}")
         self.kind = kind
         self.name = name

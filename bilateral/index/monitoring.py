@@ -145,7 +145,6 @@ class _Figures(Collector):
         yield from self._webhooks()
 
     def _webhooks(self) -> Iterable[Any]:
-        """Read the figures of webhooks."""
         try:
             with snapshot(self._engine) as connection:
                 figures = webhook_figures(connection)

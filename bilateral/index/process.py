@@ -145,8 +145,6 @@ class _Process:
         self._stop.set()
 
     def _started(self, work: Callable[[], None]) -> threading.Thread:
-        """Start a thread that does some work."""
-
         def run() -> None:
             try:
                 work()

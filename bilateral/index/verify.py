@@ -62,7 +62,6 @@ class Verifier:
     """
 
     def __init__(self, engine: Engine, source: Source, registries: Mapping[str, Registry]) -> None:
-        """See the class."""
         self._engine = engine
         self._source = source
         self._chain_id = source.chain_id()
@@ -97,7 +96,6 @@ class Verifier:
                 yield self._compare_range(begin, end, logs)
 
     def _compare_range(self, first: int, last: int, logs: Sequence[BlockLogs]) -> Comparison:
-        """Compare one range with its logs."""
         for block, header in zip(logs, self._source.headers_of([log.number for log in logs]), strict=True):
             block.time = header.block.time
         expected, stored = _named(self._extraction.rows(logs)), _named(self._stored(first, last))

@@ -98,7 +98,6 @@ class Worker:
         enough: int = ENOUGH_LOGS,
         max_wait: float = IndexSettings.max_wait,
     ) -> None:
-        """See the class."""
         endpoints = [Endpoint(url) for url in settings.rpc_urls]
         self.chain_id = chain_id_of(endpoints, settings.deployments)
         begun = begun_block(engine, self.chain_id, settings.from_block)

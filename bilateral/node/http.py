@@ -50,7 +50,6 @@ class Url:
     """
 
     def __init__(self, text: str) -> None:
-        """See the class."""
         try:
             parts = urlsplit(text)
             port, host = parts.port, (parts.hostname or "").encode("idna")
@@ -97,7 +96,6 @@ class Connection:
     """
 
     def __init__(self, url: str) -> None:
-        """See the class."""
         self._url = Url(url)
         self.name = self._url.name
         self._deadline = _RequestDeadline()

@@ -56,7 +56,6 @@ class StepRunner:
             return result
 
     def _perform(self, step: Step) -> Any:
-        """Perform one step."""
         match step:
             case Rpc(method, parameters):
                 return _node(self._transport).request(method, parameters)
@@ -101,7 +100,6 @@ class AsyncStepRunner:
             return result
 
     async def _perform(self, step: Step) -> Any:
-        """Perform one step."""
         match step:
             case Rpc(method, parameters):
                 return await _node(self._transport).request(method, parameters)

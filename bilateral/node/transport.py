@@ -53,7 +53,6 @@ class Transport:
     """
 
     def __init__(self, rpc: str | Provider, timeout: float) -> None:
-        """See the class."""
         require_duration("request_timeout", timeout)
         self._rpc = JsonRpc(timeout)
         self._connection = Connection(rpc) if isinstance(rpc, str) else None

@@ -241,7 +241,6 @@ class _Looks:
 
 
 def _states(connection: Connection) -> dict[int, ChainState]:
-    """Return the state of each chain."""
     table = schema.chain.c
     columns = (table.chain_id, table.block_number, table.block_time, table.head_number, table.updated_at)
     return {chain_id: ChainState(*state) for chain_id, *state in connection.execute(select(*columns))}

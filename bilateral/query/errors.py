@@ -23,7 +23,6 @@ class ChainNotIndexedError(NotIndexedError):
     reason = "chain_not_indexed"
 
     def __init__(self, chain: int | str, known: Iterable[int]) -> None:
-        """Compose the message from the chain and those that the index follows."""
         listed = ", ".join(map(str, known)) or "none"
         super().__init__("chain", chain)
         shown = quoted(chain) if isinstance(chain, str) else chain
@@ -54,7 +53,6 @@ class QueryTimeoutError(BilateralError):
     reason = "query_timeout"
 
     def __init__(self, seconds: float) -> None:
-        """Compose the message from the limit."""
         super().__init__(f"the query took longer than {seconds:g} seconds: ask for less, or filter by more")
         self.seconds = seconds
 
@@ -65,7 +63,6 @@ class StarvedError(QueryTimeoutError):
     reason = "busy"
 
     def __init__(self, seconds: float) -> None:
-        """Compose the message from the time by the clock."""
         super().__init__(seconds)
         self.args = (f"the machine is busy: the query was not done within {seconds:g} seconds; try again in a second",)
 
@@ -76,5 +73,4 @@ class ReadersBusyError(BilateralError):
     reason = "busy"
 
     def __init__(self) -> None:
-        """Compose the message."""
         super().__init__("all connections to the database are in use: try again in a second")

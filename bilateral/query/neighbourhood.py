@@ -206,7 +206,6 @@ def _agents_of(connection: Connection, key: AgentKey, accounts: Iterable[str]) -
 
 
 def _edge(key: AgentKey, direction: Direction, row: Row[*tuple[Any, ...]], speaks_as: dict[str, int]) -> Edge:
-    """Return a row as an edge."""
     agent_id, side, account, tag, count, share_sum = row
     has_scale = scale_of_tag(tag) is not None
     share = share_sum / (count * SHARES) if has_scale else None

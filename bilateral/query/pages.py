@@ -48,7 +48,6 @@ class InvalidCursorError(InvalidArgumentError):
     reason = "invalid_cursor"
 
     def __init__(self) -> None:
-        """Compose the message."""
         super().__init__("the cursor is not of this list: pass `next` of the former page unchanged")
 
 

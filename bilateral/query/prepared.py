@@ -97,7 +97,6 @@ class Prepared:
     """
 
     def __init__(self, statement: SelectBase, *, is_literal: bool = False) -> None:
-        """See the class."""
         self._statement = statement
         self._is_literal = is_literal
         self._compiled: dict[str, Compiled] = {}
@@ -155,7 +154,6 @@ class Compiled:
     """
 
     def __init__(self, statement: SelectBase, dialect: Dialect, *, is_literal: bool = False) -> None:
-        """See the class."""
         compiled: SQLCompiler = statement.compile(dialect=dialect, compile_kwargs={"literal_binds": is_literal})
         self.text = compiled.string
         self._places = compiled.positiontup

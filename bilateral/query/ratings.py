@@ -193,7 +193,6 @@ def _part(side: Side, direction: Direction, *, has_cursor: bool, has_servers: bo
 
 
 def _rating(row: Row[*tuple[Any, ...]]) -> Rating:
-    """Return a row as a rating."""
     side, chain_id, agent_id, server_id, registry, rating, is_blind, *place, transaction, is_answer = row
     return Rating(
         *(side, f"{chain_id}:{agent_id}", agent_id, f"{chain_id}:{server_id}", server_id, registry, rating),

@@ -116,7 +116,6 @@ class Reader:
     def __init__(
         self, url: str | None = None, *, seconds: float = 2.0, connections: int = 8, is_brief: bool = False
     ) -> None:
-        """See the class."""
         self.seconds = seconds
         self._is_brief = is_brief
         self._engine = _engine(url, seconds, connections, is_brief=is_brief)

@@ -222,7 +222,6 @@ def validation_records(connection: Connection, chain_id: int, request: bytes) ->
 
 
 def _answers(connection: Connection, chain_id: int, registry: str, request: bytes) -> tuple[ValidationAnswer, ...]:
-    """Return the answers to a request."""
     columns = schema.EVENT_TABLES[ValidationResponse].c
     rows = connection.execute(
         select(

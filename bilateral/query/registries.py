@@ -196,7 +196,6 @@ def agent_key(registries: Registries, text: str) -> AgentKey:
 
 
 def _chain_of(agent_id: AgentId, text: str) -> int:
-    """Return the chain of an id."""
     if agent_id.chain_id is None or agent_id.chain_id.bit_length() > 63:  # noqa: PLR2004  # the largest of the tables
         raise MalformedIdentifierError("an agent id with its chain", text, AGENT_FORMS)
     return agent_id.chain_id

@@ -60,7 +60,6 @@ class ReplicatedReader(Reader):
         connections: int = 8,
         max_delay: float = 60.0,
     ) -> None:
-        """See the class."""
         self.copies = Copies(url, replicas, max_delay)
         super().__init__(self.copies.primary.url, seconds=seconds, connections=connections)
         self._connections = connections

@@ -121,7 +121,6 @@ def _selection() -> Select[Any]:
 def _page(
     connection: Connection, statement: Select[Any], limit: int, cursor: str | None, kind: str
 ) -> Page[Validation]:
-    """Return a page of validations."""
     require_limit(limit)
     if cursor is not None:
         block, request = decode_cursor(kind, cursor, int, bytes)
@@ -131,7 +130,6 @@ def _page(
 
 
 def _validation(row: Row[*tuple[Any, ...]]) -> Validation:
-    """Return a row as a validation."""
     request, chain_id, agent_id, registry, validator, uri, block, time, response, response_uri, hash_, *rest = row
     values: tuple[Any, ...] = (
         *(f"0x{request.hex()}", f"{chain_id}:{agent_id}", agent_id, registry, validator, uri, block, time),

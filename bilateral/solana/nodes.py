@@ -149,7 +149,6 @@ def decoded(value: Any, limit: int) -> bytes:
 
 
 def _account(value: Any) -> Account | None:
-    """Read an account."""
     if value is None:
         return None
     fields = answers.record(value)

@@ -272,7 +272,6 @@ def message_key(network: str, payload: Mapping[str, Any]) -> bytes | None:
 
 
 def _transaction(transaction: str, commitment: Commitment) -> Operation[Any]:
-    """Ask for a transaction."""
     options = {"encoding": "base64", "commitment": commitment, "maxSupportedTransactionVersion": _LATEST_VERSION}
     return (yield Rpc("getTransaction", (transaction, options)))
 

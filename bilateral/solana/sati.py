@@ -270,7 +270,6 @@ def wallet_of(minted: MintedAgent, chain: ChainId) -> tuple[str, str, tuple[str,
 
 
 def _of_token_2022(mint: str, account: Account | None) -> bytes:
-    """Return the bytes of an account of Token-2022."""
     if account is None:
         raise _unregistered(mint, "there is no account at this address")
     if account.owner != TOKEN_2022:

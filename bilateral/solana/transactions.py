@@ -90,7 +90,6 @@ class SignedTransaction:
 
 
 def _instruction(fields: Fields, accounts: tuple[str, ...]) -> Instruction:
-    """Read an instruction."""
     program = fields.number(1)
     places = tuple(fields.take(fields.compact()))
     return Instruction(accounts[program] if program < len(accounts) else "", places, fields.take(fields.compact()))

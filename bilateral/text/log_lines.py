@@ -57,7 +57,6 @@ class SeldomFilter(logging.Filter):
     """
 
     def __init__(self, seconds: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
-        """See the class."""
         super().__init__()
         self._seconds = seconds
         self._clock = clock

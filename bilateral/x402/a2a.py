@@ -43,7 +43,6 @@ class MessageExchange:
     """
 
     def __init__(self, exchange: Exchange, limit: int = MAX_BODY) -> None:
-        """See the class."""
         self._exchange, self._limit = exchange, limit
 
     def answer(self, parts: Sequence[Any]) -> None:

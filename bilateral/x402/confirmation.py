@@ -171,5 +171,4 @@ def _failure(settled: SettleResponse, reason: str, problem: str) -> SettleRespon
 
 
 def _key(payload: PaymentPayload, requirements: PaymentRequirements) -> bytes:
-    """Return the key of a payment."""
     return payment_key(str(requirements.network), requirements.asset, payload.payload)

@@ -111,7 +111,6 @@ class BuyerPricing:
         proofs: ProofDiscounts | None = None,
         hold_seconds: float = 600.0,
     ) -> None:
-        """See the class."""
         self._lookup = lookup
         self._credentials = credentials
         self._proofs = proofs

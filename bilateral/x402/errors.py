@@ -30,7 +30,6 @@ class InvalidMessageError(ReputationExtensionError, ValueError):
     reason = "invalid_message"
 
     def __init__(self, field: str, fault: Fault, problem: str) -> None:
-        """Compose the message from the field and the problem."""
         super().__init__(f"{field}: {problem}")
         self.field = field
         self.fault = fault
@@ -52,7 +51,6 @@ class UnsupportedBodyError(ReputationExtensionError):
     reason = "unsupported_body"
 
     def __init__(self, encoding: str, problem: str) -> None:
-        """Compose the message from the encoding and the problem."""
         super().__init__(f"content encoding {encoding!r}: {problem}")
         self.encoding = encoding
 
@@ -68,7 +66,6 @@ class PaymentRefusedError(ReputationExtensionError):
     reason = "payment_refused"
 
     def __init__(self, code: str, problem: str) -> None:
-        """Compose the message from the problem."""
         super().__init__(problem)
         self.code = code
 
@@ -91,7 +88,6 @@ class DuplicateFeedbackError(ReputationExtensionError, ValueError):
     reason = "duplicate_feedback"
 
     def __init__(self, feedback: str, task_ref: str) -> None:
-        """Compose the message from both."""
         super().__init__(f"feedback {feedback} names the payment {task_ref}: one feedback a payment")
         self.feedback = feedback
         self.task_ref = task_ref
@@ -109,7 +105,6 @@ class UnreadFeedbackError(ReputationExtensionError):
     reason = "unread_feedback"
 
     def __init__(self, feedback: str, task_ref: str, uri: str, problem: str) -> None:
-        """Compose the message from all of them."""
         super().__init__(
             f"the file {quoted(uri[:200])} of feedback {feedback} cannot be loaded, so that it may be for the payment "
             f"{task_ref} already: {problem}; try again, or pass accept_unread=True if it is for another payment"
@@ -142,7 +137,6 @@ class LostAnswerError(ReputationExtensionError):
     reason = "lost_answer"
 
     def __init__(self, method: str, url: str, headers: dict[str, str], body: bytes, problem: str) -> None:
-        """Compose the message from the request and the problem."""
         super().__init__(
             f"a payment was sent with {method} {quoted(url[:200])}, and the answer did not arrive: {problem}; "
             "fetch it by fetch_lost_answer, which signs no further payment"
@@ -165,7 +159,6 @@ class PaidNotAnsweredError(LostAnswerError):
     def __init__(  # noqa: PLR0913, PLR0917  # the parts of the request, and the answer
         self, method: str, url: str, headers: dict[str, str], body: bytes, status: int, transaction: str | None
     ) -> None:
-        """Compose the message from the request and the answer."""
         by = f"by transaction {transaction}" if transaction else "by a transaction that was not found"
         super().__init__(method, url, headers, body, f"the server answered {status}, and the payment was taken {by}")
         self.status, self.transaction = status, transaction
@@ -193,7 +186,6 @@ class RedirectedPaymentError(LostAnswerError):
         is_paid: bool | None,
         transaction: str | None,
     ) -> None:
-        """Compose the message from both addresses."""
         taken = {True: "was taken", False: "was not taken yet", None: "may have been taken"}[is_paid]
         taken += f" by transaction {transaction}" if transaction else ""
         problem = f"the server redirects to {quoted(location[:200])}, which is not followed; the payment {taken}"
@@ -211,7 +203,6 @@ class StreamingRouteError(ReputationExtensionError, ValueError):
     reason = "streaming_route"
 
     def __init__(self, route: str) -> None:
-        """Compose the message from the route."""
         super().__init__(f"{route} streams its responses: do not declare 8004-reputation on it")
         self.route = route
 
@@ -226,7 +217,6 @@ class PreflightError(ReputationExtensionError):
     reason = "preflight"
 
     def __init__(self, problems: tuple[str, ...]) -> None:
-        """Compose the message from the problems."""
         super().__init__("; ".join(problems) + '; correct them, or start with on_problem="warn"')
         self.problems = problems
 
@@ -241,7 +231,6 @@ class TooManyPaymentsError(ReputationExtensionError):
     reason = "too_many_payments"
 
     def __init__(self, limit: int) -> None:
-        """Compose the message from the limit."""
         super().__init__(f"{limit} payments are in progress, as many as Reservations(limit={limit}) allows")
         self.limit = limit
 
@@ -256,6 +245,5 @@ class BodyTooLargeError(ReputationExtensionError):
     reason = "body_too_large"
 
     def __init__(self, limit: int) -> None:
-        """Compose the message from the limit."""
         super().__init__(f"the body exceeds the limit of {limit} bytes")
         self.limit = limit

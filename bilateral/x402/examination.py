@@ -200,14 +200,12 @@ class Examination:
             raise _failed(f"the statement is of agent {interaction.agent_id}, not of {agent}", "agent_mismatch")
 
     def _compare_networks(self) -> None:
-        """Compare the networks."""
         interaction, receipt = _needed(self._interaction, "there is no statement"), self._receipt
         named = {str(interaction.network), receipt.network if receipt else "", self._paid.network}
         if len(named) > 1:
             raise _failed(f"different networks are named: {', '.join(sorted(named))}", "network_mismatch")
 
     def _compare_transactions(self) -> None:
-        """Compare the transactions."""
         interaction, receipt = (
             _needed(self._interaction, "there is no statement"),
             _needed(self._receipt, "no settlement"),
@@ -338,7 +336,6 @@ class Examination:
         self._wallet_signer = wallet
 
     def _payment_chain(self) -> ChainId:
-        """Return the chain of the payment."""
         network: ChainId = _needed(self._interaction, "there is no statement").network
         return network
 

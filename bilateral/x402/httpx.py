@@ -290,7 +290,6 @@ def _losing(request: httpx.Request, payment: dict[str, str]) -> Iterator[None]:
 
 
 def _lost(request: httpx.Request, payment: dict[str, str], error: Exception) -> LostAnswerError:
-    """Return the error of a lost answer."""
     return LostAnswerError(*_parts(request, payment), str(error) or type(error).__name__)
 
 

@@ -165,7 +165,6 @@ class _Verifying(HTTPAdapter):
             raise error
 
     def close(self) -> None:
-        """Close the connections."""
         self._paying.close()
         super().close()
 

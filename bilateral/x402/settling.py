@@ -148,7 +148,6 @@ class SettlingSigner(FacilitatorWeb3Signer):
 
 
 def _topic(address: str) -> str:
-    """Return an address as a topic."""
     return f"0x{int(address, 16):064x}"
 
 

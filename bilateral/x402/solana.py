@@ -79,7 +79,6 @@ class SolanaReader:
         commitment: Commitment = "confirmed",
         registries: Collection[str] | None = None,
     ) -> None:
-        """See the class."""
         self.provider = provider
         self.chain = chain if isinstance(chain, ChainId) else ChainId.parse(chain)
         self._node = SolanaNode(self.chain, commitment)
@@ -191,7 +190,6 @@ class SatiReader(SolanaReader):
     """Reads agents of SATI alone. See `SolanaReader`."""
 
     def __init__(self, provider: str, chain: str | ChainId, *, commitment: Commitment = "confirmed") -> None:
-        """See the class."""
         super().__init__(provider, chain, commitment=commitment, registries=(SATI_NAME,))
 
 

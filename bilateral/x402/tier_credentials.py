@@ -52,7 +52,6 @@ class CredentialDiscounts:
     def __init__(
         self, percentages: Mapping[BuyerTier, Decimal], domain: Domain, attestor: str, *, policy: bytes, scope: bytes
     ) -> None:
-        """See the class."""
         self._percentages = dict(percentages)
         self._domain = domain
         self._attestor = attestor

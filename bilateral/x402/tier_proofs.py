@@ -71,7 +71,6 @@ class ProofDiscounts:
     """
 
     def __init__(self, percentages: Mapping[BuyerTier, Decimal], verifier: TierVerifier) -> None:
-        """See the class."""
         self._percentages = dict(percentages)
         self._verifier = verifier
 

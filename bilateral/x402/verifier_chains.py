@@ -46,7 +46,6 @@ class Chains:
             self._add(GuardedReader(plugged))
 
     def _add(self, reader: RegistryReader) -> None:
-        """Add a chain."""
         network = str(reader.chain)
         if network in self.readers:
             raise InvalidArgumentError(f"two deployments are on {network}: give one a chain")

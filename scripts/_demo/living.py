@@ -87,7 +87,6 @@ class Economy:
     """
 
     def __init__(self, stage: Stage, market: Market, verifier: Verifier, url: str) -> None:
-        """See the class."""
         self._stage, self._market, self._verifier, self._url = stage, market, verifier, url
         self.events = 0
         self._payments = itertools.count()

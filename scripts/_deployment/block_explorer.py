@@ -86,7 +86,6 @@ class BlockExplorer:
     """
 
     def __init__(self, url: str, nodes: dict[int, str]) -> None:
-        """See the class."""
         self.url = url
         self.pending = 0
         self.unseen = 0

@@ -302,6 +302,5 @@ class World:
 
 
 def _table(rows: list[tuple[Any, ...]], columns: dict[str, pa.DataType]) -> pa.Table:
-    """Return rows as a table."""
     values = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
     return pa.table({n: pa.array(list(v), kind) for (n, kind), v in zip(columns.items(), values, strict=True)})

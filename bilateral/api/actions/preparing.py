@@ -133,7 +133,6 @@ def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared
 
 
 def _to_sign(action: Action, prepared: Prepared, needed: SignatureNeededError) -> Prepared:
-    """Return an action that waits for a signature."""
     path, body = action.request_of(needed.typed_data)
     message = None if needed.message is None else f"0x{needed.message.hex()}"
     request = SignatureRequest(needed.account, needed.typed_data, message, path, body, action.signature_place)

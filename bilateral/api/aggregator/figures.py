@@ -33,7 +33,6 @@ class AggregatorCounters:
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        """See the class."""
         self._registry = registry
         self._plain = {name: Counter(_PREFIX + name, text, registry=registry) for name, text in _COUNTERS.items()}
         self._refused = Counter(_PREFIX + "refused", "Refusals by code.", ("code",), registry=registry)
@@ -64,7 +63,6 @@ class AggregatorFigures(Collector):
     """
 
     def __init__(self, aggregator: Aggregator) -> None:
-        """See the class."""
         self._aggregator = aggregator
 
     def describe(self) -> Iterable[Any]:

@@ -318,13 +318,11 @@ def read_terms(request: Request) -> Response:
 
 
 def _aggregator(request: Request) -> Aggregator:
-    """Return the aggregator."""
     aggregator: Aggregator = request.app.state.aggregator
     return aggregator
 
 
 def _problem(refusal: FeedbackRefusedError) -> ProblemError:
-    """Return the problem of a refusal."""
     headers = {} if refusal.retry_seconds is None else {"Retry-After": str(refusal.retry_seconds)}
     return ProblemError(refusal.status, refusal.code.value, str(refusal), headers=headers, **refusal.details)
 

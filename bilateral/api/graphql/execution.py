@@ -91,7 +91,6 @@ class Checked:
     """
 
     def __init__(self, request: GraphqlRequest, seconds: float = math.inf) -> None:
-        """See the class."""
         try:
             self._check(request, Deadline(seconds))
         except RecursionError:
@@ -149,7 +148,6 @@ class Checked:
         return b"".join(parts)
 
     def _root_fields(self) -> Iterator[Root]:
-        """Yield the fields at the root."""
         query = graphql_schema().query_type
         assert query is not None  # noqa: S101  # the schema has one
         collected = self._collected([self._operation.selection_set], query)
@@ -164,7 +162,6 @@ class Checked:
                 yield self._root(key, nodes, query)
 
     def _root(self, key: str, nodes: list[FieldNode], query: GraphQLObjectType) -> Root:
-        """Return one field at the root."""
         name = nodes[0].name.value
         arguments = get_argument_values(query.fields[name], nodes[0], self._variables)
         block = arguments.get("block") or {}

@@ -148,7 +148,6 @@ class SizeOfQuery:
     """
 
     def __init__(self, document: DocumentNode, variables: Mapping[str, Any]) -> None:
-        """See the class."""
         self._variables = variables
         self._document = document
         self._fragments = {
@@ -193,7 +192,6 @@ class SizeOfQuery:
                 raise LimitError(f"the query has {shown} {counted}, and {allowed} are allowed: ask for less at once")
 
     def _size(self, selection: SelectionSetNode, parent: Any) -> _Size:
-        """Return the size of a selection."""
         depth = objects = selections = aliases = 0
         for node in selection.selections:
             if isinstance(node, FieldNode):
@@ -227,7 +225,6 @@ class SizeOfQuery:
         return self._known[name]
 
     def _of_field(self, node: FieldNode, parent: Any) -> _Size:
-        """Return the size of a field."""
         aliases = int(node.alias is not None)
         field = parent.fields.get(node.name.value) if isinstance(parent, GraphQLObjectType) else None
         for argument in node.arguments or ():

@@ -33,7 +33,6 @@ class Deadline:
     """
 
     def __init__(self, seconds: float) -> None:
-        """See the class."""
         self._seconds = seconds
         self._until = time.thread_time() + seconds
 

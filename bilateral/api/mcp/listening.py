@@ -66,7 +66,6 @@ class Reads:
     """
 
     def __init__(self, reader: Reader) -> None:
-        """See the class."""
         self._reader = reader
 
     async def read_aside(self, query: Any, *arguments: Any) -> Any:
@@ -85,7 +84,6 @@ class Listening:
     """
 
     def __init__(self, reader: Reader, feed: Feed) -> None:
-        """See the class."""
         self._reads = Reads(reader)
         self._feed = feed
 

@@ -78,8 +78,6 @@ def make_server(
 
 
 def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
-    """Add the resources."""
-
     @server.resource(
         "bilateral://agents/{agent_id}",
         title="Agent",

@@ -68,7 +68,6 @@ def read_account_feed(request: Request, address: AddressPath) -> Response:
 
 
 def _feedback(entry: Feedback) -> _Entry:
-    """Return a feedback as an entry."""
     tags = " ".join(filter(None, (entry.tag1, entry.tag2)))
     title = f"{entry.value:f} {tags} for {entry.agent}" + (" (revoked)" if entry.is_revoked else "")
     text = f"By {entry.client}, feedback {entry.id}, transaction {entry.transaction}"

@@ -218,7 +218,6 @@ def _attested_by(service: Service, connection: Connection, chain_id: int, key: s
 
 
 def _signed(credential: TierCredential, domain: Domain, signer: Any, policy: str) -> Credential:
-    """Sign a credential."""
     values = dict(zip(credential.solidity_types, credential.arguments, strict=True))
     kind = type(credential).__name__
     return Credential(

@@ -130,7 +130,6 @@ def answer_client_check(request: Request, question: ClientQuestion) -> Response:
 def _answer(
     request: Request, question: ServerQuery | ClientQuery | ServerQuestion | ClientQuestion, **options: Any
 ) -> Response:
-    """Answer a question."""
     return answer(request, Check, service_of(request).read(question.check, **question.options(), **options))
 
 

@@ -66,7 +66,6 @@ async def _answer(request: Request, chain_id: int | None) -> Response:
 
 
 def _answered(service: Service, body: bytes, chain_id: int | None) -> bytes:
-    """Return the answer to a body."""
     registries = service.registries()
     registries.require_indexed(() if chain_id is None else (chain_id,))
     began = time.thread_time()

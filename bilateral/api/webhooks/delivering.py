@@ -94,7 +94,6 @@ class Deliverer:
     """
 
     def __init__(self, engine: Engine, signer: Signer, stop: threading.Event, network: Network | None = None) -> None:
-        """See the class."""
         self._engine = engine
         self._signer = signer
         self._stop = stop

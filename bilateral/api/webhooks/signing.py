@@ -35,7 +35,6 @@ class Signer:
     """
 
     def __init__(self, key: OKPKey) -> None:
-        """See the class."""
         self.key_id = key.thumbprint()
         private: Any = key.private_key  # of the curve that `read_key` requires
         keys = MappingKeyResolver(private_keys={self.key_id: private}, public_keys={})

@@ -28,7 +28,6 @@ class TierProofRefusedError(BilateralError):
     reason = "proof_refused"
 
     def __init__(self, reason: str, problem: str) -> None:
-        """Compose the message from the problem."""
         super().__init__(f"the proof of a tier is refused: {problem}")
         self.reason = reason  # type: ignore[misc]  # each instance has its own reason
         self.status = int(_STATUSES.get(reason, HTTPStatus.FORBIDDEN))
@@ -45,7 +44,6 @@ class TooFewMembersError(BilateralError):
     reason = "too_few_members"
 
     def __init__(self, members: int, least: int) -> None:
-        """Compose the message from both numbers."""
         super().__init__(
             f"the group has {members} members, and a proof hides its author among them alone: wait until it has "
             f"{least}, prove a lower tier, or allow small groups"
@@ -70,7 +68,6 @@ class MemberListError(BilateralError):
     reason = "member_list_invalid"
 
     def __init__(self, place: str, problem: str) -> None:
-        """Compose the message from the place and the problem."""
         super().__init__(f"the list of members is not valid: {place}: {problem}")
         self.place = place
 

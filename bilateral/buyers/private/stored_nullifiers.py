@@ -43,7 +43,6 @@ class StoredNullifiers:
     """
 
     def __init__(self, url: str) -> None:
-        """See the class."""
         self._engine = connect_engine(url)
         with named_database_errors():
             _METADATA.create_all(self._engine)

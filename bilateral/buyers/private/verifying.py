@@ -111,7 +111,6 @@ class TierVerifier:
         nullifiers: Nullifiers | None = None,
         at_once: int = AT_ONCE,
     ) -> None:
-        """See the class."""
         self._verification = verification
         self._policy = policy
         self._scope = scope

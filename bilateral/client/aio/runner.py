@@ -104,7 +104,6 @@ class AsyncRunner(AsyncClosing):
         return await self._run(inspection.inspect(self.state))
 
     async def _run(self, operation: Operation[T]) -> T:
-        """Run an operation to its end."""
         return await self.runner.run(operation)
 
     async def _write(self, operation: Operation[Sent[T]]) -> AsyncHandle[T]:

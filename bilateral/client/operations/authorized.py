@@ -184,7 +184,6 @@ def tag_text(word: bytes) -> ChainText:
 def _page(
     state: ClientState, agent: AgentId, client: str | None, offset: int, limit: int
 ) -> Operation[list[AuthorizedFeedbackEntry]]:
-    """One page of feedback."""
     if client is None:
         function, arguments = "getFeedbackPage", (agent.token_id, offset, limit)
         (page,) = yield from registries.call(state, Registry.AUTHORIZED, function, *arguments)

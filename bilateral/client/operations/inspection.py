@@ -49,7 +49,6 @@ def inspect(state: ClientState) -> Operation[DeploymentReport]:
 
 
 def _report(deployment: Deployment, name: str) -> Operation[RegistryReport]:
-    """Report on one registry."""
     address: str = getattr(deployment, name)
     code, implementation, admin, owner, version, identity, wallet = yield Batch(
         (

@@ -162,7 +162,6 @@ def _owners(state: ClientState, subjects: Sequence[AgentId], expected: Expectati
 
 
 def _owners_at(state: ClientState, subjects: Sequence[AgentId], block: str) -> Operation[list[str]]:
-    """Return the owners of agents at the end of a block."""
     calls = [
         registries.call(state, Registry.IDENTITY, "ownerOf", subject.token_id, block=block) for subject in subjects
     ]
@@ -211,7 +210,6 @@ _EVENTS: Final[Mapping[RatingKind, type[ClientRated | ValidatorRated]]] = {
 
 
 def _read(chain_id: int, event: ClientRated | ValidatorRated) -> Rating:
-    """Make a rating from its event."""
     kind, subject = (
         (RatingKind.CLIENT, event.client_id)
         if isinstance(event, ClientRated)

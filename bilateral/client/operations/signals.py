@@ -183,5 +183,4 @@ def _prepare(state: ClientState, key: _Key, signal: Signal, period: str) -> Oper
 
 
 def _draft(signal: Signal, period: str) -> feedback.Draft:
-    """Return a signal as feedback."""
     return feedback.Draft(signal.value, signal.tag, period, signal.endpoint)

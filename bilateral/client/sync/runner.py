@@ -105,7 +105,6 @@ class Runner(Closing):
         return self._run(inspection.inspect(self.state))
 
     def _run(self, operation: Operation[T]) -> T:
-        """Run an operation to its end."""
         return self.runner.run(operation)
 
     def _write(self, operation: Operation[Sent[T]]) -> Handle[T]:

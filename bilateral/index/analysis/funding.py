@@ -70,7 +70,6 @@ class FundingCollector:
     def __init__(
         self, engine: Engine, key: AnalysisKey, pool: Pool, progress: Callable[[int, int], None] = lambda *_: None
     ) -> None:
-        """See the class."""
         self._engine = engine
         self._key = key
         self._pool = pool

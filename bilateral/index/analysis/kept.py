@@ -63,7 +63,6 @@ class KeptEvents:
     """
 
     def __init__(self, events: Events) -> None:
-        """See the class."""
         self._events = events
         self._mark: tuple[int, ...] = ()
         self._last = -1
@@ -120,7 +119,6 @@ class Places(Sequence[Place]):
     """
 
     def __init__(self, rows: pa.Table) -> None:
-        """See the class."""
         self._columns = [rows[name] for name in _PLACE]
 
     def __len__(self) -> int:

@@ -26,7 +26,6 @@ class Proofs:
         payments: Iterable[Sequence[Any]],
         accounts: Mapping[int, Collection[str]],
     ) -> None:
-        """See the class."""
         self._claims = {(block, log): str(transaction).lower() for block, log, transaction in claims}
         self._accounts = accounts
         self._payments: dict[str, list[Sequence[Any]]] = {}

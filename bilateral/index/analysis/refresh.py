@@ -64,7 +64,6 @@ class Refresher:
         urls: Mapping[int, Sequence[str]] | None = None,
         make: Callable[[Engine, AnalysisKey], Analyst] = Analyst,
     ) -> None:
-        """See the class."""
         self._engine = engine
         self._urls = urls or {}
         self._make = make

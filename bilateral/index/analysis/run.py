@@ -106,7 +106,6 @@ class Analyst:
     """
 
     def __init__(self, engine: Engine, key: AnalysisKey) -> None:
-        """See the class."""
         self._engine = engine
         self._key = key
         self._trust = TrustEngine()

@@ -132,7 +132,6 @@ class TableReader:
     """
 
     def __init__(self, chain_id: int, identity_registry: str) -> None:
-        """See the class."""
         self._values = {"chain_id": chain_id, "identity": identity_registry}
         self._feedback = [KeptEvents(FEEDBACK), KeptEvents(AUTHORIZED_FEEDBACK)]
         self._ratings = KeptEvents(RATINGS)

@@ -54,7 +54,6 @@ class Announcements:
     """
 
     def __init__(self, registries: Mapping[str, Registry]) -> None:
-        """See the class."""
         self._items = [
             (
                 address,

@@ -54,7 +54,6 @@ class Extraction:
     """
 
     def __init__(self, chain_id: int, registries: Mapping[str, Registry]) -> None:
-        """See the class."""
         self._chain_id = chain_id
         self._registries = registries
 
@@ -239,7 +238,6 @@ def _below(number: int, limit: int) -> int:
 
 @lru_cache(maxsize=1 << 16)  # a checksum costs more than all else, and few addresses give most events
 def _address(word: bytes) -> str:
-    """Return the address in a word."""
     if any(word[:12]):
         raise ValueError
     return checksummed("0x" + word[12:].hex())

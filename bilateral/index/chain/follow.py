@@ -98,7 +98,6 @@ class Follower:
         enough: int = ENOUGH_LOGS,
         trusts_reorganisation: bool = False,
     ) -> None:
-        """See the class."""
         self._store = store
         self._finality = Finality(store, is_trusting=trusts_reorganisation)
         self._pool = pool

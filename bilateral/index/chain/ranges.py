@@ -35,7 +35,6 @@ class RangeSize:
     """The largest step of growth behind a dense stretch: three steps lead from a few blocks to ten thousand."""
 
     def __init__(self, most: int, ceiling: int | None = None, first: int | None = None) -> None:
-        """See the class."""
         self._most = most
         self._is_first = first is not None
         self.ceiling = ceiling

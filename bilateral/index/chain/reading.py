@@ -97,7 +97,6 @@ class Reader:
     """
 
     def __init__(self, pool: Pool, registries: Mapping[str, Registry]) -> None:
-        """See the class."""
         self._pool = pool
         self._extraction = Extraction(pool.chain_id, registries)
         self._registries = registries

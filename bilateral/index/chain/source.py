@@ -71,7 +71,6 @@ class Source:
     def __init__(
         self, endpoint: Endpoint, addresses: Sequence[str], wait: Callable[[float], bool] | None = None
     ) -> None:
-        """See the class."""
         self.endpoint = endpoint
         self.size = RangeSize(MOST_BLOCKS, first=FIRST_BLOCKS)
         self.lost_logs_at: int | None = None
@@ -242,12 +241,10 @@ def _weight(logs: Sequence[BlockLogs]) -> int:
 
 
 def _sleep(seconds: float) -> bool:
-    """Wait."""
     time.sleep(seconds)
     return True
 
 
 def _header(entry: HeaderEntry) -> Header:
-    """Read a header."""
     block = Block(quantity(entry.number), word(entry.hash), quantity(entry.timestamp))
     return Header(block, word(entry.parentHash), bytes_of(entry.logsBloom) if entry.logsBloom else None)

@@ -90,7 +90,6 @@ class ActivityTable:
     """
 
     def __init__(self, chain_id: int, connection: Connection, rows: Rows) -> None:
-        """See the class."""
         self._chain_id = chain_id
         self._connection = connection
         self._rows = rows

@@ -69,7 +69,6 @@ class AgentTables:
     """
 
     def __init__(self, chain_id: int, journal: Journal) -> None:
-        """See the class."""
         self._chain_id = chain_id
         self._journal = journal
         self._agents = DerivedTable(schema.agent, journal)
@@ -172,7 +171,6 @@ class AgentTables:
     def _change_agent(
         self, states: AgentStates, kind: type[Event], key: tuple[int, str, int], values: list[Any], texts: _Texts
     ) -> None:
-        """Apply one change to one agent."""
         if kind is Transfer:
             states.transfer(key[2], *values)
         elif kind is MetadataSet and values[0] == WALLET_KEY:

@@ -83,7 +83,6 @@ class Journal:
     """
 
     def __init__(self, chain_id: int, first_block: int) -> None:
-        """See the class."""
         self._chain_id = chain_id
         self._first_block = first_block
         self._block = -1

@@ -101,7 +101,6 @@ class SummaryTables:
     """
 
     def __init__(self, chain_id: int, rows: Rows) -> None:
-        """See the class."""
         self._chain_id = chain_id
         self._rows = rows
         self._changes: dict[Subject, _Change] = defaultdict(_Change)
@@ -130,7 +129,6 @@ class SummaryTables:
         self._write()
 
     def _add_feedback(self, row: Row, sign: int, *, is_blind: bool) -> None:
-        """Add a feedback to its summary, and to the one of blind feedback if it is blind."""
         registry, agent_id, tag, client, value, decimals = _pick_entry(row)
         for side in ("server", BLIND_SIDES["server"]) if is_blind else ("server",):
             self._add((registry, agent_id, side, key_text(tag)), client, value, decimals, sign)

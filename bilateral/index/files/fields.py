@@ -36,7 +36,6 @@ class Fields:
     """
 
     def __init__(self, value: Any, problems: list[str], place: str = "") -> None:
-        """See the class."""
         self._place = place
         self._problems = problems
         self._value = value if isinstance(value, dict) else {}

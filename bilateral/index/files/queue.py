@@ -92,7 +92,6 @@ class FileQueue:
     def __init__(
         self, engine: Engine, *, lease_seconds: float = LEASE_SECONDS, clock: Callable[[], float] = time.time
     ) -> None:
-        """See the class."""
         self._engine = engine
         self._lease_seconds = lease_seconds
         self._clock = clock
@@ -195,7 +194,6 @@ class FileQueue:
         return lease
 
     def _take(self, connection: Connection, row: Row[Any], now: float) -> Lease:
-        """Lease a file."""
         token = secrets.token_bytes(16)
         seconds = self._lease_seconds * (1 << min(row.attempts, _MOST_DOUBLINGS))
         values = {"lease": token, "attempts": row.attempts + 1, "next_at": now + seconds}

@@ -116,7 +116,6 @@ class ReferenceScan:
     def __init__(
         self, engine: Engine, chain_id: int, loader: Loader, *, clock: Callable[[], float] = time.time
     ) -> None:
-        """See the class."""
         self._engine = engine
         self.chain_id = chain_id
         self._loader = loader

@@ -187,7 +187,6 @@ class FileWorkers:
 
 
 def _log_word(outcome: Outcome) -> str:
-    """Return the word for an outcome in the log."""
     if isinstance(outcome, Failed):
         return outcome.reason
     return type(outcome).__name__.lower() if not isinstance(outcome, Loaded) or not outcome.problem else "malformed"

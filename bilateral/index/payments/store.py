@@ -64,7 +64,6 @@ class PaymentStore:
     """
 
     def __init__(self, engine: Engine, chain_id: int, terms: PaymentTerms) -> None:
-        """See the class."""
         self._engine = engine
         self.chain_id = chain_id
         self.terms = terms

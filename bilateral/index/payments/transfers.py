@@ -85,7 +85,6 @@ class TransferSource(Source):
     """
 
     def __init__(self, endpoint: Endpoint, tokens: Sequence[str], wait: Callable[[float], bool] | None = None) -> None:
-        """See the class."""
         super().__init__(endpoint, tokens, wait=wait)
         self._tokens = tokens
         self._filter: list[Any] = []
@@ -120,7 +119,6 @@ class TransferSource(Source):
     def _transfers(  # a side, and a range
         self, topics: list[Any], side: str, accounts: Collection[str], first: int, last: int
     ) -> list[TokenTransfer]:
-        """Return the transfers with some accounts on one side."""
         transfers: dict[tuple[int, int], TokenTransfer] = {}
         for asked in _parts(sorted(accounts)):
             for transfer in self._read_transfers([*topics, _topics(asked)], first, last):
@@ -196,7 +194,6 @@ class TransferSource(Source):
 
 
 def _topics(accounts: Sequence[str]) -> list[str]:
-    """Return accounts as topics."""
     return ["0x" + "00" * 12 + account[2:].lower() for account in accounts]
 
 

@@ -30,7 +30,6 @@ class PaymentFollower:
     """
 
     def __init__(self, store: PaymentStore, pool: Pool, wait: Callable[[float], bool] | None = None) -> None:
-        """See the class."""
         self._store = store
         self._pool = pool
         self._wait = wait

@@ -46,7 +46,6 @@ def trigrams(word: str) -> set[str]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Yield the words of a text."""
     if text.isascii():  # as below, in a tenth of the time
         yield from (word[:MAX_WORD] for word in _ASCII_WORD.findall(text.lower()))
         return

@@ -167,7 +167,6 @@ def _is(shard: str, state: str) -> str:
 
 
 def _columns(connection: Connection, table: str) -> list[str]:
-    """Return the columns of a table."""
     query = text(
         "SELECT attname FROM pg_attribute "
         "WHERE attrelid = CAST(:name AS regclass) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"

@@ -76,7 +76,6 @@ class BackfillRanges:
     """
 
     def __init__(self, engine: Engine, chain_id: int, registries: Mapping[str, Registry]) -> None:
-        """See the class."""
         self._engine = engine
         self._chain_id = chain_id
         self._edition = _edition_of(registries)

@@ -113,33 +113,26 @@ class _RowsBehind(Rows):
     """
 
     def __init__(self, reading: Rows, writer: Writer) -> None:
-        """See the class."""
         super().__init__(reading.connection)
         self._reading = reading
         self._writer = writer
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
-        """See `Rows.insert`."""
         self._writer.insert(table, rows)
 
     def replace(self, table: Table, rows: Sequence[Row]) -> None:
-        """See `Rows.replace`."""
         self._writer.replace(table, rows)
 
     def delete(self, table: Table, keys: Sequence[Row]) -> None:
-        """See `Rows.delete`."""
         self._writer.delete(table, keys)
 
     def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
-        """See `Rows.select`."""
         return self._reading.select(table, columns, keys)
 
     def last_times(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
-        """See `Rows.last_times`."""
         return self._reading.last_times(table, columns, keys)
 
     values_after = of_blocks = delete_after = insert_unless_known = learn = _refuse
 
     def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
-        """See `Rows._wanted`."""
         return self._reading._wanted(table, columns, keys)  # noqa: SLF001  # its own class

@@ -75,7 +75,6 @@ class ChainStore:
     """
 
     def __init__(self, engine: Engine, chain_id: int) -> None:
-        """See the class."""
         self.engine = engine
         self.chain_id = chain_id
         self.head_notes = HeadNotes(engine, chain_id)
@@ -367,5 +366,4 @@ class ChainStore:
 
 
 def _cursor_columns(block: Block) -> dict[Any, Any]:
-    """Return the columns of the cursor."""
     return {"block_number": block.number, "block_hash": block.hash, "block_time": block.time}

@@ -144,7 +144,6 @@ def add_notes(connection: Connection, chain_id: int, block: int, notes: Sequence
 
 
 def _note_rows(step: int, start: int, notes: Iterable[Note]) -> Iterable[dict[str, Any]]:
-    """Yield the rows of notes."""
     for position, note in enumerate(notes, start):
         yield {
             "step": step,

@@ -32,7 +32,6 @@ class HeadNotes:
     """
 
     def __init__(self, engine: Engine, chain_id: int, clock: Callable[[], float] = time.monotonic) -> None:
-        """See the class."""
         self._clock = clock
         self._engine = engine
         self._chain_id = chain_id

@@ -19,7 +19,6 @@ class Writes:
     """
 
     def __init__(self, rows: Rows, table: Table) -> None:
-        """See the class."""
         self._rows = rows
         self._table = table
         self._new: list[Row] = []

@@ -45,7 +45,6 @@ class Rows(ABC):
     _distinct = ""
 
     def __init__(self, connection: Connection) -> None:
-        """See the class."""
         self.connection = connection
 
     def _fetched(self, query: str) -> list[Row]:
@@ -260,7 +259,6 @@ class SqliteRows(Rows):
         return widened(self._fetched(query), wide_positions(table))
 
     def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
-        """See `Rows._wanted`."""
         name, create = _temporary_table(table, columns, self.connection.dialect, "wanted")
         self.connection.exec_driver_sql(create)
         self.connection.exec_driver_sql(f"DELETE FROM {name}")
@@ -277,7 +275,6 @@ class SqliteRows(Rows):
         self._execute(f'{verb} INTO "{name}" VALUES ({", ".join("?" * len(rows[0]))})', rows)
 
     def _execute(self, statement: str, rows: Sequence[Row]) -> None:
-        """Execute a statement for each row."""
         self.connection.exec_driver_sql(statement, list(rows))
 
 
@@ -287,7 +284,6 @@ class PostgresRows(Rows):
     _distinct = "DISTINCT "  # SQLite would read a whole index for it, and its cursor needs no memory without it
 
     def __init__(self, connection: Connection) -> None:
-        """See the class."""
         super().__init__(connection)
         from psycopg.types.string import BytesBinaryDumper  # noqa: PLC0415  # not for SQLite: it is slow to import
 
@@ -296,7 +292,6 @@ class PostgresRows(Rows):
         connection.exec_driver_sql(_POSTGRES_SETTINGS)
 
     def _place(self, table: Table, chain_id: int) -> str:
-        """See `Rows._place`."""
         return place_in_postgres(table, chain_id)
 
     def _cursor(self) -> Any:
@@ -352,7 +347,6 @@ class PostgresRows(Rows):
         self.connection.exec_driver_sql("ANALYZE " + _names(self._place(table, chain_id) for table in tables))
 
     def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
-        """See `Rows._wanted`."""
         return self._fill(table, columns, keys, "wanted")
 
     def _fill(self, table: Table, columns: tuple[str, ...], rows: Sequence[Row], suffix: str) -> str:
@@ -364,7 +358,6 @@ class PostgresRows(Rows):
         return name
 
     def _copy(self, name: str, table: Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Copy rows into a table."""
         driver: Any = self.connection.connection.driver_connection
         types = [_binary_type(table, column) for column in columns]
         statement = f'COPY "{name}" ({_names(columns)}) FROM STDIN (FORMAT BINARY)'

@@ -31,7 +31,6 @@ class Writer:
     """
 
     def __init__(self, rows: Rows, patience: float | None = None) -> None:
-        """See the class."""
         self.rows = rows
         self._patience = patience
         self._claiming = threading.Lock()

@@ -25,7 +25,6 @@ class unindexed(FunctionElement[Any]):  # noqa: N801  # a function of SQL
     inherit_cache = True
 
     def __init__(self, column: ColumnElement[Any]) -> None:
-        """See the class."""
         super().__init__(column)
         self.type = column.type
 

@@ -77,7 +77,6 @@ class AgentRows(Rows):
     sort_aliases: ClassVar = {"name": "registrationFile__name"}
 
     def __init__(self, scope: Scope) -> None:
-        """See the class."""
         super().__init__(scope)
         self.source = self.agent = agent = schema.agent.alias()
         self._activity: FromClause | None = None
@@ -201,7 +200,6 @@ class MetadataRows(Rows):
     entity: ClassVar = "AgentMetadata"
 
     def __init__(self, scope: Scope) -> None:
-        """See the class."""
         super().__init__(scope)
         self.source = self.metadata = metadata = schema.agent_metadata.alias()
         agents = AgentRows(scope).of(metadata)

@@ -92,7 +92,6 @@ class FeedbackRows(Rows):
     entity: ClassVar = "Feedback"
 
     def __init__(self, scope: Scope) -> None:
-        """See the class."""
         super().__init__(scope)
         self.source = self.given = feedback = _GIVEN.alias()
         self._is_of_agent = False
@@ -193,7 +192,6 @@ class ResponseRows(Rows):
     entity: ClassVar = "FeedbackResponse"
 
     def __init__(self, scope: Scope) -> None:
-        """See the class."""
         super().__init__(scope)
         self.source = self.response = response = _RESPONSE.alias()
         feedback = FeedbackRows(scope).of_response(response)
@@ -249,7 +247,6 @@ class FeedbackFileRows(Rows):
     entity: ClassVar = "FeedbackFile"
 
     def __init__(self, scope: Scope) -> None:
-        """See the class."""
         super().__init__(scope)
         self.given = feedback = _GIVEN.alias()
         self.file, self.read = file, read = files.file.alias(), files.feedback_file.alias()

@@ -130,7 +130,6 @@ class Rows(ABC):
     sort_aliases: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, scope: Scope) -> None:
-        """See the class."""
         self.scope = scope
         self.parents: dict[str, Callable[[], Rows]] = {}
         self._fields: Mapping[str, Callable[[], Value]] | None = None

@@ -32,7 +32,6 @@ class StandingRows(Rows):
     entity: ClassVar = "Standing"
 
     def __init__(self, scope: Scope) -> None:
-        """See the class."""
         super().__init__(scope)
         self.source = self.standing = table = standing.alias()
         agents = AgentRows(scope).of(table)
@@ -81,7 +80,6 @@ class StandingRows(Rows):
         return {"agent": lambda: AgentRows(self.scope).of(self.standing)}
 
     def _find(self, ids: Sequence[str]) -> Condition:
-        """Return the condition that rows have some ids."""
         columns, conditions = self.standing.c, []
         for text in ids:
             agent, _, side = text.rpartition(":")

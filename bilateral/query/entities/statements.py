@@ -130,7 +130,6 @@ class _Assembly:
     """
 
     def __init__(self, scope: Scope, selection: Sequence[Selected]) -> None:
-        """See the class."""
         self._scope = scope
         self._is_flat = scope.dialect.has_small_parser and _height(selection) > _NESTED
         self._number = 0
@@ -291,7 +290,6 @@ def _test(rows: Rows, name: str, operand: Any) -> Condition:
 
 
 def _children(rows: Rows, name: str) -> Rows:
-    """Return the rows that a row names, or that name it."""
     return (rows.links.get(name) or rows.lists[name])()
 
 

@@ -47,7 +47,6 @@ class ValidationRows(Rows):
     entity: ClassVar = "Validation"
 
     def __init__(self, scope: Scope) -> None:
-        """See the class."""
         super().__init__(scope)
         self.source = self.request = request = _VALIDATION.alias()
         agents = AgentRows(scope).of(request)
@@ -109,7 +108,6 @@ class ProtocolRows(Rows):
     entity: ClassVar = "Protocol"
 
     def __init__(self, scope: Scope) -> None:
-        """See the class."""
         super().__init__(scope)
         self.source = self.chain = chain = schema.chain.alias()
         self.conditions = [chain.c.chain_id.in_([scoped.chain_id for scoped in scope.chains])]

@@ -38,7 +38,6 @@ class Value:
     """
 
     def __init__(self, expression: ColumnElement[Any], *, is_nullable: bool = False) -> None:
-        """See the class."""
         self.expression = expression
         self.is_nullable = is_nullable
 
@@ -137,7 +136,6 @@ class Whole(Value):
     unit: ClassVar[int] = 1
 
     def __init__(self, expression: ColumnElement[Any], *, is_nullable: bool = False, is_text: bool = True) -> None:
-        """See the class."""
         super().__init__(expression, is_nullable=is_nullable)
         self._is_text = is_text
 
@@ -192,7 +190,6 @@ class FixedPoint(Value):
     """A fixed-point number: an integer and the number of its decimals."""
 
     def __init__(self, value: ColumnElement[Any], decimals: ColumnElement[Any]) -> None:
-        """See the class."""
         super().__init__(value)
         self._decimals = decimals
 
@@ -263,7 +260,6 @@ class Id(String):
     def __init__(
         self, expression: ColumnElement[Any], finder: Callable[[Sequence[str]], Condition] | None = None
     ) -> None:
-        """See the class."""
         super().__init__(expression)
         self._finder = finder
 
@@ -330,7 +326,6 @@ class Entries(MatchedValue):
         has: Callable[[Sequence[str], bool], Condition],
         same: Callable[[Sequence[str]], Condition],
     ) -> None:
-        """See the class."""
         super().__init__(shown)
         self._has = has
         self._same = same

@@ -353,7 +353,6 @@ def _noted(connection: Connection, steps: Sequence[Any], start: _Place | None, f
 
 
 def _shown(entry: _Told, registries: Registries, identity: str) -> FeedChange:
-    """Return a change as it is shown."""
     change, is_event = entry.change, entry.event is not None
     return FeedChange(
         id=_id(entry.step, entry.place),

@@ -121,7 +121,6 @@ def search_feedback(
 
 
 def _conditions(search: FeedbackSearch, dialect: Dialect) -> list[ColumnElement[bool]]:  # noqa: C901  # one a filter
-    """Return the conditions of a search."""
     columns = VIEW.c
     conditions = [columns.chain_id == search.chain_id]
     if search.agents:

@@ -41,6 +41,5 @@ def lower_bound(share_sum: Any, clients: Any, tag: Any) -> ColumnElement[Any]:
 
 
 def _scaled(bound: ColumnElement[Any], scale: tuple[int, int]) -> ColumnElement[Any]:
-    """Return a bound on its scale."""
     lowest, highest = scale
     return literal(float(lowest), _REAL) + bound * (highest - lowest)

@@ -62,7 +62,6 @@ class _Statement:
     """
 
     def __init__(self, plan: Plan, *, walks: bool = False, stands: bool = False) -> None:
-        """See the class."""
         self._plan = plan
         self._from = plan.conditions.tables
         self._where = [*plan.conditions.where]

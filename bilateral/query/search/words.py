@@ -73,7 +73,6 @@ class Matcher(ABC):
     """
 
     def __init__(self, connection: Connection) -> None:
-        """See the class."""
         self._connection = connection
 
     def terms(self, words: Sequence[str]) -> list[Term] | None:
@@ -159,25 +158,20 @@ class _SqliteMatcher(Matcher):
     """Makes the conditions for FTS5."""
 
     def _is_known(self, term: Term) -> bool:
-        """See `Matcher`."""
         return self._connection.execute(self.documents([term]).limit(1)).first() is not None
 
     def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> Select[int]:
-        """See `Matcher.documents`."""
         choices = " OR ".join(f"({_match('name_words', terms_of)})" for terms_of in named)
         expression = _match("words", terms)
         return self._full_text(f"({expression}) AND ({choices})" if choices else expression)
 
     def begins(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> ColumnElement[bool]:
-        """See `Matcher.begins`."""
         return registration_words.c.document_id.in_(self.documents(terms, named))
 
     def are_common(self, terms: Sequence[Term], count: int) -> bool:  # noqa: ARG002  # see the base
-        """See `Matcher.are_common`."""
         return False
 
     def _has_in(self, column: str, term: Term) -> ColumnElement[bool]:
-        """See `Matcher`."""
         end = "" if term.is_beginning else " "
         listed = type_coerce(registration_words.c[column], Text)  # words with spaces between
         words = literal(" ").concat(listed).concat(literal(end)) if end else literal(" ").concat(listed)
@@ -196,20 +190,16 @@ class _PostgresMatcher(Matcher):
     """Makes the conditions for vectors of words."""
 
     def __init__(self, connection: Connection) -> None:
-        """See the class."""
         super().__init__(connection)
         self._known: dict[tuple[str, str], int] = {}
 
     def _is_known(self, term: Term) -> bool:
-        """See `Matcher`."""
         return _KNOWN.first(self._connection, {"words": _expression([[term]])}) is not None
 
     def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> Select[int]:
-        """See `Matcher.documents`."""
         return select(registration_words.c.document_id).where(self.begins(terms, named))
 
     def begins(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> ColumnElement[bool]:
-        """See `Matcher.begins`."""
         if not named:
             return self._vector("words", [terms])
         in_names = self._vector("name_words", named)
@@ -221,7 +211,6 @@ class _PostgresMatcher(Matcher):
         return and_(in_names, self.has(terms))
 
     def are_common(self, terms: Sequence[Term], count: int) -> bool:
-        """See `Matcher.are_common`."""
         return self._expected("words", [terms]) > _SURELY * count
 
     def _expected(self, column: str, choices: Sequence[Sequence[Term]]) -> int:
@@ -233,7 +222,6 @@ class _PostgresMatcher(Matcher):
         return self._known[column, words]
 
     def _has_in(self, column: str, term: Term) -> ColumnElement[bool]:
-        """See `Matcher`."""
         # PostgreSQL takes this for true of every other row. It knows how many have a word, but not that those who have
         # one word have others: so it would expect few rows, begin with them, and read them all.
         return func.coalesce(self._vector(column, [[term]]), false())

@@ -35,7 +35,6 @@ class Acceptance:
     """
 
     def __init__(self, engine: Engine, clock: Callable[[], float] = time.time) -> None:
-        """See the class."""
         self._engine = engine
         self._clock = clock
 

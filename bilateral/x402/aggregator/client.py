@@ -63,7 +63,6 @@ class UnconfirmedFeedbackError(AggregatorFailedError):
     reason = "feedback_unconfirmed"
 
     def __init__(self, sponsored: SponsoredFeedback, problem: str) -> None:
-        """Compose the message from the answer."""
         super().__init__(
             f"the aggregator says {sponsored.status!r}, and {problem}; "
             "look again later, or send it yourself by submit_signed_feedback(error.sponsored.signed)"

@@ -66,7 +66,6 @@ class WorkQueue:
     def __init__(
         self, engine: Engine, chain: SponsoredChain, lease_seconds: float, clock: Callable[[], float] = time.time
     ) -> None:
-        """See the class."""
         self._engine = engine
         self._chain = chain
         self._seconds = lease_seconds

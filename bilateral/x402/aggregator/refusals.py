@@ -86,7 +86,6 @@ class FeedbackRefusedError(ReputationExtensionError):
     reason = "feedback_refused"
 
     def __init__(self, code: Code, problem: str, *, retry_seconds: int | None = None, **details: Any) -> None:
-        """Compose the message from the problem."""
         super().__init__(problem)
         self.code = code
         self.details = details

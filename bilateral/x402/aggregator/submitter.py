@@ -76,7 +76,6 @@ class Submitter:
         clock: Callable[[], float] = time.time,
         count: Callable[[str, int], None] = lambda *_: None,
     ) -> None:
-        """See the class."""
         self._relay = BlindRelay(engine, chain, client, charge=self._charge, clock=clock)
         self.queue = WorkQueue(engine, chain, settings.lease_seconds, clock)
         self._chain = chain
