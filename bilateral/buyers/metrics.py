@@ -11,6 +11,7 @@ from sqlalchemy import BigInteger, String, bindparam, case, column, func, litera
 
 from bilateral.buyers.score import half_up
 from bilateral.index.payments.accounts import Wallets
+from bilateral.index.tables.lists import in_parts
 from bilateral.index.tables.payments import (
     agent_account,
     agent_review,
@@ -38,8 +39,6 @@ MOST_FUNDED: Final = 100
 
 _HIGHEST: Final = 100  # the Buyer Reputation Protocol rates from 0 to 100
 _LAST_BLOCK: Final = 2**62  # a block that no chain reaches, within a BIGINT
-_AT_ONCE: Final = 500
-"""Values of one statement's list, so that no statement grows with what a question finds."""
 
 
 @dataclass(slots=True)
@@ -247,8 +246,8 @@ def _paid_agents(connection: Connection, parameters: Mapping[str, Any], agents: 
     shared = sorted(payees & _wallets_of(connection, parameters["chain_id"], sorted(agents)))
     wallets = Wallets(connection, parameters["chain_id"], shared)
     columns = table.payee, table.block_number, table.log_index, table.identity_registry, table.agent_id
-    for start in range(0, len(shared), _AT_ONCE):
-        query = select(*columns).where(is_paid, table.payee.in_(shared[start : start + _AT_ONCE]))
+    for part in in_parts(shared):
+        query = select(*columns).where(is_paid, table.payee.in_(part))
         for row in connection.execute(query.order_by(table.block_number, table.log_index)):
             for registry, agent_id, _ in wallets.agents_at(row.payee, (row.block_number, row.log_index)):
                 if (registry, agent_id) in agents:
@@ -259,8 +258,8 @@ def _paid_agents(connection: Connection, parameters: Mapping[str, Any], agents: 
 def _wallets_of(connection: Connection, chain_id: int, agents: Sequence[Seller]) -> set[str]:
     """Return all accounts that ever were the wallet of one of some agents."""
     table, wallets = agent_account.c, set[str]()
-    for start in range(0, len(agents), _AT_ONCE):
-        is_wanted = tuple_(table.identity_registry, table.agent_id).in_(agents[start : start + _AT_ONCE])
+    for part in in_parts(agents):
+        is_wanted = tuple_(table.identity_registry, table.agent_id).in_(part)
         query = select(table.wallet).where(table.chain_id == chain_id, is_wanted, table.wallet.is_not(None))
         wallets.update(connection.execute(query.distinct()).scalars())
     return wallets

@@ -27,6 +27,7 @@ from bilateral.events import (
     URIUpdated,
 )
 from bilateral.index.tables import schema
+from bilateral.index.tables.lists import in_parts
 from bilateral.index.tables.unindexed import newest_first
 from bilateral.query.prepared import Prepared, at_most, one_of, size_for, spread
 
@@ -45,9 +46,6 @@ MOST_APPROVALS: Final = 20_000
 """Approvals for one agent, and of one owner for all its agents, that one check reads."""
 
 _NOBODY: Final = "0x" + "00" * 20
-_AT_ONCE: Final = 500
-"""Values of one statement's list, so that no statement grows with what a question finds."""
-
 _ADDRESS_BYTES: Final = 20  # of an account of Ethereum: the last 20 bytes of its key's hash
 
 _TRANSFER, _METADATA, _REGISTERED, _UPDATED = (
@@ -103,9 +101,7 @@ def agents_at(
         HistoryTooLongError: Their owners and wallets changed too often.
     """
     changes: list[Row[Any]] = []
-    wanted = sorted(set(agent_ids))
-    for start in range(0, len(wanted), _AT_ONCE):
-        part = wanted[start : start + _AT_ONCE]
+    for part in in_parts(sorted(set(agent_ids))):
         size = size_for(part)
         values = {**moment.bounds, "identity": identity, **spread("agent_id", part, size)}
         changes += _changes(size).records(connection, values)
@@ -133,9 +129,7 @@ def agents_of_accounts(
         HistoryTooLongError: The accounts had too many agents.
     """
     candidates: set[int] = set()
-    wanted = sorted(accounts)
-    for start in range(0, len(wanted), _AT_ONCE):
-        part = wanted[start : start + _AT_ONCE]
+    for part in in_parts(sorted(accounts)):
         size = size_for(part)
         values = {**moment.bounds, "identity": identity, **spread("account", part, size)}
         values |= spread("wallet", [bytes.fromhex(account[2:]) for account in part], size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select, tuple_
 
@@ -11,6 +11,7 @@ from bilateral.checks.seen_files import sights
 from bilateral.events import ClientRated, NewFeedback
 from bilateral.index.tables import files as schema
 from bilateral.index.tables.blind import is_blind_feedback, is_blind_rating
+from bilateral.index.tables.lists import in_parts
 from bilateral.index.tables.schema import EVENT_TABLES
 
 if TYPE_CHECKING:
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
     from bilateral.checks.as_of_block import Moment
     from bilateral.checks.entries import Entry
-
-_AT_ONCE: Final = 300
-"""Values of one statement's list, so that no statement grows with what a question finds."""
 
 
 def with_payment_proof(
@@ -41,13 +39,12 @@ def with_payment_proof(
     """
     accepted = {account.lower() for account in payees}
     claims: dict[tuple[int, int], Any] = {}
-    places = [(entry.row.block_number, entry.row.log_index) for entry in entries]
     named, read = schema.file_reference, schema.feedback_file
-    for start in range(0, len(places), _AT_ONCE):
+    for part in in_parts(map(_place, entries)):
         references = connection.execute(
             select(named.c.block_number, named.c.log_index, named.c.file_id).where(
                 named.c.chain_id == moment.chain_id,
-                tuple_(named.c.block_number, named.c.log_index).in_(places[start : start + _AT_ONCE]),
+                tuple_(named.c.block_number, named.c.log_index).in_(part),
                 named.c.file_id.is_not(None),
             )
         ).all()
@@ -85,12 +82,12 @@ def only_blind(connection: Connection, moment: Moment, entries: Sequence[Entry],
         side: The agent's part: `server` or `client`.
     """
     event, condition = (NewFeedback, is_blind_feedback) if side == SERVER else (ClientRated, is_blind_rating)
-    table, places = EVENT_TABLES[event], [_place(entry) for entry in entries]
+    table = EVENT_TABLES[event]
     blind: set[tuple[int, int]] = set()
-    for start in range(0, len(places), _AT_ONCE):
+    for part in in_parts(map(_place, entries)):
         query = select(table.c.block_number, table.c.log_index).where(
             table.c.chain_id == moment.chain_id,
-            tuple_(table.c.block_number, table.c.log_index).in_(places[start : start + _AT_ONCE]),
+            tuple_(table.c.block_number, table.c.log_index).in_(part),
             condition(table),
         )
         blind |= {tuple(row) for row in connection.execute(query)}

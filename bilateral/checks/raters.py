@@ -20,6 +20,7 @@ from bilateral.events import ClientRated
 from bilateral.index.derive.summaries import DECIMALS
 from bilateral.index.tables import schema
 from bilateral.index.tables.dialects import dialect_of
+from bilateral.index.tables.lists import AT_ONCE, in_parts
 from bilateral.index.tables.unindexed import newest_first
 from bilateral.query.prepared import size_for, spread
 from bilateral.values.blind import BLIND_SIDES
@@ -49,9 +50,6 @@ _LOOKED_AT: Final = 200
 """The newest ratings that are looked at: an agent may have millions."""
 
 _SHOWN: Final = 3  # examples are enough to follow a reason
-_AT_ONCE: Final = 500
-"""Values of one statement's list, so that no statement grows with what a question finds."""
-
 _CLIENT: Final = schema.EVENT_TABLES[ClientRated]
 
 _OF_ACCOUNTS: Final = {
@@ -245,7 +243,7 @@ def newest_ratings(
     """
     moment, agent_id = question.moment, question.facts.agent_id
     kinds = [address for address, kind in question.kinds.items() if kind in OPEN_REGISTRIES]
-    few: list[Any] | None = None if raters is None or len(raters) > _AT_ONCE else sorted(raters)
+    few: list[Any] | None = None if raters is None or len(raters) > AT_ONCE else sorted(raters)
     if few is not None and question.side == CLIENT:
         few = [int(rater[6:]) for rater in few]
     if not kinds or few == []:
@@ -296,11 +294,10 @@ def _reputable_now(connection: Connection, question: Question, by_rater: Tallies
 
 def _rows(connection: Connection, question: Question, column: Any, values: Collection[Any]) -> list[Row[Any]]:
     """Return the agents with one of some values in a column, at the head."""
-    table, wanted = schema.agent, sorted(values)
+    table = schema.agent
     rows: list[Any] = []
     is_account = column is not table.c.agent_id
-    for start in range(0, len(wanted), _AT_ONCE):
-        part = wanted[start : start + _AT_ONCE]
+    for part in in_parts(sorted(values)):
         if is_account and not dialect_of(connection).has_statistics:
             # Of a long list, SQLite would look at all agents of the chain, and not at those of the accounts.
             parameters = {
@@ -327,12 +324,12 @@ def _least_bound(question: Question) -> float:
 
 def _bounded_agents(connection: Connection, question: Question, agent_ids: Collection[int]) -> set[int]:
     """Return the agents above the policy's lower bound among some, at the head."""
-    table, wanted, bounded, least = schema.summary, sorted(agent_ids), set[int](), _least_bound(question)
-    for start in range(0, len(wanted), _AT_ONCE):
+    table, bounded, least = schema.summary, set[int](), _least_bound(question)
+    for part in in_parts(sorted(agent_ids)):
         query = select(table.c.agent_id, table.c.lower_bound).where(
             table.c.chain_id == question.moment.chain_id,
             table.c.registry.in_(list(question.kinds)),
-            table.c.agent_id.in_(wanted[start : start + _AT_ONCE]),
+            table.c.agent_id.in_(part),
             table.c.side == SERVER,
             table.c.tag == question.policy.tag,
         )

@@ -17,6 +17,7 @@ from sqlalchemy import bindparam, select
 from bilateral.checks.entries import CLIENT, SERVER, VALIDATOR, Entry, Rater, entries
 from bilateral.index.derive.summaries import DECIMALS
 from bilateral.index.tables import schema
+from bilateral.index.tables.lists import in_parts
 from bilateral.query.prepared import Prepared, one_of, size_for, spread
 from bilateral.values.bounds import SHARES, lower_bound, scale_of_tag
 
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 MOST_LINES: Final = 20
 """Tags of one side that an answer lists."""
-
-_AT_ONCE: Final = 500
-"""Values of one statement's list, so that no statement grows with what a question finds."""
 
 _HUNDREDTH: Final = Decimal("0.01")
 _UNIT: Final = 10**DECIMALS  # the value 1 in the sums of the tables
@@ -213,11 +211,10 @@ def tallies(  # noqa: PLR0913, PLR0917  # the coordinates of a summary
         raters: The raters.
     """
     tallies: dict[Rater, tuple[int, int]] = {}
-    wanted, addresses = sorted(raters), list(kinds)
+    addresses = list(kinds)
     parameters = {"chain_id": moment.chain_id, "agent_id": agent_id, "side": side, "tag": tag}
     parameters |= spread("registry", addresses, len(addresses))
-    for start in range(0, len(wanted), _AT_ONCE):
-        part = wanted[start : start + _AT_ONCE]
+    for part in in_parts(sorted(raters)):
         statement = _tallies(len(addresses), size := size_for(part))
         rows = statement.records(connection, parameters | spread("account", part, size))
         tallies |= {(row.registry, row.account): (row.number, row.share_sum) for row in rows}

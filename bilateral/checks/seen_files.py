@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
 from bilateral.index.tables import files as schema
 from bilateral.index.tables.files import State
+from bilateral.index.tables.lists import in_parts
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.checks.as_of_block import Moment
-
-_AT_ONCE: Final = 500
-"""Values of one statement's list, so that no statement grows with what a question finds."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +50,7 @@ def sights(connection: Connection, moment: Moment, file_ids: Collection[bytes]) 
     """
     seen, table = schema.file_sight, schema.file
     sights_of: dict[bytes, Sight] = {}
-    wanted = sorted(file_ids)
-    for start in range(0, len(wanted), _AT_ONCE):
-        part = wanted[start : start + _AT_ONCE]
+    for part in in_parts(sorted(file_ids)):
         is_of_chain = seen.c.chain_id == moment.chain_id
         newest = (
             select(func.max(seen.c.sight_id))

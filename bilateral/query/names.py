@@ -8,6 +8,7 @@ from sqlalchemy import and_, func, select
 
 from bilateral.index.tables import files
 from bilateral.index.tables.files import State
+from bilateral.index.tables.lists import in_parts
 from bilateral.index.tables.search import agent_file
 from bilateral.query.registries import numbers_by_chain
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
 _LENGTH: Final = 320
 """The characters of a name that are read."""
-
-_AT_ONCE: Final = 500
-"""Values of one statement's list, so that no statement grows with what a question finds."""
 
 
 def names_of(connection: Connection, registries: Registries, ids: Iterable[str | None]) -> dict[str, str]:
@@ -47,8 +45,7 @@ def _names(connection: Connection, chain_id: int, identity: str, wanted: list[in
     tables = agent_file.join(file, is_loaded).join(read, read.c.content_hash == file.c.content_hash)
     query = select(current.agent_id, func.substr(read.c.name, 1, _LENGTH)).select_from(tables)
     query = query.where(current.chain_id == chain_id, current.identity_registry == identity)
-    for begin in range(0, len(wanted), _AT_ONCE):
-        rows = connection.execute(query.where(current.agent_id.in_(wanted[begin : begin + _AT_ONCE]))).all()
-        for agent_id, name in rows:
+    for part in in_parts(wanted):
+        for agent_id, name in connection.execute(query.where(current.agent_id.in_(part))).all():
             if name:
                 yield int(agent_id), name

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import BigInteger, bindparam, select
 
+from bilateral.index.tables.lists import in_parts
 from bilateral.index.tables.payments import payment
 from bilateral.query.prepared import Prepared
 from bilateral.query.values import Exact, exact
@@ -34,9 +35,6 @@ NONE: Final = "none"
 """The feedback names no payment."""
 
 _HASH: Final = re.compile("0x([0-9a-fA-F]{64})")
-_AT_ONCE: Final = 400
-"""Values of one statement's list, so that no statement grows with what a question finds."""
-
 _DECIMALS: Final = 6  # of a dollar in millionths
 
 
@@ -184,10 +182,8 @@ def _payments_in(
     hashes = sorted({name for claim in claims if (name := _hash(claim)) is not None})
     payments: dict[bytes, list[tuple[str, Payment]]] = {}
     columns = payment.c
-    for begin in range(0, len(hashes), _AT_ONCE):
-        query = _selection().where(
-            columns.chain_id == chain_id, columns.transaction_hash.in_(hashes[begin : begin + _AT_ONCE])
-        )
+    for part in in_parts(hashes):
+        query = _selection().where(columns.chain_id == chain_id, columns.transaction_hash.in_(part))
         for identity, *values in connection.execute(query):
             paid = _payment(chain_id, *values)
             payments.setdefault(bytes.fromhex(paid.transaction[2:]), []).append((identity, paid))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, select
 
+from bilateral.index.tables.lists import in_parts
 from bilateral.index.tables.standings import standing, standing_refresh
 from bilateral.query.first_standings import first_standing
 from bilateral.query.registries import numbers_by_chain
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.query.registries import AgentKey, Registries
-
-_AT_ONCE: Final = 500
-"""Values of one statement's list, so that no statement grows with what a question finds."""
 
 
 def stored_standing(
@@ -114,8 +112,8 @@ def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str 
             columns.side.in_(tuple(Side)),
             columns.status.in_(tuple(MARKS)),
         )
-        for begin in range(0, len(wanted), _AT_ONCE):
-            rows = connection.execute(query.where(columns.agent_id.in_(wanted[begin : begin + _AT_ONCE])))
+        for part in in_parts(wanted):
+            rows = connection.execute(query.where(columns.agent_id.in_(part)))
             for row in sorted(rows, key=lambda row: (row.status == Status.HELD_BACK, row.side)):
                 reasons = (Reason(**reason) for reason in json.loads(row.reasons))
                 doubts[f"{chain_id}:{int(row.agent_id)}"] = Doubt(row.status, row.side, why(row.status, reasons))

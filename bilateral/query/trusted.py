@@ -12,6 +12,7 @@ from bilateral.events import NewAuthorizedFeedback
 from bilateral.index.tables import analysis as schema
 from bilateral.index.tables import schema as events
 from bilateral.index.tables.analysis import Part
+from bilateral.index.tables.lists import in_parts
 from bilateral.query.feedback import VIEW as FEEDBACK
 
 if TYPE_CHECKING:
@@ -195,9 +196,9 @@ def _judged(connection: Connection, key: AgentKey, clients: list[str]) -> Mappin
     """Return the judgements about accounts, some hundred a query."""
     suspicion = schema.suspicion
     newest: dict[str, RowMapping] = {}
-    for start in range(0, len(clients), 500):
-        some = suspicion.c.account.in_(clients[start : start + 500])
-        query = select(suspicion).where(*_of(suspicion, key.chain_id, key.identity_registry), some)
+    for part in in_parts(clients):
+        query = select(suspicion).where(*_of(suspicion, key.chain_id, key.identity_registry))
+        query = query.where(suspicion.c.account.in_(part))
         newest |= {row["account"]: row for row in connection.execute(query).mappings()}
     return newest
 

@@ -14,6 +14,7 @@ from bilateral.index.files.news import tell_sights
 from bilateral.index.store.cursor_locks import hold_cursors, number_sights
 from bilateral.index.tables import files as schema
 from bilateral.index.tables.files import State
+from bilateral.index.tables.lists import in_parts
 from bilateral.index.tables.schema import chain
 from bilateral.index.tables.unindexed import unindexed
 
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from sqlalchemy import Connection
-
-_AT_ONCE: Final = 500
-"""Values of one statement's list, so that no statement grows with what a question finds."""
 
 _STATE: Final = ("state", "content_hash", "integrity", "reason")
 _COLUMNS: Final = ("chain_id", "file_id", "seen_block", *_STATE)
@@ -36,9 +34,8 @@ def note_sights(connection: Connection, file_ids: Collection[bytes]) -> None:
         connection: The connection, in the transaction that stores the files and their references. It is about to end.
         file_ids: The files.
     """
-    wanted, former = sorted(file_ids), None
-    for start in range(0, len(wanted), _AT_ONCE):
-        part = wanted[start : start + _AT_ONCE]
+    former = None
+    for part in in_parts(sorted(file_ids)):
         named, known = schema.registration_domain, schema.file
         domains = (
             select(named.c.file_id)

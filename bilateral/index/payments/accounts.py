@@ -12,6 +12,7 @@ from bilateral.events import AgentRegistered, AgentStates, AgentUpdated, Metadat
 from bilateral.events.agents import WALLET_KEY
 from bilateral.index.store.rows import picker
 from bilateral.index.tables import schema
+from bilateral.index.tables.lists import in_parts
 from bilateral.index.tables.payments import agent_account
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
     from bilateral.index.chain.extraction import EventRows
     from bilateral.index.store.rows import Row, Rows
-
-_AT_ONCE: Final = 500
-"""Values of one statement's list, so that no statement grows with what a question finds."""
 
 _EVENTS: Final = (Transfer, MetadataSet, AgentRegistered, AgentUpdated)
 _PICK: Final = {
@@ -83,13 +81,13 @@ def _after(
 
 def _latest(connection: Connection, chain_id: int, agents: Collection[tuple[str, int]]) -> Iterator[Any]:
     """Yield the last stored change of each of some agents."""
-    table, ordered = agent_account, sorted(agents)
-    for start in range(0, len(ordered), _AT_ONCE):
+    table = agent_account
+    for part in in_parts(sorted(agents)):
         rank = func.row_number().over(
             partition_by=(table.c.identity_registry, table.c.agent_id),
             order_by=(table.c.block_number.desc(), table.c.log_index.desc()),
         )
-        wanted = tuple_(table.c.identity_registry, table.c.agent_id).in_(ordered[start : start + _AT_ONCE])
+        wanted = tuple_(table.c.identity_registry, table.c.agent_id).in_(part)
         ranked = select(table, rank.label("rank")).where(table.c.chain_id == chain_id, wanted).subquery()
         yield from connection.execute(select(ranked).where(ranked.c.rank == 1))
 
@@ -128,11 +126,11 @@ def first_blocks(connection: Connection, chain_id: int, accounts: Collection[str
         chain_id: The chain.
         accounts: The accounts.
     """
-    table, ordered = agent_account.c, sorted(accounts)
+    table = agent_account.c
     owners: dict[str, int] = {}
-    for start in range(0, len(ordered), _AT_ONCE):
+    for part in in_parts(sorted(accounts)):
         for column in (table.wallet, table.owner):
-            is_wanted = table.chain_id == chain_id, column.in_(ordered[start : start + _AT_ONCE]), *_payable()
+            is_wanted = table.chain_id == chain_id, column.in_(part), *_payable()
             query = select(column, func.min(table.block_number)).where(*is_wanted).group_by(column)
             for account, block in connection.execute(query):
                 owners[account] = min(block, owners.get(account, block))
@@ -158,14 +156,12 @@ class Wallets:
         self._periods: dict[str, list[tuple[tuple[int, int], tuple[int, int], str, int, str]]] = defaultdict(list)
         table = agent_account
         agents: set[tuple[str, int]] = set()
-        for start in range(0, len(wallets), _AT_ONCE):
+        for of_wallets in in_parts(wallets):
             query = select(table.c.identity_registry, table.c.agent_id).distinct()
-            part = wallets[start : start + _AT_ONCE]
-            periods = connection.execute(query.where(table.c.chain_id == chain_id, table.c.wallet.in_(part)))
+            periods = connection.execute(query.where(table.c.chain_id == chain_id, table.c.wallet.in_(of_wallets)))
             agents.update((row.identity_registry, int(row.agent_id)) for row in periods)
-        ordered = sorted(agents)
-        for start in range(0, len(ordered), _AT_ONCE):
-            wanted = tuple_(table.c.identity_registry, table.c.agent_id).in_(ordered[start : start + _AT_ONCE])
+        for part in in_parts(sorted(agents)):
+            wanted = tuple_(table.c.identity_registry, table.c.agent_id).in_(part)
             query = select(table).where(table.c.chain_id == chain_id, wanted)
             changes: dict[tuple[str, int], list[Row]] = defaultdict(list)
             for row in connection.execute(

@@ -20,6 +20,7 @@ from bilateral.index.payments.late_payments import note_forgotten_payments, note
 from bilateral.index.store.chain_store import JOURNAL_BLOCKS
 from bilateral.index.store.rows import rows_of
 from bilateral.index.tables import schema
+from bilateral.index.tables.lists import in_parts
 from bilateral.index.tables.payments import CHAIN_TABLES, payment, payment_cursor, payment_return
 
 if TYPE_CHECKING:
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 
 _MOST_BLOCKS: Final = 10_000
 """Blocks of one step: its rows are in memory."""
-
-_AT_ONCE: Final = 500
-"""Values of one statement's list, so that no statement grows with what a question finds."""
 
 
 @dataclass(frozen=True)
@@ -252,11 +250,9 @@ class _Operators:
 
     def __init__(self, connection: Connection, chain_id: int, owners: Collection[str]) -> None:
         self._changes: dict[tuple[str, str, str], list[tuple[tuple[int, int], bool]]] = {}
-        table, ordered = schema.EVENT_TABLES[ApprovalForAll], sorted(owners)
-        for start in range(0, len(ordered), _AT_ONCE):
-            query = select(table).where(
-                table.c.chain_id == chain_id, table.c.owner.in_(ordered[start : start + _AT_ONCE])
-            )
+        table = schema.EVENT_TABLES[ApprovalForAll]
+        for part in in_parts(sorted(owners)):
+            query = select(table).where(table.c.chain_id == chain_id, table.c.owner.in_(part))
             for row in connection.execute(query.order_by(table.c.block_number, table.c.log_index)):
                 key = row.registry, row.owner, row.operator
                 place = row.block_number, row.log_index

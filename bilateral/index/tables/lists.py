@@ -1,0 +1,26 @@
+"""Long lists of values, in parts for statements."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+T = TypeVar("T")
+
+AT_ONCE: Final = 500
+"""Values of one statement's list, so that no statement grows with what a question finds."""
+
+
+def in_parts(values: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
+    """Yield some values in parts, each for the list of one statement.
+
+    Args:
+        values: The values.
+        size: The most values of a part.
+    """
+    rest = iter(values)
+    while part := list(islice(rest, size)):
+        yield part
