@@ -6,16 +6,11 @@ A chain holds payments of many buyers to agents. The index learns them; `--reque
 from __future__ import annotations
 
 import argparse
-import asyncio
 import random
-import re
-import subprocess
 import sys
 import tempfile
 import threading
-import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import ape
 from ape.logging import LogLevel, logger
@@ -24,7 +19,7 @@ from sqlalchemy import func, select
 
 from bench.index.measurement import databases
 from bench.index.runs import measured
-from bench.load import load, processor_seconds
+from bench.load import measure, served
 from bilateral.contracts import Deployment, Registry
 from bilateral.identifiers import checksummed
 from bilateral.index.chain.endpoint import Endpoint
@@ -40,9 +35,6 @@ from bilateral.index.tables.payments import payment
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from simulation.events import ADDRESSES, Log, encoded
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 TOKEN: Final = checksummed("0x" + "70" * 20)
 TERMS: Final = PaymentTerms({TOKEN: 6})
@@ -123,37 +115,21 @@ def learn(database: str, url: str, _: int) -> int:
 
 
 def ask(engine: str, database: str, requests: int) -> bool:
-    """Start a process of the service, ask for profiles, and print the latencies. Return False if a bound is missed."""
-    command = [str(Path(sys.executable).with_name("bilateral")), "serve", "--no-index", "--port", "0"]
-    arguments = ["--rate", "1000000/second", "--database", database]
-    with subprocess.Popen([*command, *arguments], stderr=subprocess.PIPE, text=True) as service:  # noqa: S603  # ours
-        try:
-            match = re.search(r"listening on (\S+)", service.stderr.readline() if service.stderr else "")
-            if match is None:
-                raise SystemExit("the service ended")
-            chance = random.Random(2)  # noqa: S311  # the same each time
-            paths = [f"/api/buyer/{account('buyer', chance.randrange(BUYERS))}" for _ in range(requests)]
-            asyncio.run(load(match[1], paths[: requests // 10]))  # warm
-            before, began = processor_seconds(service.pid), time.perf_counter()
-            took = asyncio.run(load(match[1], paths))
-            wall, used = time.perf_counter() - began, processor_seconds(service.pid) - before
-            rate, p95 = requests / wall, took[len(took) * 95 // 100] * 1e3
-            is_met = rate >= RATE and p95 <= P95_MS
-            bound = verdict(f"{RATE}/s, p95 {P95_MS:g} ms", is_met=is_met)
-            processor = f"{used / requests * 1e3:.2f} ms CPU each"
-            print(f"{engine}: profiles {rate:,.0f}/s, {_percentiles(took)}, {processor}{bound}")
-            return is_met
-        finally:
-            service.terminate()
+    """Ask a process of the service for profiles, and print the latencies. Return False if a bound is missed."""
+    chance = random.Random(2)  # noqa: S311  # the same each time
+    paths = [f"/api/buyer/{account('buyer', chance.randrange(BUYERS))}" for _ in range(requests)]
+    with served(database) as service:
+        load = measure(*service, paths)
+    is_met = load.rate >= RATE and load.at(0.95) <= P95_MS
+    bound = verdict(f"{RATE}/s, p95 {P95_MS:g} ms", is_met=is_met)
+    times = f"p50 {load.at(0.5):.1f} ms, p95 {load.at(0.95):.1f} ms"
+    print(f"{engine}: profiles {load.rate:,.0f}/s, {times}, {load.service * 1e3:.2f} ms CPU each{bound}")
+    return is_met
 
 
 def verdict(bound: str, *, is_met: bool) -> str:
     """Return the end of a row: the bound and its verdict."""
     return f"; bound {bound}: {'met' if is_met else 'MISSED'}"
-
-
-def _percentiles(seconds: Sequence[float]) -> str:
-    return ", ".join(f"p{share} {seconds[len(seconds) * share // 100] * 1e3:.1f} ms" for share in (50, 95))
 
 
 def main() -> int:

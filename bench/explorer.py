@@ -15,11 +15,8 @@ from __future__ import annotations
 
 import argparse
 import re
-import subprocess
-import sys
 import tempfile
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -28,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx
 
 from bench.api import agents
+from bench.load import served
 from bench.popular import RATINGS, popular_world
 from bench.world.build import build
 from bench.world.people import World
@@ -35,8 +33,6 @@ from bilateral.index.store.database import open_database
 from scripts._browser import running_browser
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playwright.sync_api import Browser
 
 _PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
@@ -67,22 +63,6 @@ class Service:
         """Return the processor time that all of its threads have used."""
         tasks = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
         return sum(int(task.read_text(encoding="ascii").split()[0]) for task in tasks) / 1e6
-
-
-@contextmanager
-def serving(database: str) -> Iterator[Service]:
-    """Run the service over a database."""
-    command = [str(Path(sys.executable).with_name("bilateral")), "serve", "--no-index", "--port", "0"]
-    arguments = ["--rate", "1000000/second", "--database", database]
-    with subprocess.Popen([*command, *arguments], stderr=subprocess.PIPE, text=True) as process:  # noqa: S603  # ours
-        try:
-            told = process.stderr.readline() if process.stderr else ""
-            listening = re.search(r"listening on (\S+)", told)
-            if listening is None:
-                raise SystemExit(f"the service ended: {told}")
-            yield Service(listening[1], process.pid)
-        finally:
-            process.terminate()
 
 
 def verdict(measured: float, bound: float) -> str:
@@ -224,14 +204,16 @@ def main() -> None:
             database, requests, ratings = f"sqlite:///{Path(folder) / 'small.sqlite'}", 10, 10_000
             build(open_database(database), World(agents=400, ratings=12_000))
         ids = [agent.replace(":", "/") for agent in agents(database, requests)]
-        with serving(database) as service, running_browser() as browser:
+        with served(database) as running, running_browser() as browser:
+            service = Service(*running)
             paths = paths_of(service, ids)
             server_times(service, paths)
             first_views(browser, service, paths)
         database = f"sqlite:///{Path(folder) / 'popular.sqlite'}"
         agent = popular_world(database, ratings)
         print(f"\nAn agent with {ratings:,} ratings by as many clients:\n")
-        with serving(database) as service, running_browser() as browser:
+        with served(database) as running, running_browser() as browser:
+            service = Service(*running)
             around = {name: [f"/{agent}{end}"] * 20 for name, end in (("agent", ""), ("neighbourhood", "/network"))}
             server_times(service, around)
             drawn(browser, service, f"/{agent.partition('/')[0]}/network")

@@ -196,16 +196,8 @@ def flooded(tables: Tables) -> Tables:
     half, place = count // 2, np.arange(count)
     name = np.where(place < half, place, place % _SPAM + count)
     agent = np.where(place < half, 1, place % agents + 1)
-    columns = {
-        "id": place + count,
-        "client": pa.array(_names(name)),
-        "agent_id": agent,
-        "value": np.full(count, 100.0),
-        "tag": pa.array(["starred"] * count),
-        "ts": 1.785e9 + place,
-        "payment_tx": pa.nulls(count, pa.string()),
-    }
-    return tables.appended(Tables.of(feedback=pa.table(columns)))
+    flood = speed.feedback(place + count, pa.array(_names(name)), agent, np.full(count, 100.0), 1.785e9 + place)
+    return tables.appended(Tables.of(feedback=flood))
 
 
 def _names(numbers: Ints) -> list[str]:
@@ -223,7 +215,6 @@ def ratings(file: Path) -> Tables:
     source, target = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
     traders = np.unique(np.concatenate([source, target]))
     owners = pa.array(_names(traders))
-    count = len(table)
     return Tables.of(
         agents=pa.table(
             {
@@ -235,16 +226,8 @@ def ratings(file: Path) -> Tables:
                 "is_validator": np.zeros(len(traders), bool),
             }
         ),
-        feedback=pa.table(
-            {
-                "id": np.arange(count),
-                "client": pa.array(_names(source)),
-                "agent_id": target,
-                "value": (table[:, 2] + 10) * 5,
-                "tag": pa.array(["starred"] * count),
-                "ts": table[:, 3],
-                "payment_tx": pa.nulls(count, pa.string()),
-            }
+        feedback=speed.feedback(
+            np.arange(len(table)), pa.array(_names(source)), target, (table[:, 2] + 10) * 5, table[:, 3]
         ),
     )
 

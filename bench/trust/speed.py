@@ -16,6 +16,21 @@ from bilateral.trust.engine import Engine
 from bilateral.trust.tables import Tables
 
 
+def feedback(ids: np.ndarray, clients: pa.Array, agents: np.ndarray, values: np.ndarray, ts: np.ndarray) -> pa.Table:
+    """Return feedback of one tag, without proofs of payment.
+
+    Args:
+        ids: The number of each feedback.
+        clients: The addresses of the clients.
+        agents: The ids of the agents.
+        values: The values.
+        ts: The times.
+    """
+    columns = {"id": ids, "client": clients, "agent_id": agents, "value": values}
+    tag = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(ids), np.int32)), pa.array(["starred"]))
+    return pa.table({**columns, "tag": tag, "ts": ts, "payment_tx": pa.nulls(len(ids), pa.string())})
+
+
 def tables(size: int, seed: int = 1) -> Tables:
     """Return tables of a market with Pareto popularity.
 
@@ -39,7 +54,6 @@ def tables(size: int, seed: int = 1) -> Tables:
     people = clients + agents
     from_exchange = clients + agents + random.integers(0, 20, people)
     source = np.where(random.random(people) < 0.75, from_exchange, random.integers(0, people, people))  # noqa: PLR2004
-    tag = pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int32)), pa.array(["starred"]))
     return Tables.of(
         agents=pa.table(
             {
@@ -51,16 +65,12 @@ def tables(size: int, seed: int = 1) -> Tables:
                 "is_validator": np.zeros(agents, bool),
             }
         ),
-        feedback=pa.table(
-            {
-                "id": np.arange(size),
-                "client": addresses(client),
-                "agent_id": agent + 1,
-                "value": np.clip(np.round(quality[agent] + random.normal(0, 9, size)), 0, 100),
-                "tag": tag,
-                "ts": ts,
-                "payment_tx": pa.nulls(size, pa.string()),
-            }
+        feedback=feedback(
+            np.arange(size),
+            addresses(client),
+            agent + 1,
+            np.clip(np.round(quality[agent] + random.normal(0, 9, size)), 0, 100),
+            ts,
         ),
         payments=pa.table(
             {

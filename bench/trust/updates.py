@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from bench.trust.speed import tables
+from bench.trust.speed import feedback, tables
 from bilateral.trust.engine import Engine
 from bilateral.trust.tables import Tables
 
@@ -37,19 +37,8 @@ def later(size: int) -> Tables:
     new = pa.array([f"0x{_NEW + number:040x}" for number in place.tolist()])
     known = pa.array([f"0x{number:040x}" for number in place.tolist()])
     agent, ts = place % 10 + 1, 1.79e9 + place
-    nothing = pa.nulls(_ROWS, pa.string())
     return Tables.of(
-        feedback=pa.table(
-            {
-                "id": size + place,
-                "client": new,
-                "agent_id": agent,
-                "value": np.full(_ROWS, 90.0),
-                "tag": pa.array(["starred"] * _ROWS),
-                "ts": ts,
-                "payment_tx": nothing,
-            }
-        ),
+        feedback=feedback(size + place, new, agent, np.full(_ROWS, 90.0), ts),
         ratings=pa.table(
             {
                 "id": place,

@@ -6,7 +6,6 @@ import base64
 import json
 import re
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from solders.litesvm import LiteSVM
@@ -269,11 +268,3 @@ def serving(node):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     return serve_in_thread(server)
-
-
-def wait_until(check, seconds=20):
-    """Wait for another thread."""
-    end = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < end
-        time.sleep(0.005)
