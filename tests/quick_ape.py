@@ -11,7 +11,6 @@ from __future__ import annotations
 import http.client
 import threading
 from functools import cache
-from urllib.parse import urlsplit
 
 import ape_test.accounts
 import requests
@@ -24,6 +23,8 @@ from ape_ethereum.trace import Trace, TransactionTrace
 from eth_keyfile import keyfile
 from hexbytes import HexBytes
 from web3 import HTTPProvider
+
+from simulation.event_chain import Node
 
 _CALLS = frozenset({"CALL", "CALLCODE", "DELEGATECALL", "STATICCALL"})
 """Steps of the EVM whose second operand is the address that they call."""
@@ -38,35 +39,23 @@ def _ask(self, method, request_data):
     The node may close a connection while it is not used. A read is sent once more then. A transaction is not: the node
     may have it.
     """
-    place, mine = urlsplit(self.endpoint_uri), vars(self).setdefault("_mine", threading.local())
-    if not hasattr(mine, "connection"):
-        mine.connection = http.client.HTTPConnection(place.netloc, timeout=self._request_kwargs.get("timeout", 120))
-    connection = mine.connection
-    may_repeat = connection.sock is not None and method.startswith(_READS)
-    path = (place.path or "/") + ("?" + place.query if place.query else "")
+    mine = vars(self).setdefault("_mine", threading.local())
+    if not hasattr(mine, "node"):
+        mine.node = Node(self.endpoint_uri, self._request_kwargs.get("timeout", 120))
     try:
         try:
-            status, content = _exchange(connection, path, request_data)
+            status, content = mine.node.post(request_data)
         except (BrokenPipeError, ConnectionResetError):  # http.client.RemoteDisconnected is one of these
-            connection.close()
-            if not may_repeat:
+            if not method.startswith(_READS):
                 raise
-            status, content = _exchange(connection, path, request_data)
+            status, content = mine.node.post(request_data)
     except (OSError, http.client.HTTPException) as failure:
-        connection.close()
         raise requests.ConnectionError(f"{method}: {failure}") from failure
     if status != http.client.OK:
         answer = requests.Response()
         answer.status_code = status
         raise requests.HTTPError(f"{method}: HTTP status {status}", response=answer)
     return content
-
-
-def _exchange(connection, path, body):
-    """Send a request, and return the status and the content of the answer."""
-    connection.request("POST", path, body, {"Content-Type": "application/json"})
-    response = connection.getresponse()
-    return response.status, response.read()
 
 
 def spare_work():

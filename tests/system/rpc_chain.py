@@ -7,8 +7,6 @@ transaction does.
 
 from __future__ import annotations
 
-import http.client
-import json
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +18,7 @@ from eth_account import Account
 from eth_utils import keccak, to_checksum_address
 
 from scripts._anvil import running_anvil
+from simulation.event_chain import Node
 from tests.calls import encoded
 
 REGISTRIES = {
@@ -41,30 +40,6 @@ def running_chain():
     """A fresh chain, for as long as the context lasts."""
     with running_anvil("--no-mining") as url, closing(Node(url)) as node:
         yield Chain(node)
-
-
-class Node:
-    """A connection to a node."""
-
-    def __init__(self, url):
-        self._connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=120)
-
-    def request(self, method, *parameters):
-        """Make a request, and return the whole response."""
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters})
-        self._connection.request("POST", "/", body, {"Content-Type": "application/json"})
-        return json.loads(self._connection.getresponse().read())
-
-    def close(self):
-        """End the connection."""
-        self._connection.close()
-
-    def __call__(self, method, *parameters):
-        """Make a request that succeeds, and return its result."""
-        response = self.request(method, *parameters)
-        if "error" in response:
-            raise RuntimeError(f"{method}: {response['error']}")
-        return response["result"]
 
 
 @dataclass(frozen=True)
@@ -90,7 +65,7 @@ class Chain:
     """
 
     def __init__(self, node):
-        self.node = node
+        self.node, self._request = node.rpc, node.request
         self.node("anvil_setBlockTimestampInterval", 0)
         self.node("anvil_autoImpersonateAccount", True)
         self.id = int(self.node("eth_chainId"), 16)
@@ -127,7 +102,7 @@ class Chain:
 
     def call(self, caller, target, data, value=0):
         """Simulate a transaction. Return `("result", data)` or `("error", data)`."""
-        response = self.node.request("eth_call", self._transaction(caller, target, data, value), "latest")
+        response = self._request("eth_call", self._transaction(caller, target, data, value), "latest")
         if "error" in response:
             return "error", bytes.fromhex(response["error"]["data"][2:])
         return "result", bytes.fromhex(response["result"][2:])
