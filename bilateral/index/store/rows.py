@@ -127,7 +127,6 @@ class Rows(ABC):
     def learn(self, chain_id: int, tables: Iterable[Table]) -> None:  # noqa: B027  # SQLite looks keys up without it
         """Let the engine learn how many rows of a chain tables have, so that it looks keys up in the right index."""
 
-    @abstractmethod
     def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
         """Return the rows whose columns have one of several combinations of values.
 
@@ -139,6 +138,15 @@ class Rows(ABC):
         Returns:
             Whole rows, in no order.
         """
+        wanted = list(keys)
+        if not wanted:
+            return []
+        name = self._wanted(table, tuple(columns), wanted)
+        # CROSS JOIN makes SQLite go through the wanted keys, and look each up in the other table's index.
+        on = " AND ".join(f'found."{column}" = wanted."{column}"' for column in columns)
+        place = self._place(table, wanted[0][0])
+        query = f'SELECT found.* FROM {name} wanted CROSS JOIN "{place}" found WHERE {on}'
+        return widened(self._fetched(query), wide_positions(table))
 
     def last_times(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
         """Return the block time of the last event with each of several combinations of values.
@@ -233,30 +241,16 @@ class SqliteRows(Rows):
     """Rows of SQLite, by `executemany` of the driver."""
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
-        """See `Rows.insert`."""
         self._write("INSERT", table, rows)
 
     def replace(self, table: Table, rows: Sequence[Row]) -> None:
-        """See `Rows.replace`."""
         self._write("INSERT OR REPLACE", table, rows)
 
     def delete(self, table: Table, keys: Sequence[Row]) -> None:
-        """See `Rows.delete`."""
         if keys:
             names = key_columns(table)
             where = " AND ".join(f'"{name}" = ?' for name in names)
             self._execute(f'DELETE FROM "{table.name}" WHERE {where}', narrowed(keys, wide_positions(table, names)))
-
-    def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
-        """See `Rows.select`."""
-        wanted = list(keys)
-        if not wanted:
-            return []
-        name = self._wanted(table, tuple(columns), wanted)
-        # CROSS JOIN makes SQLite go through the wanted keys, and look each up in the other table's index.
-        on = " AND ".join(f'found."{column}" = wanted."{column}"' for column in columns)
-        query = f'SELECT found.* FROM {name} wanted CROSS JOIN "{table.name}" found ON {on}'
-        return widened(self._fetched(query), wide_positions(table))
 
     def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
         name, create = _temporary_table(table, columns, self.connection.dialect, "wanted")
@@ -303,12 +297,10 @@ class PostgresRows(Rows):
         return cursor
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
-        """See `Rows.insert`."""
         if rows:
             self._copy(self._place(table, rows[0][0]), table, tuple(table.c.keys()), rows)
 
     def replace(self, table: Table, rows: Sequence[Row]) -> None:
-        """See `Rows.replace`."""
         if not rows:
             return
         columns, key = tuple(table.c.keys()), key_columns(table)
@@ -321,7 +313,6 @@ class PostgresRows(Rows):
         )
 
     def delete(self, table: Table, keys: Sequence[Row]) -> None:
-        """See `Rows.delete`."""
         if keys:
             columns = key_columns(table)
             name = self._fill(table, columns, keys, "gone")
@@ -329,17 +320,6 @@ class PostgresRows(Rows):
             self.connection.exec_driver_sql(
                 f'DELETE FROM "{self._place(table, keys[0][0])}" kept USING {name} gone WHERE {on}'
             )
-
-    def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
-        """See `Rows.select`."""
-        wanted = list(keys)
-        if not wanted:
-            return []
-        name = self._wanted(table, tuple(columns), wanted)
-        on = " AND ".join(f'found."{column}" = wanted."{column}"' for column in columns)
-        place = self._place(table, wanted[0][0])
-        query = f'SELECT found.* FROM {name} wanted JOIN "{place}" found ON {on}'
-        return widened(self._fetched(query), wide_positions(table))
 
     def learn(self, chain_id: int, tables: Iterable[Table]) -> None:
         """See `Rows.learn`. A small sample suffices: the tables' indexes differ by orders of magnitude."""

@@ -81,15 +81,12 @@ class Sqlite(Dialect):
     has_statistics = False
 
     def insert(self, table: Table) -> Any:
-        """See `Dialect.insert`."""
         return sqlite.insert(table)
 
     def now(self) -> ColumnElement[int]:
-        """See `Dialect.now`."""
         return cast(func.strftime("%s", "now"), BigInteger)
 
     def quotient(self, dividend: ColumnElement[Any], divisor: ColumnElement[Any]) -> ColumnElement[Any]:
-        """See `Dialect.quotient`."""
         return dividend / divisor
 
     def is_within(self, value: ColumnElement[Any], limit: int, *, is_least: bool) -> ColumnElement[bool]:
@@ -108,7 +105,6 @@ class Sqlite(Dialect):
         return is_higher if is_least else and_(is_deep, value >= limit)
 
     def add_functions(self, connection: Connection) -> None:
-        """See `Dialect.add_functions`."""
         if "has_sqrt" in connection.info:
             return
         driver: Any = connection.connection.driver_connection
@@ -131,23 +127,18 @@ class Postgres(Dialect):
     of_prepared: ClassVar[Mapping[str, Any]] = {"prepare": True}  # psycopg otherwise waits until it was sent five times
 
     def insert(self, table: Table) -> Any:
-        """See `Dialect.insert`."""
         return postgresql.insert(table)
 
     def now(self) -> ColumnElement[int]:
-        """See `Dialect.now`."""
         return cast(extract("epoch", func.clock_timestamp()), BigInteger)
 
     def quotient(self, dividend: ColumnElement[Any], divisor: ColumnElement[Any]) -> ColumnElement[Any]:
-        """See `Dialect.quotient`."""
         return func.floor(dividend / divisor)
 
     def set_local(self, connection: Connection, name: str, value: str) -> None:
-        """See `Dialect.set_local`."""
         connection.exec_driver_sql(f"SET LOCAL {name} = {value}")
 
     def lock(self, connection: Connection, number: int, *, is_shared: bool = False) -> None:
-        """See `Dialect.lock`."""
         connection.execute(_SHARE if is_shared else _LOCK, {"number": number}).one()
 
 

@@ -86,7 +86,6 @@ class AgentRows(Rows):
 
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
-        """See `Rows.fields`."""
         columns = self.agent.c
         return {
             "id": lambda: Id(agent_id_text(self.agent, self.scope), agent_finder(self.agent, self.scope)),
@@ -105,7 +104,6 @@ class AgentRows(Rows):
 
     @property
     def links(self) -> Mapping[str, Callable[[], Rows]]:
-        """See `Rows.links`."""
         return {
             "registrationFile": partial(self._listed, "AgentRegistrationFile"),
             "standing": partial(self._listed, "Standing"),
@@ -113,7 +111,6 @@ class AgentRows(Rows):
 
     @property
     def lists(self) -> Mapping[str, Callable[[], Rows]]:
-        """See `Rows.lists`."""
         types = {"feedback": "Feedback", "validations": "Validation", "metadata": "AgentMetadata"}
         return {name: partial(self._listed, entity) for name, entity in types.items()}
 
@@ -129,7 +126,6 @@ class AgentRows(Rows):
         return self
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
-        """See `Rows.order`."""
         if not self.scope.is_one_chain:
             return None
         # The id of an agent begins with its chain.
@@ -220,7 +216,6 @@ class MetadataRows(Rows):
 
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
-        """See `Rows.fields`."""
         columns = self.metadata.c
         return {
             "id": lambda: Id(text_of(agent_id_text(self.metadata, self.scope), columns.metadata_key)),
@@ -231,7 +226,6 @@ class MetadataRows(Rows):
 
     @property
     def links(self) -> Mapping[str, Callable[[], Rows]]:
-        """See `Rows.links`."""
         return {"agent": lambda: AgentRows(self.scope).of(self.metadata)}
 
     def _updated_at(self) -> ColumnElement[int]:

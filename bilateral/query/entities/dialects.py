@@ -154,86 +154,68 @@ class SqliteDialect(EntityDialect):
             driver.create_function(name, -1, function, deterministic=True)
 
     def json_object(self, members: Sequence[Member]) -> ColumnElement[Any]:
-        """See `EntityDialect.json_object`."""
         return func.json_object(*(part for key, value in members for part in (_quoted(key), value)))
 
     def json_list(self, item: ColumnElement[Any]) -> ColumnElement[Any]:
-        """See `EntityDialect.json_list`."""
         return func.json_group_array(item)
 
     def embedded(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
-        """See `EntityDialect.embedded`."""
         return func.json(text)
 
     def flag(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
-        """See `EntityDialect.flag`."""
         true, false = (func.json(_quoted(name)) for name in ("true", "false"))
         value: ColumnElement[Any] = type_coerce(expression, Numeric)
         return case({1: true, 0: false}, value=value)
 
     def whole(self, expression: ColumnElement[Any]) -> ColumnElement[str]:
-        """See `EntityDialect.whole`."""
         is_text = func.typeof(expression) == literal_column("'text'")
         return case((is_text, func.bilateral_digits(expression, type_=Text)), else_=cast(expression, Text))
 
     def hexadecimal(self, expression: ColumnElement[Any], *, is_nullable: bool = True) -> ColumnElement[str]:
-        """See `EntityDialect.hexadecimal`."""
         text = literal_column("'0x'", Text) + func.lower(func.hex(expression), type_=Text)
         # hex(NULL) is an empty text. SQLite computes an expression as often as it stands in the statement.
         return case((expression.is_not(None), text)) if is_nullable else text
 
     def greatest(self, *expressions: ColumnElement[Any]) -> ColumnElement[Any]:
-        """See `EntityDialect.greatest`."""
         return func.max(*expressions)
 
     def lower(self, expression: ColumnElement[str], needle: str) -> ColumnElement[str]:
-        """See `EntityDialect.lower`."""
         # SQLite's own function is fast, and knows the letters of ASCII only.
         return func.lower(expression) if needle.isascii() else func.bilateral_lower(expression, type_=Text)
 
     def position(self, expression: ColumnElement[Any], needle: ColumnElement[Any]) -> ColumnElement[int]:
-        """See `EntityDialect.position`."""
         return func.instr(expression, needle)
 
     def address_bytes(self, expression: ColumnElement[str]) -> ColumnElement[bytes]:
-        """See `EntityDialect.address_bytes`."""
         return func.bilateral_bytes(expression, type_=LargeBinary)
 
     def ordered(self, expression: ColumnElement[str]) -> ColumnElement[str]:
-        """See `EntityDialect.ordered`."""
         return expression
 
     def decimal_text(self, value: ColumnElement[Any], decimals: ColumnElement[int]) -> ColumnElement[str]:
-        """See `EntityDialect.decimal_text`."""
         return func.bilateral_decimal(value, decimals, type_=Text)
 
     def decimal_key(self, value: ColumnElement[Any], decimals: ColumnElement[int]) -> ColumnElement[Any]:
-        """See `EntityDialect.decimal_key`."""
         return func.bilateral_key(value, decimals, type_=Text)
 
     def decimal_operand(self, value: Decimal) -> ColumnElement[Any]:
-        """See `EntityDialect.decimal_operand`."""
         return literal(_sort_key(value), Text)
 
     def decimal_in(
         self, value: ColumnElement[Any], decimals: ColumnElement[int], operands: Sequence[Decimal]
     ) -> ColumnElement[bool]:
-        """See `EntityDialect.decimal_in`."""
         return self.decimal_key(value, decimals).in_([_sort_key(operand) for operand in operands])
 
     def listed_keys(self, keys: Sequence[tuple[int, str, int]]) -> Select[Any]:
-        """See `EntityDialect.listed_keys`."""
         listed = msgspec.json.encode([(sqlite_integer(number), text, sqlite_integer(of)) for number, text, of in keys])
         keys_table = func.json_each(literal(listed.decode(), Text)).table_valued("value")
         return select(*(func.json_extract(keys_table.c.value, literal_column(f"'$[{at}]'")) for at in range(3)))
 
     def integer_in_text(self, text: ColumnElement[str]) -> ColumnElement[int]:
-        """See `EntityDialect.integer_in_text`."""
         digits = and_(func.length(text).between(1, 18), ~text.op("GLOB")(literal_column("'*[^0-9]*'")))
         return case((digits, cast(text, BigInteger)))
 
     def has_entries(self, listed: ColumnElement[str], values: Sequence[str], *, folded: bool) -> ColumnElement[bool]:
-        """See `EntityDialect.has_entries`."""
         entries = func.json_each(listed).table_valued("value")
         return has_all(self.lower, entries, type_coerce(entries.c.value, Text), values, folded=folded)
 
@@ -246,82 +228,64 @@ class PostgresDialect(EntityDialect):
         return query.offset(0)
 
     def json_object(self, members: Sequence[Member]) -> ColumnElement[Any]:
-        """See `EntityDialect.json_object`."""
         return func.json_build_object(*(part for key, value in members for part in (_quoted(key), value)), type_=JSON)
 
     def json_list(self, item: ColumnElement[Any]) -> ColumnElement[Any]:
-        """See `EntityDialect.json_list`."""
         return func.coalesce(func.json_agg(item), cast(literal_column("'[]'"), JSON))
 
     def embedded(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
-        """See `EntityDialect.embedded`."""
         return cast(text, JSON)
 
     def flag(self, expression: ColumnElement[Any]) -> ColumnElement[Any]:
-        """See `EntityDialect.flag`."""
         return expression
 
     def whole(self, expression: ColumnElement[Any]) -> ColumnElement[str]:
-        """See `EntityDialect.whole`."""
         return cast(expression, Text)
 
     def hexadecimal(self, expression: ColumnElement[Any], *, is_nullable: bool = True) -> ColumnElement[str]:  # noqa: ARG002  # see the base
-        """See `EntityDialect.hexadecimal`."""
         return literal_column("'0x'", Text) + func.encode(expression, literal_column("'hex'"), type_=Text)
 
     def greatest(self, *expressions: ColumnElement[Any]) -> ColumnElement[Any]:
-        """See `EntityDialect.greatest`."""
         return func.greatest(*expressions)
 
     def lower(self, expression: ColumnElement[str], needle: str) -> ColumnElement[str]:  # noqa: ARG002  # see the base
-        """See `EntityDialect.lower`."""
         return func.lower(expression)
 
     def position(self, expression: ColumnElement[Any], needle: ColumnElement[Any]) -> ColumnElement[int]:
-        """See `EntityDialect.position`."""
         return func.pg_catalog.position(expression, needle)
 
     def address_bytes(self, expression: ColumnElement[str]) -> ColumnElement[bytes]:
-        """See `EntityDialect.address_bytes`."""
         return func.decode(func.substr(expression, 3), literal_column("'hex'"), type_=LargeBinary)
 
     def ordered(self, expression: ColumnElement[str]) -> ColumnElement[str]:
-        """See `EntityDialect.ordered`."""
         return collate(expression, "C")
 
     def decimal_text(self, value: ColumnElement[Any], decimals: ColumnElement[int]) -> ColumnElement[str]:
-        """See `EntityDialect.decimal_text`."""
         return cast(func.trim_scale(self.decimal_key(value, decimals)), Text)
 
     def decimal_key(self, value: ColumnElement[Any], decimals: ColumnElement[int]) -> ColumnElement[Any]:
-        """See `EntityDialect.decimal_key`."""
         unit = cast(literal_column("'1e-'", Text) + cast(decimals, Text), Numeric)
         return type_coerce(cast(value, Numeric) * unit, Numeric)
 
     def decimal_operand(self, value: Decimal) -> ColumnElement[Any]:
-        """See `EntityDialect.decimal_operand`."""
         return literal(value, Numeric)
 
     def decimal_in(
         self, value: ColumnElement[Any], decimals: ColumnElement[int], operands: Sequence[Decimal]
     ) -> ColumnElement[bool]:
-        """See `EntityDialect.decimal_in`."""
         return self.decimal_key(value, decimals).in_(operands)
 
     def listed_keys(self, keys: Sequence[tuple[int, str, int]]) -> Select[Any]:
-        """See `EntityDialect.listed_keys`."""
         listed = msgspec.json.encode([(str(number), text, str(of)) for number, text, of in keys])
         keys_table = func.json_array_elements(cast(literal(listed.decode(), Text), JSON)).table_valued("value")
         first, second, third = (type_coerce(keys_table.c.value, JSON)[at].as_string() for at in range(3))
         return select(cast(first, Numeric), second, cast(third, Numeric))
 
     def integer_in_text(self, text: ColumnElement[str]) -> ColumnElement[int]:
-        """See `EntityDialect.integer_in_text`."""
         digits = text.op("~")(literal_column("'^[0-9]{1,18}$'"))
         return case((digits, cast(text, BigInteger)))
 
     def has_entries(self, listed: ColumnElement[str], values: Sequence[str], *, folded: bool) -> ColumnElement[bool]:
-        """See `EntityDialect.has_entries`."""
         entries = func.json_array_elements_text(cast(listed, JSON)).table_valued("value")
         return has_all(self.lower, entries, type_coerce(entries.c.value, Text), values, folded=folded)
 

@@ -120,7 +120,6 @@ class FeedbackRows(Rows):
 
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
-        """See `Rows.fields`."""
         columns = self.given.c
         return {
             "id": lambda: Id(feedback_id_text(self.given, self.scope), feedback_finder(self.given, self.scope)),
@@ -141,7 +140,6 @@ class FeedbackRows(Rows):
 
     @property
     def links(self) -> Mapping[str, Callable[[], Rows]]:
-        """See `Rows.links`."""
         return {
             "agent": lambda: AgentRows(self.scope).of(self.given),
             "feedbackFile": lambda: FeedbackFileRows(self.scope).of(self.given),
@@ -149,11 +147,9 @@ class FeedbackRows(Rows):
 
     @property
     def lists(self) -> Mapping[str, Callable[[], Rows]]:
-        """See `Rows.lists`."""
         return {"responses": lambda: ResponseRows(self.scope).of(self.given)}
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
-        """See `Rows.order`."""
         feedback = self.given
         if name == "createdAt" and self.scope.is_one_chain:
             return [feedback.c.block_number, feedback.c.log_index]
@@ -210,12 +206,10 @@ class ResponseRows(Rows):
 
     @property
     def aliases(self) -> Mapping[str, str]:
-        """See `Rows.aliases`."""
         return {"responseURI": "responseUri"}
 
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
-        """See `Rows.fields`."""
         columns = self.response.c
         return {
             "id": lambda: Id(self._id()),
@@ -227,11 +221,9 @@ class ResponseRows(Rows):
 
     @property
     def links(self) -> Mapping[str, Callable[[], Rows]]:
-        """See `Rows.links`."""
         return {"feedback": lambda: FeedbackRows(self.scope).of_response(self.response)}
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
-        """See `Rows.order`."""
         is_by_block = name == "createdAt" and self.scope.is_one_chain
         return [self.response.c.block_number, self.response.c.log_index] if is_by_block else None
 
@@ -273,7 +265,6 @@ class FeedbackFileRows(Rows):
 
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
-        """See `Rows.fields`."""
         read, feedback, dialect = self.read.c, self.given.c, self.scope.dialect
         texts = {
             "agentRegistry": read.agent_registry,
@@ -309,7 +300,6 @@ class FeedbackFileRows(Rows):
         }
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
-        """See `Rows.order`."""
         is_by_block = name == "createdAt" and self.scope.is_one_chain
         return [self.given.c.block_number, self.given.c.log_index] if is_by_block else None
 

@@ -83,12 +83,10 @@ class RegistrationFileRows(Rows):
 
     @property
     def aliases(self) -> Mapping[str, str]:
-        """See `Rows.aliases`."""
         return {"x402support": "x402Support"}
 
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
-        """See `Rows.fields`."""
         read, card, agent = self.read.c, self.card.c, self.agent
         texts = {
             "name": read.name,

@@ -54,7 +54,6 @@ class StandingRows(Rows):
 
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
-        """See `Rows.fields`."""
         columns = self.standing.c
         figures = {
             "lower": columns.lower_bound,
@@ -76,7 +75,6 @@ class StandingRows(Rows):
 
     @property
     def links(self) -> Mapping[str, Callable[[], Rows]]:
-        """See `Rows.links`."""
         return {"agent": lambda: AgentRows(self.scope).of(self.standing)}
 
     def _find(self, ids: Sequence[str]) -> Condition:

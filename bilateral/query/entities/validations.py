@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from sqlalchemy import BigInteger, Integer, LargeBinary, Text, case, cast, column, exists, func, literal, select, table
+from sqlalchemy import Text, case, cast, exists, func, literal, select
 
 from bilateral.events import Registered
 from bilateral.index.tables import schema
-from bilateral.index.tables.columns import ADDRESS, HASH, WideInteger
 from bilateral.query.entities.agents import AgentRows
 from bilateral.query.entities.rows import Rows
 from bilateral.query.entities.values import Address, Blob, Id, String, Value, Whole
+from bilateral.query.validations import VIEW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,24 +22,6 @@ if TYPE_CHECKING:
 
     Condition = ColumnElement[bool]
 
-_VALIDATION = table(
-    "validation",
-    column("chain_id", BigInteger),
-    column("registry", ADDRESS),
-    column("request_hash", HASH),
-    column("agent_id", WideInteger),
-    column("validator_address", ADDRESS),
-    column("request_uri", Text),
-    column("requested_block", BigInteger),
-    column("requested_at", BigInteger),
-    column("response", Integer),
-    column("response_uri", Text),
-    column("response_hash", LargeBinary),
-    column("tag", Text),
-    column("answered_block", BigInteger),
-    column("answered_at", BigInteger),
-)
-
 
 class ValidationRows(Rows):
     """The rows of `Validation`: the requests of agents that are registered, with their last answer."""
@@ -48,7 +30,7 @@ class ValidationRows(Rows):
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self.source = self.request = request = _VALIDATION.alias()
+        self.source = self.request = request = VIEW.alias()
         agents = AgentRows(scope).of(request)
         self.conditions = [
             scope.of("validation", request.c.chain_id, request.c.registry),
@@ -67,7 +49,6 @@ class ValidationRows(Rows):
 
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
-        """See `Rows.fields`."""
         columns, dialect = self.request.c, self.scope.dialect
         status = case((columns.answered_block.is_(None), "PENDING"), else_="COMPLETED")
         return {
@@ -86,7 +67,6 @@ class ValidationRows(Rows):
 
     @property
     def links(self) -> Mapping[str, Callable[[], Rows]]:
-        """See `Rows.links`."""
         return {"agent": lambda: AgentRows(self.scope).of(self.request)}
 
     def _find(self, ids: Sequence[str]) -> Condition:
@@ -121,7 +101,6 @@ class ProtocolRows(Rows):
 
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
-        """See `Rows.fields`."""
         columns = self.chain.c
         identifier = cast(columns.chain_id, Text)
         return {

@@ -88,7 +88,6 @@ class MatchedValue(Value, ABC):
     """The values of a field that may contain an operand, or begin or end with it."""
 
     def test(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
-        """See `Value.test`."""
         if operand is not None and (place := _Place.of(operator)) is not None:
             condition = self.match(dialect, place, operand)
             return and_(~self.is_missing(dialect), ~condition if place.is_negated else condition)
@@ -140,17 +139,14 @@ class Whole(Value):
         self._is_text = is_text
 
     def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
-        """See `Value.shown`."""
         shown = self.expression if self.unit == 1 else self.expression * self.unit
         return cast(shown, Text) if self._is_text else shown
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
-        """See `Value.equals`."""
         whole = [operand for operand in operands if operand % self.unit == 0]
         return super().equals(dialect, [number for number in whole if abs(number) // self.unit <= _LARGEST])
 
     def compare(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
-        """See `Value.compare`."""
         # Against x/unit: > and <= take the floor, >= and < the ceiling.
         floor = operand // self.unit
         bound = floor if operator in ("gt", "lte") else -(-operand // self.unit)
@@ -160,7 +156,6 @@ class Whole(Value):
         return _ORDERS[operator](self.expression, bound)
 
     def bound(self, operand: Any) -> Any:
-        """See `Value.bound`."""
         return int(operand) // self.unit
 
 
@@ -174,15 +169,12 @@ class Wide(Value):
     """An unsigned integer of up to 256 bits, in a column of the type `WideInteger`."""
 
     def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
-        """See `Value.shown`."""
         return dialect.whole(self.expression)
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
-        """See `Value.equals`."""
         return super().equals(dialect, [operand for operand in operands if 0 <= operand < _WIDEST])
 
     def bound(self, operand: Any) -> Any:
-        """See `Value.bound`."""
         return min(max(int(operand), -1), _WIDEST)
 
 
@@ -194,19 +186,15 @@ class FixedPoint(Value):
         self._decimals = decimals
 
     def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
-        """See `Value.shown`."""
         return dialect.decimal_text(self.expression, self._decimals)
 
     def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
-        """See `Value.sort_key`."""
         return dialect.decimal_key(self.expression, self._decimals)
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
-        """See `Value.equals`."""
         return dialect.decimal_in(self.expression, self._decimals, [Decimal(operand) for operand in operands])
 
     def compare(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
-        """See `Value.compare`."""
         return _ORDERS[operator](self.sort_key(dialect), dialect.decimal_operand(Decimal(operand)))
 
 
@@ -214,11 +202,9 @@ class Flag(Value):
     """A truth value."""
 
     def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
-        """See `Value.shown`."""
         return dialect.flag(self.expression)
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
-        """See `Value.equals`."""
         wanted = set(operands)
         if len(wanted) > 1:
             return ~self.is_missing(dialect)
@@ -231,11 +217,9 @@ class String(MatchedValue):
     """A text."""
 
     def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
-        """See `Value.sort_key`."""
         return dialect.ordered(self.expression)
 
     def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
-        """See `MatchedValue.match`."""
         text: ColumnElement[Any] = self.expression
         needle = str(operand)
         if place.is_folded:
@@ -264,7 +248,6 @@ class Id(String):
         self._finder = finder
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
-        """See `Value.equals`."""
         if self._finder is None:
             return super().equals(dialect, operands)
         return self._finder(operands)
@@ -274,24 +257,19 @@ class Address(MatchedValue):
     """An address. Operands are compared whatever their case."""
 
     def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
-        """See `Value.shown`."""
         return func.lower(self.expression, type_=Text)
 
     def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
-        """See `Value.sort_key`."""
         return dialect.ordered(func.lower(self.expression, type_=Text))
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
-        """See `Value.equals`."""
         checksums = [checksum for operand in operands if (checksum := checksum_address(operand)) is not None]
         return self.expression.in_(checksums)
 
     def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
-        """See `MatchedValue.match`."""
         return dialect.position(dialect.address_bytes(self.expression), literal(_bytes(operand))) > 0
 
     def bound(self, operand: Any) -> Any:
-        """See `Value.bound`."""
         return f"0x{_bytes(operand).hex()}"
 
 
@@ -299,15 +277,12 @@ class Blob(MatchedValue):
     """Bytes."""
 
     def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
-        """See `Value.shown`."""
         return dialect.hexadecimal(self.expression)
 
     def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
-        """See `MatchedValue.match`."""
         return dialect.position(self.expression, literal(_bytes(operand))) > 0
 
     def bound(self, operand: Any) -> Any:
-        """See `Value.bound`."""
         return _bytes(operand)
 
 
@@ -331,11 +306,9 @@ class Entries(MatchedValue):
         self._same = same
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
-        """See `Value.equals`."""
         return or_(false(), *(self._same(operand) for operand in operands))
 
     def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
-        """See `MatchedValue.match`."""
         return self._has(operand, place.is_folded) if operand else true()
 
 
