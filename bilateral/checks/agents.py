@@ -85,6 +85,11 @@ class AgentFacts:
     accounts: set[str] = field(default_factory=set)
     account_events: dict[str, EventEvidence] = field(default_factory=dict)
 
+    @property
+    def holders(self) -> frozenset[str]:
+        """The owner and the wallet, without one that is missing."""
+        return frozenset(account for account in (self.owner, self.wallet) if account is not None)
+
 
 def agents_at(
     connection: Connection, moment: Moment, identity: str, agent_ids: Collection[int]

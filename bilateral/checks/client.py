@@ -99,7 +99,7 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
     identity = party.identity if party is not None else _identity_of(connection, moment, for_server)
     kinds = {} if identity is None else registries(moment, identity)
     asker = None if for_server is None or identity is None else asker_of(connection, moment, identity, for_server)
-    accounts = frozenset({account} if account is not None else ()) | _accounts(party)
+    accounts = frozenset(() if account is None else {account}) | (frozenset() if party is None else party.facts.holders)
     figures: dict[str, Any] = {}
     stored = FoundFindings() if findings is None else findings(connection, moment, sorted(accounts))
     backing = Backing(None, None, reasons.policy)
@@ -279,13 +279,6 @@ def _judge_buyer(reasons: Reasons, record: BuyerRecord | None, tier_proof: Prove
             *record.evidence,
         )
     return {"score": record.score, "payments": record.payments}
-
-
-def _accounts(party: Party | None) -> frozenset[str]:
-    """Return the owner and the wallet of an agent."""
-    if party is None:
-        return frozenset()
-    return frozenset(account for account in (party.facts.owner, party.facts.wallet) if account is not None)
 
 
 def _identity_of(connection: Connection, moment: Moment, server: str | int | None) -> str | None:

@@ -187,10 +187,7 @@ def _listed(connection: Connection, question: Question) -> frozenset[str]:
         agent_ids |= _liked(connection, question, question.asker)
     if question.side == SERVER:
         known = agents_at(connection, question.moment, question.identity, agent_ids)
-        accounts = {
-            account for facts in known.values() for account in (facts.owner, facts.wallet) if account is not None
-        }
-        return frozenset(accounts | set(trust.accounts))
+        return frozenset(trust.accounts).union(*(facts.holders for facts in known.values()))
     if trust.accounts:
         agent_ids |= agents_of_accounts(connection, question.moment, question.identity, trust.accounts).keys()
     return frozenset(f"agent {agent_id}" for agent_id in agent_ids)
@@ -368,10 +365,7 @@ def _reputable_then(connection: Connection, question: Question, by_rater: Tallie
         candidates = {int(rater[6:]): {rater} for rater in raters}
     else:
         known = agents_of_accounts(connection, question.moment, question.identity, raters)
-        candidates = {
-            agent_id: {account for account in (facts.owner, facts.wallet) if account is not None and account in raters}
-            for agent_id, facts in known.items()
-        }
+        candidates = {agent_id: set(facts.holders & raters) for agent_id, facts in known.items()}
     for agent_id, accounts in candidates.items():
         if _is_above(connection, question, agent_id):
             good |= accounts

@@ -132,8 +132,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     ratings = Ratings(connection, moment, kinds, party.agent_id)
     question = Question(moment, identity, kinds, facts, SERVER, reasons.policy.tag, own, reasons.policy, asker, ratings)
     judgement = judge(connection, question)
-    accounts = sorted({account for account in (facts.owner, facts.wallet) if account is not None})
-    stored = FoundFindings() if findings is None else findings(connection, moment, accounts)
+    stored = FoundFindings() if findings is None else findings(connection, moment, sorted(facts.holders))
     subject = connection, moment, identity, party.agent_id
     backing = backing_of(*subject, SERVER, reasons.policy, amount, stored.analysis)
     named = judge_findings(reasons, stored, backing)

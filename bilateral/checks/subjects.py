@@ -124,9 +124,7 @@ def asker_of(connection: Connection, moment: Moment, identity: str, asker: str |
     facts = agents_at(connection, moment, identity, [named.agent_id]).get(named.agent_id)
     if facts is None:
         raise UnknownAgentError(str(asker), moment.block)
-    return Asker(
-        named.agent_id, frozenset(account for account in (facts.owner, facts.wallet) if account is not None), facts
-    )
+    return Asker(named.agent_id, facts.holders, facts)
 
 
 def _identities(moment: Moment, named: str | None) -> list[str]:

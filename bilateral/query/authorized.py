@@ -89,7 +89,7 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
     of_agent = and_(
         columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id
     )
-    statement = _selection().where(of_agent)
+    statement = authorized_selection().where(of_agent)
     if client is not None:
         statement = statement.where(columns.client_address == client)
     if tag is not None:
@@ -97,7 +97,7 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
     if clients is not None:
         statement = statement.where(columns.client_address.in_(clients))
     place = (columns.block_number, columns.log_index)
-    return newest_page(connection, statement, place, _feedback, kind=kind, limit=limit, cursor=cursor)
+    return newest_page(connection, statement, place, authorized_of_row, kind=kind, limit=limit, cursor=cursor)
 
 
 def authorized_feedback_by(
@@ -112,9 +112,9 @@ def authorized_feedback_by(
         limit: The largest number of entries.
     """
     columns = _TABLE.c
-    query = _selection().where(columns.chain_id == chain_id, columns.client_address == client)
+    query = authorized_selection().where(columns.chain_id == chain_id, columns.client_address == client)
     rows = connection.execute(query.order_by(columns.block_number.desc(), columns.log_index.desc()).limit(limit))
-    return tuple(_feedback(row) for row in rows)
+    return tuple(authorized_of_row(row) for row in rows)
 
 
 def _tags_named(connection: Connection, of_agent: ColumnElement[bool], tag: str) -> list[bytes]:
@@ -134,14 +134,14 @@ def _tags_named(connection: Connection, of_agent: ColumnElement[bool], tag: str)
     return [value for value in connection.execute(used).scalars() if padded_text(value) == tag]
 
 
-def _selection() -> Select[Any]:
+def authorized_selection() -> Select[Any]:
     """Return the statement for authorised feedback."""
     names = ("chain_id", "agent_id", "registry", "client_address", "score", "tag1", "tag2", "file_uri", "file_hash")
     place = ("block_number", "log_index", "block_time", "transaction_hash")
     return select(*(_TABLE.c[name] for name in (*names, *place)))
 
 
-def _feedback(row: Row[*tuple[Any, ...]]) -> AuthorizedFeedback:
+def authorized_of_row(row: Row[*tuple[Any, ...]]) -> AuthorizedFeedback:
     """Return a row as authorised feedback."""
     chain_id, agent_id, registry, client, score, tag1, tag2, uri, hash_, block, log_index, time, transaction = row
     return AuthorizedFeedback(

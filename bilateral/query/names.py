@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import and_, func, select
+from sqlalchemy import func, select
 
 from bilateral.index.tables import files
-from bilateral.index.tables.files import State
 from bilateral.index.tables.lists import in_parts
-from bilateral.index.tables.search import agent_file
+from bilateral.index.tables.search import READ_FILES, agent_file
 from bilateral.query.registries import numbers_by_chain
 
 if TYPE_CHECKING:
@@ -40,10 +39,8 @@ def names_of(connection: Connection, registries: Registries, ids: Iterable[str |
 
 def _names(connection: Connection, chain_id: int, identity: str, wanted: list[int]) -> Iterable[tuple[int, str]]:
     """Yield the agents of a registry that have a name."""
-    current, file, read = agent_file.c, files.file, files.registration_file
-    is_loaded = and_(file.c.file_id == current.file_id, file.c.state == State.LOADED)
-    tables = agent_file.join(file, is_loaded).join(read, read.c.content_hash == file.c.content_hash)
-    query = select(current.agent_id, func.substr(read.c.name, 1, _LENGTH)).select_from(tables)
+    current, read = agent_file.c, files.registration_file.c
+    query = select(current.agent_id, func.substr(read.name, 1, _LENGTH)).select_from(READ_FILES)
     query = query.where(current.chain_id == chain_id, current.identity_registry == identity)
     for part in in_parts(wanted):
         for agent_id, name in connection.execute(query.where(current.agent_id.in_(part))).all():

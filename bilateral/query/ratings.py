@@ -42,10 +42,11 @@ class Side(StrEnum):
     VALIDATOR = "validator"
 
 
-_SIDES: Final = {
+SIDES: Final = {
     Side.CLIENT: (schema.EVENT_TABLES[ClientRated], "client_id"),
     Side.VALIDATOR: (schema.EVENT_TABLES[ValidatorRated], "validator_id"),
 }
+"""The table of each side's ratings, and the column of the rated agent."""
 
 _LAST: Final = ("last_block", "last_log_index")
 """The parameters for the place of a cursor."""
@@ -124,7 +125,7 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     options = {"has_cursor": last is not None, "has_servers": servers is not None, "only_blind": blind is not None}
     statement = _statement(direction, side, **options)
     rows = connection.execute(statement, values).all()
-    return page_of(rows, limit, _rating, lambda row: encode_cursor(kind, row.block_number, row.log_index))
+    return page_of(rows, limit, rating_of_row, lambda row: encode_cursor(kind, row.block_number, row.log_index))
 
 
 def client_rating(connection: Connection, key: AgentKey, server_id: int, reputation: str) -> int | None:
@@ -136,7 +137,7 @@ def client_rating(connection: Connection, key: AgentKey, server_id: int, reputat
         server_id: The id of the server's token in the same identity registry.
         reputation: The address of the reputation registry that counts.
     """
-    table, subject = _SIDES[Side.CLIENT]
+    table, subject = SIDES[Side.CLIENT]
     columns = table.c
     statement = (
         select(columns.rating)
@@ -159,23 +160,24 @@ def _statement(direction: Direction, side: Side | None, **options: bool) -> Sele
     return select(united, answers).order_by(*place).limit(bindparam("limit", type_=BigInteger))
 
 
+def rating_selection(side: Side) -> Select[Any]:
+    """Return the statement for the ratings of one side, without a condition: `rating_of_row` wants `is_answer` too."""
+    table, subject = SIDES[side]
+    columns = table.c
+    is_blind = is_blind_rating(table) if side is Side.CLIENT else false()
+    return select(
+        *(literal(side.value).label("side"), columns.chain_id, columns[subject].label("agent_id")),
+        *(columns.server_id, columns.registry, columns.rating, is_blind.label("is_blind")),
+        *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
+    )
+
+
 def _part(side: Side, direction: Direction, *, has_cursor: bool, has_servers: bool, only_blind: bool) -> Select[Any]:
     """Return the statement for the ratings of one side."""
-    table, subject = _SIDES[side]
+    table, subject = SIDES[side]
     columns = table.c
     agent_id = columns[subject] if direction is Direction.RECEIVED else columns.server_id
-    is_blind = is_blind_rating(table) if side is Side.CLIENT else false()
-    statement = select(
-        *(
-            literal(side.value).label("side"),
-            columns.chain_id,
-            columns[subject].label("agent_id"),
-            columns.server_id,
-            columns.registry,
-        ),
-        *(columns.rating, is_blind.label("is_blind")),
-        *(columns.block_number, columns.log_index, columns.block_time, columns.transaction_hash),
-    ).where(
+    statement = rating_selection(side).where(
         columns.chain_id == bindparam("chain", type_=columns.chain_id.type),
         columns.registry.in_(bindparam("registries", expanding=True, type_=columns.registry.type)),
         agent_id == bindparam("agent", type_=agent_id.type),
@@ -184,7 +186,7 @@ def _part(side: Side, direction: Direction, *, has_cursor: bool, has_servers: bo
         servers = bindparam("servers", expanding=True, type_=columns.server_id.type)
         statement = statement.where(columns.server_id.in_(servers))
     if only_blind:
-        statement = statement.where(is_blind)
+        statement = statement.where(is_blind_rating(table) if side is Side.CLIENT else false())
     if has_cursor:
         place = (columns.block_number, columns.log_index)
         last = tuple(bindparam(name, type_=column.type) for name, column in zip(_LAST, place, strict=True))
@@ -192,7 +194,8 @@ def _part(side: Side, direction: Direction, *, has_cursor: bool, has_servers: bo
     return statement.order_by(*newest_first(columns)).limit(bindparam("limit", type_=BigInteger))
 
 
-def _rating(row: Row[*tuple[Any, ...]]) -> Rating:
+def rating_of_row(row: Row[*tuple[Any, ...]]) -> Rating:
+    """Return a row as a rating."""
     side, chain_id, agent_id, server_id, registry, rating, is_blind, *place, transaction, is_answer = row
     return Rating(
         *(side, f"{chain_id}:{agent_id}", agent_id, f"{chain_id}:{server_id}", server_id, registry, rating),

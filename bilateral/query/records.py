@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import false, select
 
-from bilateral.events import (
-    ClientRated,
-    NewAuthorizedFeedback,
-    NewFeedback,
-    ValidationRequest,
-    ValidationResponse,
-    ValidatorRated,
-)
+from bilateral.events import NewAuthorizedFeedback, NewFeedback, ValidationRequest, ValidationResponse
 from bilateral.index.tables import files, schema
-from bilateral.index.tables.blind import follows_feedback, is_blind_rating
+from bilateral.index.tables.blind import follows_feedback
 from bilateral.index.tables.search import agent_file
-from bilateral.query.authorized import AuthorizedFeedback
+from bilateral.query.authorized import AuthorizedFeedback, authorized_of_row, authorized_selection
 from bilateral.query.feedback import SELECTION, VIEW, Feedback, feedback_of_row
-from bilateral.query.ratings import Rating
-from bilateral.query.values import hexadecimal, short_text
+from bilateral.query.ratings import SIDES, Rating, Side, rating_of_row, rating_selection
+from bilateral.query.values import hexadecimal
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
     from bilateral.query.registries import AgentKey
 
-_RATED: Final = {"client": (ClientRated, "client_id"), "validator": (ValidatorRated, "validator_id")}
 _MOST_ANSWERS: Final = 100  # a request has one validator, which may answer as often as it likes
 
 
@@ -240,42 +232,21 @@ def _answers(connection: Connection, chain_id: int, registry: str, request: byte
 
 def _rating_by_server(connection: Connection, chain_id: int, block: int, log_index: int) -> Rating | None:
     """Return a server's rating."""
-    for side, (event, subject) in _RATED.items():
-        table = schema.EVENT_TABLES[event]
-        columns = table.c
-        row = connection.execute(
-            select(
-                columns[subject],
-                columns.server_id,
-                columns.registry,
-                columns.rating,
-                columns.block_time,
-                columns.transaction_hash,
-                *((is_blind_rating(table), follows_feedback(table)) if side == "client" else (false(), false())),
-            ).where(*_at(columns, chain_id, block, log_index))
-        ).first()
+    for side, (table, _) in SIDES.items():
+        is_late = follows_feedback(table) if side is Side.CLIENT else false()
+        query = rating_selection(side).add_columns(is_late)
+        row = connection.execute(query.where(*_at(table.c, chain_id, block, log_index))).first()
         if row is not None:
-            agent_id, server_id, registry, rating, time, transaction, is_blind, is_late = row
-            return Rating(
-                *(side, f"{chain_id}:{agent_id}", agent_id, f"{chain_id}:{server_id}", server_id, registry, rating),
-                *(bool(is_blind), bool(is_late and not is_blind), block, log_index, time, f"0x{transaction.hex()}"),
-            )
+            rating = rating_of_row(row)
+            return replace(rating, is_answer=rating.is_answer and not rating.is_blind)
     return None
 
 
 def _authorized(connection: Connection, chain_id: int, block: int, log_index: int) -> AuthorizedFeedback | None:
     """Return a feedback that the agent's owner authorised."""
     columns = schema.EVENT_TABLES[NewAuthorizedFeedback].c
-    names = ("agent_id", "registry", "client_address", "score", "tag1", "tag2", "file_uri", "file_hash")
-    query = select(*(columns[name] for name in (*names, "block_time", "transaction_hash")))
-    row = connection.execute(query.where(*_at(columns, chain_id, block, log_index))).first()
-    if row is None:
-        return None
-    agent_id, registry, client, score, tag1, tag2, uri, hash_, time, transaction = row
-    return AuthorizedFeedback(
-        *(f"{chain_id}:{agent_id}", registry, client, score, short_text(tag1), short_text(tag2), uri),
-        *(hexadecimal(hash_), block, log_index, time, f"0x{transaction.hex()}"),
-    )
+    row = connection.execute(authorized_selection().where(*_at(columns, chain_id, block, log_index))).first()
+    return None if row is None else authorized_of_row(row)
 
 
 def _at(columns: Any, chain_id: int, block: int, log_index: int) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from bilateral.query.registries import AgentKey
 
-_VIEW: Final = table(
+VIEW: Final = table(
     "validation",
     *(column(name, BigInteger) for name in ("chain_id", "requested_block", "requested_at")),
     *(column(name, BigInteger) for name in ("answered_block", "answered_at")),
@@ -65,7 +65,7 @@ class Validation:
     answered_at: int | None
 
 
-_ORDER: Final = (_VIEW.c.requested_block, _VIEW.c.request_hash)
+_ORDER: Final = (VIEW.c.requested_block, VIEW.c.request_hash)
 
 
 def validations_of(
@@ -83,7 +83,7 @@ def validations_of(
         InvalidCursorError: The cursor is not of this list.
         InvalidArgumentError: The limit is out of range.
     """
-    columns = _VIEW.c
+    columns = VIEW.c
     statement = _selection().where(
         columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id
     )
@@ -106,7 +106,7 @@ def validations_by(
         InvalidCursorError: The cursor is not of this list.
         InvalidArgumentError: The limit is out of range.
     """
-    statement = _selection().where(_VIEW.c.chain_id == chain_id, _VIEW.c.validator_address == validator)
+    statement = _selection().where(VIEW.c.chain_id == chain_id, VIEW.c.validator_address == validator)
     return _page(connection, statement, limit, cursor, f"validations by {chain_id}:{validator}")
 
 
@@ -115,7 +115,7 @@ def _selection() -> Select[Any]:
     asked = ("request_hash", "chain_id", "agent_id", "registry", "validator_address", "request_uri")
     times = ("requested_block", "requested_at")
     answered = ("response", "response_uri", "response_hash", "tag", "answered_block", "answered_at")
-    return select(*(_VIEW.c[name] for name in (*asked, *times, *answered)))
+    return select(*(VIEW.c[name] for name in (*asked, *times, *answered)))
 
 
 def _page(

@@ -70,27 +70,18 @@ class AsyncRatingMethods(AsyncRunner):
     ) -> AsyncHandle[Rating]:
         """Rate a validator, as the signer's primary agent (EIP-8004a, `rateValidator`). A rating is final.
 
-        The registry checks that the rater and the validator's owner are the expected ones (`rateValidatorAs`), because
-        a reorganisation can give the id to another agent. For a registry without this function, the client calls
-        `rateValidator`, which checks neither, unless you name `server_id` or `owner`.
+        The registry checks the rater and the validator's owner (`rateValidatorAs`), as with `rate_client`.
 
         Args:
             validator_id: The validator, an agent.
             rating: 0 to 100.
-            server_id: The server that rates; by default the signer's primary agent at the time of the call.
+            server_id: As `rate_client`.
             owner: The validator's owner; by default the owner at the time of the call.
-            confirmations: The number of blocks for which the validator must have had its owner, the latest included. By
-                default 1: do not wait. Ask for as many as the chain may replace. The node must still know the state
-                of that block, usually one of the last 128.
-            timeout: Seconds to wait for these blocks.
+            confirmations: As `rate_client`.
+            timeout: As `rate_client`.
 
         Raises:
-            InvalidArgumentError: The rating is not a uint8, `confirmations` is 0 or less, or the registry cannot check
-                `server_id` or `owner`.
-            AgentUnsettledError: The validator has not had its owner for so many blocks in time. Nothing was sent.
-            ContractRevertError: The registry refuses: `unexpected_rater`, `unexpected_owner`,
-                `erc721_nonexistent_token`, `rater_not_registered`, `rating_too_high`, `cannot_rate_self`,
-                `already_rated`.
+            BilateralError: As `rate_client`.
         """
         expected = ratings.Expectation(server_id, owner, confirmations, timeout)
         return await self._write(ratings.rate(self.state, RatingKind.VALIDATOR, validator_id, rating, expected))
@@ -137,16 +128,12 @@ class AsyncRatingMethods(AsyncRunner):
 
         Args:
             validator_ratings: The rating of each validator, 0 to 100.
-            server_id: As `rate_validator`.
-            confirmations: As `rate_validator`.
-            timeout: As `rate_validator`.
+            server_id: As `rate_client`.
+            confirmations: As `rate_client`.
+            timeout: As `rate_client`.
 
         Raises:
-            InvalidArgumentError: A rating is not a uint8, two keys name the same validator, or `confirmations` is 0 or
-                less.
-            AgentUnsettledError: A validator has not had its owner for so many blocks in time. Nothing was sent.
-            ContractRevertError: The registry refuses: `empty_batch`, `unexpected_rater`, `unexpected_owner`,
-                `erc721_nonexistent_token`, `rater_not_registered`, `rating_refused`.
+            BilateralError: As `rate_clients`.
         """
         expected = ratings.Expectation(server_id, None, confirmations, timeout)
         return await self._write(ratings.rate_many(self.state, RatingKind.VALIDATOR, validator_ratings, expected))

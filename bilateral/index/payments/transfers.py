@@ -13,6 +13,7 @@ from bilateral.identifiers import checksummed
 from bilateral.index.chain.logs import LogEntry, address_of, bytes_of, grouped, hash_of
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import EndpointLiesError
+from bilateral.index.tables.lists import in_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -120,7 +121,7 @@ class TransferSource(Source):
         self, topics: list[Any], side: str, accounts: Collection[str], first: int, last: int
     ) -> list[TokenTransfer]:
         transfers: dict[tuple[int, int], TokenTransfer] = {}
-        for asked in _parts(sorted(accounts)):
+        for asked in in_parts(sorted(accounts), _ACCOUNTS):
             for transfer in self._read_transfers([*topics, _topics(asked)], first, last):
                 if getattr(transfer, side) not in asked:
                     raise EndpointLiesError(self.name, f"it gives a transfer that was not asked for: {transfer.place}")
@@ -139,7 +140,7 @@ class TransferSource(Source):
             Transaction, token, account and nonce, by block and index of the log.
         """
         uses: dict[tuple[int, int], tuple[bytes, str, str, bytes]] = {}
-        for asked in _parts(sorted(accounts)):
+        for asked in in_parts(sorted(accounts), _ACCOUNTS):
             topics = [[USED_TOPIC], _topics(asked)]
             for block in self._read(topics, first, last):
                 for index, entry in zip(block.indices, block.entries, strict=True):
@@ -200,12 +201,6 @@ def _topics(accounts: Sequence[str]) -> list[str]:
 _KNOWN: dict[str, str] = {}
 _MOST_KNOWN: Final = 1 << 16
 """Topics whose accounts are remembered, after which all are forgotten: strangers choose their number."""
-
-
-def _parts(accounts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield accounts in parts of which one request asks for each."""
-    for start in range(0, len(accounts), _ACCOUNTS):
-        yield accounts[start : start + _ACCOUNTS]
 
 
 def _account(topic: str) -> str:

@@ -18,6 +18,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    and_,
     event,
 )
 from sqlalchemy.dialects.postgresql import TSVECTOR
@@ -111,6 +112,11 @@ agent_file: Final = Table(
     PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
     sqlite_with_rowid=False,
 )
+IS_LOADED: Final = and_(files.file.c.file_id == agent_file.c.file_id, files.file.c.state == files.State.LOADED)
+IS_READ: Final = files.registration_file.c.content_hash == files.file.c.content_hash
+READ_FILES: Final = agent_file.join(files.file, IS_LOADED).join(files.registration_file, IS_READ)
+"""The loaded registration files of agents."""
+
 Index("agent_file_by_file", agent_file.c.file_id, postgresql_include=["chain_id", "identity_registry", "agent_id"])
 
 payment_claim: Final = Table(

@@ -11,16 +11,14 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, func, select
+from sqlalchemy import func, select
 
 from bilateral.identifiers import global_agent_id
 from bilateral.index.tables import files
-from bilateral.index.tables.files import State
 from bilateral.index.tables.schema import agent
-from bilateral.index.tables.search import agent_file
 from bilateral.query.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
 from bilateral.query.prepared import Prepared, listed, one_of
-from bilateral.query.search.conditions import KEY
+from bilateral.query.search.conditions import KEY, WITH_FILES
 from bilateral.query.search.facets import LOOKED_AT, Facets, count_facets
 from bilateral.query.search.filters import AgentSearch
 from bilateral.query.search.passed import Rating, passed
@@ -170,14 +168,7 @@ def _details(connection: Connection, search: AgentSearch, rows: Sequence[Row[Any
 @lru_cache
 def _shown(*sizes: int) -> Prepared:
     """Return the statement for what a search shows of agents, whose chains, registries and ids are lists."""
-    current = and_(*(agent_file.c[name] == agent.c[name] for name in KEY))
-    file, read = files.file, files.registration_file
-    is_loaded = and_(file.c.file_id == agent_file.c.file_id, file.c.state == State.LOADED)
-    tables = (
-        agent.outerjoin(agent_file, current)
-        .outerjoin(file, is_loaded)
-        .outerjoin(read, read.c.content_hash == file.c.content_hash)
-    )
+    read = files.registration_file
     shown = select(
         *(agent.c[name] for name in (*KEY, "owner", "wallet", "registered_at", "updated_at")),
         read.c.name,
@@ -186,7 +177,7 @@ def _shown(*sizes: int) -> Prepared:
         read.c.x402_support,
     )
     asked = (one_of(name, agent.c[name], size) for name, size in zip(KEY, sizes, strict=True))
-    return Prepared(shown.select_from(tables).where(*asked))
+    return Prepared(shown.select_from(WITH_FILES).where(*asked))
 
 
 def _found(row: Row[Any], shown: Row[Any], rating: Rating | None, *standing: Any) -> FoundAgent:

@@ -12,7 +12,7 @@ from bilateral.index.derive.activity import agent_activity
 from bilateral.index.tables import files
 from bilateral.index.tables.files import State
 from bilateral.index.tables.schema import agent, agent_metadata, registry, summary
-from bilateral.index.tables.search import agent_file, registration_vector, registration_words
+from bilateral.index.tables.search import IS_LOADED, IS_READ, agent_file, registration_vector, registration_words
 from bilateral.index.tables.unindexed import unindexed
 from bilateral.query.search.domains import is_named_by_domain
 from bilateral.query.search.filters import Order
@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 
 KEY: Final = ("chain_id", "identity_registry", "agent_id")
 """The columns of the key of an agent."""
+
+WITH_FILES: Final = (
+    agent.outerjoin(agent_file, and_(*(agent_file.c[name] == agent.c[name] for name in KEY)))
+    .outerjoin(files.file, IS_LOADED)
+    .outerjoin(files.registration_file, IS_READ)
+)
+"""Agents, with their loaded registration files."""
 
 TIMES: Final = {
     Order.UPDATED: agent.c.updated_at,

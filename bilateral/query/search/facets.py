@@ -6,11 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, bindparam, func, select
+from sqlalchemy import bindparam, func, select
 
 from bilateral.index.tables import files, schema
-from bilateral.index.tables.files import State
-from bilateral.index.tables.search import agent_file
+from bilateral.index.tables.search import READ_FILES, agent_file
 from bilateral.query.search.domains import is_named_by_domain
 from bilateral.values import STANDARD_TAGS
 
@@ -91,8 +90,6 @@ def _listed(columns: Any, *names: str) -> list[ColumnElement[bool]]:
 
 
 _KEY: Final = ("chain_id", "identity_registry", "agent_id")
-_IS_LOADED: Final = and_(files.file.c.file_id == agent_file.c.file_id, files.file.c.state == State.LOADED)
-_SAME: Final = files.registration_file.c.content_hash == files.file.c.content_hash
 
 # Statements are made once: to make them anew takes as long as to run them.
 _FILES: Final = (
@@ -100,7 +97,7 @@ _FILES: Final = (
         *(agent_file.c[name] for name in _KEY),
         *(files.registration_file.c[name] for name in ("content_hash", "x402_support")),
     )
-    .select_from(agent_file.join(files.file, _IS_LOADED).join(files.registration_file, _SAME))
+    .select_from(READ_FILES)
     .where(*_listed(agent_file.c, *_KEY))
 )
 _SERVICES: Final = (

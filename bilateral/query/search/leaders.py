@@ -12,13 +12,11 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import global_agent_id
 from bilateral.index.store.text import key_text
 from bilateral.index.tables import files
-from bilateral.index.tables.files import State
 from bilateral.index.tables.schema import agent, chain, registry, summary
-from bilateral.index.tables.search import agent_file
 from bilateral.index.tables.standings import standing
 from bilateral.index.tables.unindexed import unindexed
 from bilateral.query.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
-from bilateral.query.search.conditions import KEY
+from bilateral.query.search.conditions import KEY, WITH_FILES
 from bilateral.query.search.filters import Side, storable
 from bilateral.query.search.gates import has_better
 from bilateral.query.standings import first_code
@@ -216,16 +214,8 @@ def _names(connection: Connection, rows: Sequence[Row[Any]]) -> dict[tuple[Any, 
     """Return the owners and names of the agents of some rows."""
     if not rows:
         return {}
-    current = and_(*(agent_file.c[name] == agent.c[name] for name in KEY))
-    file, read = files.file, files.registration_file
-    is_loaded = and_(file.c.file_id == agent_file.c.file_id, file.c.state == State.LOADED)
-    tables = (
-        agent.outerjoin(agent_file, current)
-        .outerjoin(file, is_loaded)
-        .outerjoin(read, read.c.content_hash == file.c.content_hash)
-    )
     key = [agent.c[name] for name in KEY]
-    query = select(*key, agent.c.owner, func.substr(read.c.name, 1, 200)).select_from(tables)
+    query = select(*key, agent.c.owner, func.substr(files.registration_file.c.name, 1, 200)).select_from(WITH_FILES)
     # Lists of keys also fit a few other agents; SQLite finds the rows by them.
     lists = zip(key, zip(*(tuple(row)[:3] for row in rows), strict=True), strict=True)
     shown = connection.execute(query.where(*(column.in_(sorted(set(values))) for column, values in lists)))

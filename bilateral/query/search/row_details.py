@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, func, select
+from sqlalchemy import func, select
 
 from bilateral.index.search.words import words_of
 from bilateral.index.tables import files, schema
-from bilateral.index.tables.files import State
 from bilateral.index.tables.payments import payment
-from bilateral.index.tables.search import agent_file
+from bilateral.index.tables.search import READ_FILES, agent_file
 from bilateral.query.agent_answers import RatingSummary
 from bilateral.values import STANDARD_TAGS
 from bilateral.values.bounds import scale_of_tag
@@ -117,14 +116,12 @@ def row_details(
 def _files(connection: Connection, agents: Sequence[FoundAgent]) -> tuple[dict[str, bytes], dict[str, str]]:
     """Return the hash of each agent's file, and its description."""
     current, file, read = agent_file.c, files.file, files.registration_file
-    is_loaded = and_(file.c.file_id == current.file_id, file.c.state == State.LOADED)
-    tables = agent_file.join(file, is_loaded).join(read, read.c.content_hash == file.c.content_hash)
     known = {(agent.chain_id, agent.identity_registry, int(agent.agent_id)): agent.id for agent in agents}
     chains, identities, ids = (sorted(set(column)) for column in zip(*known, strict=True))
     query = select(
         *(current.chain_id, current.identity_registry, current.agent_id, file.c.content_hash),
         func.substr(read.c.description, 1, _READ),
-    ).select_from(tables)
+    ).select_from(READ_FILES)
     query = query.where(
         current.chain_id.in_(chains), current.identity_registry.in_(identities), current.agent_id.in_(ids)
     )
