@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
+from dataclasses import dataclass
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,14 +14,11 @@ from bilateral.cli.options import command, make_group
 from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from bilateral.client import Client
     from bilateral.client.blind_vault import BlindVault, Sealed
-    from bilateral.documents import FeedbackFile
     from bilateral.signatures.blind_messages import Opening, SignedEnvelope
-    from bilateral.values import FeedbackValue
-    from bilateral.x402.aggregator.blind_messages import RelayedPair
 
 app = make_group("blind")
 
@@ -37,20 +35,42 @@ EnvelopeFile = Annotated[
     Path,
     typer.Argument(metavar="ENVELOPE", help="The envelope of one side; - is the standard input.", show_default=False),
 ]
-OtherFile = Annotated[Path, typer.Argument(metavar="OTHER", help="The envelope of the other side.", show_default=False)]
-Openings = Annotated[
-    list[Path] | None,
-    typer.Option("--opening", metavar="FILE", help="An opening that is not in the vault; may be repeated."),
-]
-Blocks = Annotated[
-    int, typer.Option("--confirmations", metavar="N", min=1, help="Wait until the pair has been sealed for N blocks.")
-]
 
 
-Offer = Annotated[
-    Path | None,
-    typer.Option("--blind", metavar="FILE", help="Seal the feedback for the server's envelope in this file."),
-]
+@dataclass(frozen=True)
+class PairOptions:
+    """The envelopes of both sides."""
+
+    envelope: EnvelopeFile
+    other: Annotated[Path, typer.Argument(metavar="OTHER", help="The envelope of the other side.", show_default=False)]
+
+    def read(self, invocation: Invocation) -> list[SignedEnvelope]:
+        """Read both files.
+
+        Args:
+            invocation: The run of the command.
+        """
+        return read_envelopes(invocation, [self.envelope, self.other])
+
+
+@dataclass(frozen=True)
+class OpenedOptions(PairOptions):
+    """The envelopes of both sides, and openings of them."""
+
+    openings: Annotated[
+        list[Path] | None,
+        typer.Option("--opening", metavar="FILE", help="An opening that is not in the vault; may be repeated."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class OfferOptions:
+    """The server's envelope, for which feedback is sealed instead of given."""
+
+    blind: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Seal the feedback for the server's envelope in this file.")
+    ] = None
+    vault: Vault = None
 
 
 def vault_at(path: Path | None) -> BlindVault:
@@ -60,30 +80,6 @@ def vault_at(path: Path | None) -> BlindVault:
     return BlindVault(path or Path.home() / ".bilateral" / "blind.sqlite")
 
 
-def seal_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    invocation: Invocation,
-    agent: str,
-    content: tuple[str | bool | FeedbackValue, str, str, str, FeedbackFile | None],
-    link: dict[str, Any],
-    offer: Path,
-    vault: Path | None,
-) -> None:
-    """Seal feedback for the server's envelope, and write the client's envelope.
-
-    Args:
-        invocation: The run of the command.
-        agent: The rated agent, which must be the server of the envelope.
-        content: The value, both tags, the endpoint and the file.
-        link: The URI and the hash of a file that is kept elsewhere, as `FeedbackOptions.link`.
-        offer: The file of the server's envelope.
-        vault: The file of sealed ratings.
-    """
-    (theirs,) = _read(invocation, [offer])
-    with invocation.signing() as client:
-        signed = client.seal_feedback(vault_at(vault), theirs, *content, agent_id=agent, **link)
-    invocation.output.raw(signed.to_json())
-
-
 @command(app, "list", "bilateral blind list", "bilateral blind list --json")
 def list_(invocation: Invocation, vault: Vault = None) -> None:
     """List your sealed ratings: until when they can be sealed on chain, and what is missing."""
@@ -91,23 +87,22 @@ def list_(invocation: Invocation, vault: Vault = None) -> None:
         chain_id = client.get_deployment().chain_id
         rows = [_row(client, sealed) for sealed in vault_at(vault).all() if sealed.chain_id == chain_id]
     columns = ("as", "client", "server", "sealed", "until", "state", "missing", "interaction")
-    views: dict[str, Callable[[dict[str, Any]], Any]] = {name: _field(name) for name in columns}
-    invocation.output.results(rows, views)
+    invocation.output.results(rows, {name: itemgetter(name) for name in columns})
 
 
 @command(app, "verify", "bilateral blind verify server.json")
 def verify(invocation: Invocation, envelope: EnvelopeFile) -> None:
     """Check an envelope: its deadline, its signature, and the agents of both accounts."""
-    (signed,) = _read(invocation, [envelope])
+    (signed,) = read_envelopes(invocation, [envelope])
     with invocation.reading() as client:
         client.verify_envelope(signed)
     invocation.output.raw(signed.to_json())
 
 
 @command(app, "seal", "bilateral blind seal client.json server.json --account relay", writes=True)
-def seal(invocation: Invocation, envelope: EnvelopeFile, other: OtherFile) -> None:
+def seal(invocation: Invocation, pair: PairOptions) -> None:
     """Store both envelopes on chain, so that neither rating can change. Nothing is shown."""
-    envelopes = _envelopes(invocation, envelope, other)
+    envelopes = pair.read(invocation)
     invocation.write("Ratings sealed", lambda client: client.seal_ratings(*envelopes))
 
 
@@ -118,20 +113,21 @@ def seal(invocation: Invocation, envelope: EnvelopeFile, other: OtherFile) -> No
     "bilateral blind open client.json server.json --opening theirs.json --account relay",
     writes=True,
 )
-def open_(  # noqa: PLR0913, PLR0917  # as many as the user has options
+def open_(
     invocation: Invocation,
-    envelope: EnvelopeFile,
-    other: OtherFile,
-    openings: Openings = None,
-    confirmations: Blocks = 1,
+    sealed: OpenedOptions,
+    confirmations: Annotated[
+        int,
+        typer.Option("--confirmations", metavar="N", min=1, help="Wait until the pair has been sealed for N blocks."),
+    ] = 1,
     vault: Vault = None,
 ) -> None:
     """Open a sealed pair: your side from the vault, and the sides of --opening."""
     from bilateral.client.operations.blind import pair_of  # noqa: PLC0415  # slow to import
 
-    envelopes = _envelopes(invocation, envelope, other)
+    envelopes = sealed.read(invocation)
     pair, _ = pair_of(*envelopes)
-    opened = _openings(invocation, envelopes, openings, vault)
+    opened = _openings(invocation, envelopes, sealed.openings, vault)
     invocation.write(
         "Ratings opened",
         lambda client: client.open_ratings(
@@ -146,19 +142,17 @@ def open_(  # noqa: PLR0913, PLR0917  # as many as the user has options
     "bilateral blind exchange client.json server.json --opening theirs.json --account relay",
     writes=True,
 )
-def exchange(  # noqa: PLR0913, PLR0917  # as many as the user has options
+def exchange(
     invocation: Invocation,
-    envelope: EnvelopeFile,
-    other: OtherFile,
-    openings: Openings = None,
+    pair: OpenedOptions,
     public_mempool: Annotated[
         bool, typer.Option("--public-mempool", help="Send it though others may see both ratings first.")
     ] = False,
     vault: Vault = None,
 ) -> None:
     """Seal and open both ratings in one transaction."""
-    envelopes = _envelopes(invocation, envelope, other)
-    opened = _openings(invocation, envelopes, openings, vault)
+    envelopes = pair.read(invocation)
+    opened = _openings(invocation, envelopes, pair.openings, vault)
     invocation.write(
         "Ratings exchanged", lambda client: client.exchange(envelopes, opened, accept_public_mempool=public_mempool)
     )
@@ -167,7 +161,7 @@ def exchange(  # noqa: PLR0913, PLR0917  # as many as the user has options
 @command(app, "opening", "bilateral blind opening mine.json > opening.json")
 def opening(invocation: Invocation, envelope: EnvelopeFile, vault: Vault = None) -> None:
     """Write the opening of your envelope as JSON. Hand it over only after you trust the receiver, or after the seal."""
-    (signed,) = _read(invocation, [envelope])
+    (signed,) = read_envelopes(invocation, [envelope])
     invocation.output.raw(_own(signed, vault).to_json())
 
 
@@ -186,7 +180,7 @@ def relay(
     from bilateral.identifiers import ChainId  # noqa: PLC0415
     from bilateral.x402.aggregator.blind_client import relay_blind_rating  # noqa: PLC0415  # an extra
 
-    (signed,) = _read(invocation, [envelope])
+    (signed,) = read_envelopes(invocation, [envelope])
     opening = _own(signed, vault)
     with invocation.reading("Asking the relay") as client:
         network = str(ChainId.evm(client.get_deployment().chain_id))
@@ -194,7 +188,7 @@ def relay(
     http = httpx.Client(timeout=invocation.settings.timeout) if httpx.URL(url).host in _THIS_MACHINE else None
     pair = relay_blind_rating(signed, opening, network, relay=url, http=http)
     columns = ("id", "client_id", "server_id", "state", "missing", "problem")
-    invocation.output.results([pair], {name: _attribute(name) for name in columns})
+    invocation.output.results([pair], {name: attrgetter(name) for name in columns})
 
 
 def _own(signed: SignedEnvelope, vault: Path | None) -> Opening:
@@ -209,11 +203,13 @@ def _own(signed: SignedEnvelope, vault: Path | None) -> Opening:
     return opening
 
 
-def _envelopes(invocation: Invocation, envelope: Path, other: Path) -> list[SignedEnvelope]:
-    return _read(invocation, [envelope, other])
+def read_envelopes(invocation: Invocation, paths: Sequence[Path]) -> list[SignedEnvelope]:
+    """Read envelopes.
 
-
-def _read(invocation: Invocation, paths: Sequence[Path]) -> list[SignedEnvelope]:
+    Args:
+        invocation: The run of the command.
+        paths: Their files.
+    """
     from bilateral.signatures.blind_messages import SignedEnvelope  # noqa: PLC0415  # slow to import
 
     return [SignedEnvelope.from_json(invocation.read_file(path)) for path in paths]
@@ -279,11 +275,3 @@ _STATES = {
 
 
 _THIS_MACHINE = {"127.0.0.1", "::1", "localhost"}
-
-
-def _attribute(name: str) -> Callable[[RelayedPair], Any]:
-    return attrgetter(name)
-
-
-def _field(name: str) -> Callable[[dict[str, Any]], Any]:
-    return lambda row: row[name]

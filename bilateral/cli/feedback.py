@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from bilateral.cli.blind import Offer, Vault, seal_feedback
+from bilateral.cli.blind import OfferOptions, read_envelopes, vault_at
 from bilateral.cli.feedback_options import (
     COLUMNS,
     FeedbackOptions,
@@ -48,14 +48,16 @@ _TAGS_SHOWN: Final = 5  # a hint on one line
     stores=True,
     takes_negative_numbers=True,
 )
-def give(
-    invocation: Invocation, agent: Agent, feedback: FeedbackOptions, blind: Offer = None, vault: Vault = None
-) -> None:
+def give(invocation: Invocation, agent: Agent, feedback: FeedbackOptions, offer: OfferOptions) -> None:
     """Rate an agent. With --blind, seal the feedback and write its envelope as JSON instead."""
     content = feedback.content(invocation)
-    if blind is not None:
-        return seal_feedback(invocation, agent, content, feedback.link, blind, vault)
-    return invocation.write("Feedback given", lambda client: client.give_feedback(agent, *content, **feedback.link))
+    if offer.blind is None:
+        invocation.write("Feedback given", lambda client: client.give_feedback(agent, *content, **feedback.link))
+        return
+    (theirs,) = read_envelopes(invocation, [offer.blind])
+    with invocation.signing() as client:
+        signed = client.seal_feedback(vault_at(offer.vault), theirs, *content, agent_id=agent, **feedback.link)
+    invocation.output.raw(signed.to_json())
 
 
 @command(

@@ -8,7 +8,6 @@ import sys
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
@@ -27,8 +26,10 @@ from bilateral.values.currency import ETHER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from bilateral.cli.output import Output
+    from bilateral.cli.settings import Settings
     from bilateral.client import Client, Handle
     from bilateral.client.inputs import TransactionSigner
     from bilateral.contracts import Deployment
@@ -49,53 +50,6 @@ _CHOICES: Final = {
 
 _POLL_SECONDS: Final = 0.25
 """Seconds between two looks for a receipt. Blocks come every two seconds or sooner on the chains in use."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The options that commands share.
-
-    Attributes:
-        rpc_url: The node's JSON-RPC.
-        deployment: A deployment record, or the name of a packaged deployment, instead of that of the node's chain.
-        chain: The chain that the node must serve.
-        ipfs_gateways: Gateways to load `ipfs:` documents from, instead of public ones.
-        account: The alias of the keystore to sign with.
-        keystore: The file of the keystore to sign with.
-        passphrase_file: A file that holds its passphrase.
-        dry_run: True to send nothing.
-        max_fee_per_gas: The largest fee per gas to sign, in gwei.
-        max_cost: The largest cost of a transaction to sign, in ether.
-        wait: True to wait until a transaction is in a block.
-        timeout: The longest wait, in seconds.
-        store_folder: A folder to put documents into.
-        store_url: The http or https URL at which that folder is published.
-        ipfs_api: The API of an IPFS node to put documents into.
-        pinning_api: A pinning service for the documents of that node.
-        pinata: True to put documents into IPFS through Pinata.
-        put_url: A URL to which one document is put.
-        public_url: The URL at which that document is loaded.
-    """
-
-    rpc_url: str | None = None
-    deployment: Path | None = None
-    chain: int | None = None
-    ipfs_gateways: tuple[str, ...] = ()
-    account: str | None = None
-    keystore: Path | None = None
-    passphrase_file: Path | None = None
-    dry_run: bool = False
-    max_fee_per_gas: str | None = None
-    max_cost: str | None = None
-    wait: bool = True
-    timeout: float = 120.0
-    store_folder: Path | None = None
-    store_url: str | None = None
-    ipfs_api: str | None = None
-    pinning_api: str | None = None
-    pinata: bool = False
-    put_url: str | None = None
-    public_url: str | None = None
 
 
 @dataclass
@@ -259,7 +213,8 @@ class Invocation:
         """Return what loads the documents of strangers."""
         from bilateral.documents import Loader  # noqa: PLC0415  # slow to import
 
-        return Loader(gateways=self.settings.ipfs_gateways) if self.settings.ipfs_gateways else Loader()
+        gateways = self.settings.ipfs_gateways
+        return Loader(gateways=tuple(gateways)) if gateways else Loader()
 
     @contextmanager
     def _connected(self, signer: TransactionSigner | None) -> Iterator[Client]:

@@ -30,7 +30,7 @@ def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
         function: The function of the command.
     """
     _, *own = inspect.signature(function, eval_str=True).parameters.values()
-    return [field for parameter in own for field in _fields_of(parameter.annotation) or [parameter]]
+    return [field for parameter in own for field in fields_of(parameter.annotation) or [parameter]]
 
 
 def gathered(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def gathered(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[st
 
 def _value(parameter: inspect.Parameter, arguments: dict[str, Any]) -> Any:
     kind = parameter.annotation
-    names = [field.name for field in _fields_of(kind)]
+    names = [field.name for field in fields_of(kind)]
     if not names:
         return arguments[parameter.name]
     if isinstance(kind, type) and is_dataclass(kind):
@@ -69,8 +69,12 @@ def _value(parameter: inspect.Parameter, arguments: dict[str, Any]) -> Any:
         raise refusal(error) from None
 
 
-def _fields_of(kind: Any) -> list[inspect.Parameter]:
-    """Return the fields of a model as parameters; none for another type."""
+def fields_of(kind: Any) -> list[inspect.Parameter]:
+    """Return the fields of a model as parameters; none for another type.
+
+    Args:
+        kind: The type.
+    """
     if is_dataclass(kind):
         hints = get_type_hints(kind, include_extras=True)
         options = {

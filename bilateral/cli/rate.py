@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,31 +13,16 @@ from bilateral.cli.options import command, make_group
 from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from bilateral.client import AgentLike
 
 app = make_group("rate")
 
-Subject = Annotated[
-    str, typer.Argument(metavar="SUBJECT", help="The agent that is rated: 42 or 84532:42.", show_default=False)
-]
-Score = Annotated[int, typer.Argument(metavar="RATING", help="0 to 100.", show_default=False)]
 Server = Annotated[
     str | None,
     typer.Option(
         "--by",
         metavar="AGENT",
         help="The agent that rates; the signer's primary agent if left out. The registry refuses if it is another.",
-    ),
-]
-Owner = Annotated[
-    str | None,
-    typer.Option(
-        "--owner",
-        metavar="ADDRESS",
-        help="The owner of the rated agent; its owner now if left out. The registry refuses if it is another.",
     ),
 ]
 Confirmations = Annotated[
@@ -48,25 +34,66 @@ Confirmations = Annotated[
         help="Wait until the rated agent has had its owner for N blocks, because a rating is final.",
     ),
 ]
-Interaction = Annotated[
-    str | None,
-    typer.Option("--blind", metavar="INTERACTION", help="Seal the rating for this interaction: 0x and 64 digits."),
-]
-ClientAccount = Annotated[
-    str | None,
-    typer.Option("--client-account", metavar="ADDRESS", help="With --blind: the account that gives the feedback."),
-]
-Pairs = Annotated[
-    list[str], typer.Argument(metavar="AGENT=RATING...", help="Agents with their ratings.", show_default=False)
-]
 
 
-class _Expected(NamedTuple):
-    """The facts that a rating depends on, as the client's methods name them."""
+@dataclass(frozen=True)
+class RatingOptions:
+    """The rating of one agent, and the facts that it depends on."""
 
-    server_id: str | None
-    confirmations: int
-    timeout: float
+    subject: Annotated[
+        str, typer.Argument(metavar="SUBJECT", help="The agent that is rated: 42 or 84532:42.", show_default=False)
+    ]
+    rating: Annotated[int, typer.Argument(metavar="RATING", help="0 to 100.", show_default=False)]
+    server_id: Server = None
+    owner: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="The owner of the rated agent; its owner now if left out. The registry refuses if it is another.",
+        ),
+    ] = None
+    confirmations: Confirmations = 1
+
+
+@dataclass(frozen=True)
+class RatingsOptions:
+    """The ratings of many agents, and the facts that they depend on."""
+
+    ratings: Annotated[
+        list[str], typer.Argument(metavar="AGENT=RATING...", help="Agents with their ratings.", show_default=False)
+    ]
+    server_id: Server = None
+    confirmations: Confirmations = 1
+
+    def pairs(self) -> dict[AgentLike, int]:
+        """Return the ratings by agent.
+
+        Raises:
+            InvalidArgumentError: An entry is malformed, or an agent is rated twice.
+        """
+        pairs: dict[AgentLike, int] = {}
+        for entry in self.ratings:
+            agent, _, rating = entry.partition("=")
+            if not rating.isascii() or not rating.isdigit() or not agent:
+                raise InvalidArgumentError("ratings are given as AGENT=RATING, such as 7=90")
+            if agent in pairs:
+                raise InvalidArgumentError(f"agent {agent} is rated twice")
+            pairs[agent] = int(rating)
+        return pairs
+
+
+@dataclass(frozen=True)
+class SealingOptions:
+    """The interaction whose rating is sealed, if it is."""
+
+    blind: Annotated[
+        str | None,
+        typer.Option(metavar="INTERACTION", help="Seal the rating for this interaction: 0x and 64 digits."),
+    ] = None
+    client_account: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="With --blind: the account that gives the feedback.")
+    ] = None
+    vault: Vault = None
 
 
 @command(
@@ -76,55 +103,34 @@ class _Expected(NamedTuple):
     "bilateral rate client 7 90 --blind 0x9c2f… --client-account 0xf39F… --account server > server.json",
     writes=True,
 )
-def client(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    invocation: Invocation,
-    subject: Subject,
-    rating: Score,
-    server: Server = None,
-    owner: Owner = None,
-    confirmations: Confirmations = 1,
-    blind: Interaction = None,
-    client_account: ClientAccount = None,
-    vault: Vault = None,
-) -> None:
+def client(invocation: Invocation, rating: RatingOptions, sealing: SealingOptions) -> None:
     """Rate a client. A rating is final. With --blind, seal the rating and write its envelope as JSON instead."""
-    if blind is not None:
-        _seal(invocation, subject, rating, blind, client_account, vault)
+    if sealing.blind is not None:
+        _seal(invocation, rating, sealing.blind, sealing)
         return
-    expected = _Expected(server, confirmations, invocation.settings.timeout)
-    invocation.write(
-        "Client rated", lambda client: client.rate_client(subject, rating, owner=owner, **expected._asdict())
-    )
+    facts = {"owner": rating.owner, **_expected(invocation, rating)}
+    invocation.write("Client rated", lambda client: client.rate_client(rating.subject, rating.rating, **facts))
 
 
 @command(app, "validator", "bilateral rate validator 9 75 --account server", writes=True)
-def validator(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    invocation: Invocation,
-    subject: Subject,
-    rating: Score,
-    server: Server = None,
-    owner: Owner = None,
-    confirmations: Confirmations = 1,
-) -> None:
+def validator(invocation: Invocation, rating: RatingOptions) -> None:
     """Rate a validator. A rating is final."""
-    expected = _Expected(server, confirmations, invocation.settings.timeout)
-    invocation.write(
-        "Validator rated", lambda client: client.rate_validator(subject, rating, owner=owner, **expected._asdict())
-    )
+    facts = {"owner": rating.owner, **_expected(invocation, rating)}
+    invocation.write("Validator rated", lambda client: client.rate_validator(rating.subject, rating.rating, **facts))
 
 
 @command(app, "clients", "bilateral rate clients 7=90 8=85 12=40 --account server", writes=True)
-def clients(invocation: Invocation, ratings: Pairs, server: Server = None, confirmations: Confirmations = 1) -> None:
+def clients(invocation: Invocation, many: RatingsOptions) -> None:
     """Rate many clients in one transaction. Ratings are final."""
-    pairs, expected = _pairs(ratings), _Expected(server, confirmations, invocation.settings.timeout)
-    invocation.write("Clients rated", lambda client: client.rate_clients(pairs, **expected._asdict()))
+    pairs, facts = many.pairs(), _expected(invocation, many)
+    invocation.write("Clients rated", lambda client: client.rate_clients(pairs, **facts))
 
 
 @command(app, "validators", "bilateral rate validators 9=75 10=80 --account server", writes=True)
-def validators(invocation: Invocation, ratings: Pairs, server: Server = None, confirmations: Confirmations = 1) -> None:
+def validators(invocation: Invocation, many: RatingsOptions) -> None:
     """Rate many validators in one transaction. Ratings are final."""
-    pairs, expected = _pairs(ratings), _Expected(server, confirmations, invocation.settings.timeout)
-    invocation.write("Validators rated", lambda client: client.rate_validators(pairs, **expected._asdict()))
+    pairs, facts = many.pairs(), _expected(invocation, many)
+    invocation.write("Validators rated", lambda client: client.rate_validators(pairs, **facts))
 
 
 @command(
@@ -161,9 +167,13 @@ def show(
     )
 
 
-def _seal(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    invocation: Invocation, subject: str, rating: int, interaction: str, account: str | None, vault: Path | None
-) -> None:
+def _expected(invocation: Invocation, options: RatingOptions | RatingsOptions) -> dict[str, Any]:
+    """Return the facts that a rating depends on, as the client's methods name them."""
+    timeout = invocation.settings.timeout
+    return {"server_id": options.server_id, "confirmations": options.confirmations, "timeout": timeout}
+
+
+def _seal(invocation: Invocation, rating: RatingOptions, interaction: str, sealing: SealingOptions) -> None:
     """Seal a rating of a client, and write its envelope.
 
     Raises:
@@ -171,22 +181,10 @@ def _seal(  # noqa: PLR0913, PLR0917  # as many as the user has options
     """
     from bilateral.client.inputs import hash_bytes  # noqa: PLC0415  # slow to import
 
+    account = sealing.client_account
     if account is None:
         raise InvalidArgumentError("--blind needs --client-account, the account that gives the feedback")
-    named = hash_bytes(interaction, "--blind")
+    named, vault = hash_bytes(interaction, "--blind"), vault_at(sealing.vault)
     with invocation.signing() as signing:
-        signed = signing.seal_rating(vault_at(vault), subject, rating, client=account, interaction=named)
+        signed = signing.seal_rating(vault, rating.subject, rating.rating, client=account, interaction=named)
     invocation.output.raw(signed.to_json())
-
-
-def _pairs(entries: Sequence[str]) -> dict[AgentLike, int]:
-    """Return the ratings by agent."""
-    pairs: dict[AgentLike, int] = {}
-    for entry in entries:
-        agent, _, rating = entry.partition("=")
-        if not rating.isascii() or not rating.isdigit() or not agent:
-            raise InvalidArgumentError("ratings are given as AGENT=RATING, such as 7=90")
-        if agent in pairs:
-            raise InvalidArgumentError(f"agent {agent} is rated twice")
-        pairs[agent] = int(rating)
-    return pairs
