@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import rfc8785
 from eth_utils.crypto import keccak
 
-from bilateral.signatures import TypedMessage
+from bilateral.signatures.messages import Address, Bytes32, String, TypedMessage, Uint8, Uint64, Uint256
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from eth_typing import ChecksumAddress
+    pass
 
 
 def content_hash(value: Any) -> bytes:
@@ -35,7 +33,14 @@ def text_hash(text: str) -> bytes:
 
 
 @dataclass(frozen=True)
-class ScoredPayment(TypedMessage):
+class _BuyerMessage(TypedMessage):
+    """Base of the messages about buyers."""
+
+    domain_name: ClassVar[str] = "BilateralBuyers"
+
+
+@dataclass(frozen=True)
+class ScoredPayment(_BuyerMessage):
     """A score about one payment: the fields that feedback and reviews share.
 
     Attributes:
@@ -49,26 +54,14 @@ class ScoredPayment(TypedMessage):
         chain_id: Its chain.
     """
 
-    buyer: ChecksumAddress
-    seller_registry: ChecksumAddress
-    seller_agent_id: int
-    score: int
-    tags_hash: bytes
-    note_hash: bytes
-    tx_hash: bytes
-    chain_id: int
-
-    domain_name: ClassVar[str] = "BilateralBuyers"
-    solidity_types: ClassVar[Mapping[str, str]] = {
-        "buyer": "address",
-        "sellerRegistry": "address",
-        "sellerAgentId": "uint256",
-        "score": "uint8",
-        "tagsHash": "bytes32",
-        "noteHash": "bytes32",
-        "txHash": "bytes32",
-        "chainId": "uint256",
-    }
+    buyer: Address
+    seller_registry: Address
+    seller_agent_id: Uint256
+    score: Uint8
+    tags_hash: Bytes32
+    note_hash: Bytes32
+    tx_hash: Bytes32
+    chain_id: Uint256
 
 
 @dataclass(frozen=True)
@@ -82,7 +75,7 @@ class AgentReview(ScoredPayment):
 
 
 @dataclass(frozen=True)
-class BuyerDispute(TypedMessage):
+class BuyerDispute(_BuyerMessage):
     """A dispute that a seller files about a payment, or withdraws.
 
     Attributes:
@@ -95,28 +88,17 @@ class BuyerDispute(TypedMessage):
         chain_id: Its chain.
     """
 
-    buyer: ChecksumAddress
-    seller_registry: ChecksumAddress
-    seller_agent_id: int
-    state: str
-    reason_hash: bytes
-    tx_hash: bytes
-    chain_id: int
-
-    domain_name: ClassVar[str] = "BilateralBuyers"
-    solidity_types: ClassVar[Mapping[str, str]] = {
-        "buyer": "address",
-        "sellerRegistry": "address",
-        "sellerAgentId": "uint256",
-        "state": "string",
-        "reasonHash": "bytes32",
-        "txHash": "bytes32",
-        "chainId": "uint256",
-    }
+    buyer: Address
+    seller_registry: Address
+    seller_agent_id: Uint256
+    state: String
+    reason_hash: Bytes32
+    tx_hash: Bytes32
+    chain_id: Uint256
 
 
 @dataclass(frozen=True)
-class AgentEnrichment(TypedMessage):
+class AgentEnrichment(_BuyerMessage):
     """A service of a seller with its policy for buyers (section 6.1), signed by the agent's wallet, owner or operator.
 
     Attributes:
@@ -127,24 +109,15 @@ class AgentEnrichment(TypedMessage):
         chain_id: The chain.
     """
 
-    registry: ChecksumAddress
-    agent_id: int
-    content_hash: bytes
-    issued_at: int
-    chain_id: int
-
-    domain_name: ClassVar[str] = "BilateralBuyers"
-    solidity_types: ClassVar[Mapping[str, str]] = {
-        "registry": "address",
-        "agentId": "uint256",
-        "contentHash": "bytes32",
-        "issuedAt": "uint64",
-        "chainId": "uint256",
-    }
+    registry: Address
+    agent_id: Uint256
+    content_hash: Bytes32
+    issued_at: Uint64
+    chain_id: Uint256
 
 
 @dataclass(frozen=True)
-class BuyerReply(TypedMessage):
+class BuyerReply(_BuyerMessage):
     """The reply of a buyer to feedback or a dispute about it: one for each, signed by the buyer.
 
     Attributes:
@@ -154,22 +127,14 @@ class BuyerReply(TypedMessage):
         chain_id: The chain of the payment.
     """
 
-    buyer: ChecksumAddress
-    message_id: bytes
-    text_hash: bytes
-    chain_id: int
-
-    domain_name: ClassVar[str] = "BilateralBuyers"
-    solidity_types: ClassVar[Mapping[str, str]] = {
-        "buyer": "address",
-        "messageId": "bytes32",
-        "textHash": "bytes32",
-        "chainId": "uint256",
-    }
+    buyer: Address
+    message_id: Bytes32
+    text_hash: Bytes32
+    chain_id: Uint256
 
 
 @dataclass(frozen=True)
-class CredentialRequest(TypedMessage):
+class CredentialRequest(_BuyerMessage):
     """The wish of a buyer for a credential of its tier, signed by the buyer.
 
     Attributes:
@@ -181,26 +146,16 @@ class CredentialRequest(TypedMessage):
         expires_at: The last second of the request, in Unix time.
     """
 
-    buyer: ChecksumAddress
-    holder: ChecksumAddress
-    policy: str
-    scope: bytes
-    chain_id: int
-    expires_at: int
-
-    domain_name: ClassVar[str] = "BilateralBuyers"
-    solidity_types: ClassVar[Mapping[str, str]] = {
-        "buyer": "address",
-        "holder": "address",
-        "policy": "string",
-        "scope": "bytes32",
-        "chainId": "uint256",
-        "expiresAt": "uint64",
-    }
+    buyer: Address
+    holder: Address
+    policy: String
+    scope: Bytes32
+    chain_id: Uint256
+    expires_at: Uint64
 
 
 @dataclass(frozen=True)
-class TierMember(TypedMessage):
+class TierMember(_BuyerMessage):
     """The wish of a buyer to be a member of the groups for private proofs of tiers, signed by the buyer.
 
     Attributes:
@@ -211,17 +166,8 @@ class TierMember(TypedMessage):
         chain_id: The chain of the payments.
     """
 
-    buyer: ChecksumAddress
-    commitment: int
-    policy: bytes
-    from_epoch: int
-    chain_id: int
-
-    domain_name: ClassVar[str] = "BilateralBuyers"
-    solidity_types: ClassVar[Mapping[str, str]] = {
-        "buyer": "address",
-        "commitment": "uint256",
-        "policy": "bytes32",
-        "fromEpoch": "uint64",
-        "chainId": "uint256",
-    }
+    buyer: Address
+    commitment: Uint256
+    policy: Bytes32
+    from_epoch: Uint64
+    chain_id: Uint256

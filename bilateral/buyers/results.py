@@ -12,13 +12,11 @@ from joserfc.jwk import ECKey
 
 from bilateral.buyers.records import buyer_id
 from bilateral.buyers.score import score_of, tier_of
-from bilateral.signatures import Domain, TypedMessage
+from bilateral.signatures import Domain
+from bilateral.signatures.messages import Address, String, TypedMessage, Uint8, Uint64, Uint256
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from eth_account.messages import SignableMessage
-    from eth_typing import ChecksumAddress
 
     from bilateral.buyers.records import Standing
 
@@ -47,32 +45,19 @@ class BuyerResult(TypedMessage):
         expires_at: The first second in which it is not valid any more.
     """
 
-    buyer: ChecksumAddress
-    buyer_chain_id: int
-    score: int
-    tier: str
-    payments: int
-    volume: int
-    sellers: int
-    policy: str
-    as_of_block: int
-    issued_at: int
-    expires_at: int
+    buyer: Address
+    buyer_chain_id: Uint256
+    score: Uint8
+    tier: String
+    payments: Uint256
+    volume: Uint256
+    sellers: Uint256
+    policy: String
+    as_of_block: Uint64
+    issued_at: Uint64
+    expires_at: Uint64
 
     domain_name: ClassVar[str] = "BilateralBuyers"
-    solidity_types: ClassVar[Mapping[str, str]] = {
-        "buyer": "address",
-        "buyerChainId": "uint256",
-        "score": "uint8",
-        "tier": "string",
-        "payments": "uint256",
-        "volume": "uint256",
-        "sellers": "uint256",
-        "policy": "string",
-        "asOfBlock": "uint64",
-        "issuedAt": "uint64",
-        "expiresAt": "uint64",
-    }
 
 
 def domain_of(chain_id: int) -> Domain:

@@ -50,13 +50,18 @@ _TAGS_SHOWN: Final = 5  # a hint on one line
 )
 def give(invocation: Invocation, agent: Agent, feedback: FeedbackOptions, offer: OfferOptions) -> None:
     """Rate an agent. With --blind, seal the feedback and write its envelope as JSON instead."""
+    if offer.blind is not None:
+        return _seal(invocation, agent, feedback, offer.blind, offer.vault)
     content = feedback.content(invocation)
-    if offer.blind is None:
-        invocation.write("Feedback given", lambda client: client.give_feedback(agent, *content, **feedback.link))
-        return
-    (theirs,) = read_envelopes(invocation, [offer.blind])
+    return invocation.write("Feedback given", lambda client: client.give_feedback(agent, *content, **feedback.link))
+
+
+def _seal(invocation: Invocation, agent: str, feedback: FeedbackOptions, offer: Path, vault: Path | None) -> None:
+    """Seal feedback for the server's envelope in a file, and write the client's envelope."""
+    content = feedback.content(invocation)
+    (theirs,) = read_envelopes(invocation, [offer])
     with invocation.signing() as client:
-        signed = client.seal_feedback(vault_at(offer.vault), theirs, *content, agent_id=agent, **feedback.link)
+        signed = client.seal_feedback(vault_at(vault), theirs, *content, agent_id=agent, **feedback.link)
     invocation.output.raw(signed.to_json())
 
 

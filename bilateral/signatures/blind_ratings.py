@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from eth_abi.abi import encode
 from eth_utils.address import is_checksum_address
@@ -15,12 +15,9 @@ from eth_utils.crypto import keccak
 
 from bilateral.errors import EnvelopeMismatchError, InvalidArgumentError
 from bilateral.identifiers import checksummed
-from bilateral.signatures import TypedMessage
+from bilateral.signatures.messages import Account, Bytes32, TypedMessage, Uint256
 from bilateral.values import FeedbackValue
 from bilateral.values.arguments import is_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 HASH_BYTES: Final = 32
 """The length of salts, seals and ids of interactions."""
@@ -68,24 +65,15 @@ class Envelope(TypedMessage):
         deadline: The last second in which the registry accepts the envelope, in Unix time.
     """
 
-    client_id: int
-    client: str
-    server_id: int
-    server: str
-    interaction: bytes
-    seal: bytes
-    deadline: int
+    client_id: Uint256
+    client: Account
+    server_id: Uint256
+    server: Account
+    interaction: Bytes32
+    seal: Bytes32
+    deadline: Uint256
 
     domain_name: ClassVar[str] = "ERC8004ReputationRegistry"
-    solidity_types: ClassVar[Mapping[str, str]] = {
-        "clientId": "uint256",
-        "client": "address",
-        "serverId": "uint256",
-        "server": "address",
-        "interaction": "bytes32",
-        "seal": "bytes32",
-        "deadline": "uint256",
-    }
 
     def __post_init__(self) -> None:
         """Refuse values that no envelope can have.

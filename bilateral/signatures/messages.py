@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, get_origin, get_type_hints
 
 from eth_abi.abi import decode, encode
 from eth_abi.exceptions import DecodingError
@@ -16,6 +16,7 @@ from eth_account.messages import SignableMessage, encode_typed_data
 from eth_keys.constants import SECPK1_N
 from eth_keys.exceptions import BadSignature
 from eth_keys.main import lazy_key_api as keys
+from eth_typing import ChecksumAddress
 from eth_utils.address import is_checksum_address, to_checksum_address
 from eth_utils.crypto import keccak
 from eth_utils.exceptions import ValidationError
@@ -26,11 +27,10 @@ from bilateral.values.arguments import checked, is_whole
 from bilateral.values.times import moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from datetime import datetime
 
     from eth_account.signers.base import BaseAccount
-    from eth_typing import ChecksumAddress
 
 _AUTH_BYTES: Final = 5 * 32  # five words of the contract ABI
 _SIGNATURE_BYTES: Final = 65  # r, s and v
@@ -41,6 +41,17 @@ _DOMAIN_TYPE: Final = [
     {"name": "chainId", "type": "uint256"},
     {"name": "verifyingContract", "type": "address"},
 ]
+
+
+Address = Annotated[ChecksumAddress, "address"]
+Account = Annotated[str, "address"]
+"""An address that is checked when the message is made, and so may be any text before."""
+Bytes32 = Annotated[bytes, "bytes32"]
+String = Annotated[str, "string"]
+Int128 = Annotated[int, "int128"]
+Uint8 = Annotated[int, "uint8"]
+Uint64 = Annotated[int, "uint64"]
+Uint256 = Annotated[int, "uint256"]
 
 
 @dataclass(frozen=True)
@@ -66,9 +77,15 @@ class Signable(SignableMessage):
     typed_data: dict[str, Any]
 
 
+def _solidity(name: str) -> str:
+    """Return the name of a field in Solidity."""
+    first, *words = name.split("_")
+    return first + "".join("URI" if word == "uri" else word.title() for word in words)
+
+
 @dataclass(frozen=True)
 class TypedMessage:
-    """Base of the messages: a struct that one kind of registry verifies.
+    """Base of the messages: a struct that one kind of registry verifies. Its fields have types such as `Uint256`.
 
     Attributes:
         domain_name: The `name` of the EIP-712 domain of that kind of registry; its `version` is `1`.
@@ -76,7 +93,16 @@ class TypedMessage:
     """
 
     domain_name: ClassVar[str]
-    solidity_types: ClassVar[Mapping[str, str]]
+    solidity_types: ClassVar[dict[str, str]]
+
+    def __init_subclass__(cls) -> None:
+        """Read the Solidity types of the fields, which their annotations name."""
+        if "solidity_types" not in vars(cls):
+            cls.solidity_types = {
+                _solidity(name): hint.__metadata__[0]
+                for name, hint in get_type_hints(cls, include_extras=True).items()
+                if get_origin(hint) is Annotated
+            }
 
     @property
     def arguments(self) -> tuple[Any, ...]:
@@ -133,18 +159,12 @@ class AgentWalletSet(TypedMessage):
         deadline: The last second in which the registry accepts the signature, in Unix time; at most 5 minutes ahead.
     """
 
-    agent_id: int
-    new_wallet: ChecksumAddress
-    owner: ChecksumAddress
-    deadline: int
+    agent_id: Uint256
+    new_wallet: Address
+    owner: Address
+    deadline: Uint256
 
     domain_name: ClassVar[str] = "ERC8004IdentityRegistry"
-    solidity_types: ClassVar[Mapping[str, str]] = {
-        "agentId": "uint256",
-        "newWallet": "address",
-        "owner": "address",
-        "deadline": "uint256",
-    }
 
 
 @dataclass(frozen=True)
@@ -165,32 +185,19 @@ class Feedback(TypedMessage):
         deadline: The last second in which the registry accepts the signature, in Unix time.
     """
 
-    agent_id: int
-    client_address: ChecksumAddress
-    feedback_index: int
-    value: int
-    value_decimals: int
-    tag1: str
-    tag2: str
-    endpoint: str
-    feedback_uri: str
-    feedback_hash: bytes
-    deadline: int
+    agent_id: Uint256
+    client_address: Address
+    feedback_index: Uint64
+    value: Int128
+    value_decimals: Uint8
+    tag1: String
+    tag2: String
+    endpoint: String
+    feedback_uri: String
+    feedback_hash: Bytes32
+    deadline: Uint256
 
     domain_name: ClassVar[str] = "ERC8004ReputationRegistry"
-    solidity_types: ClassVar[Mapping[str, str]] = {
-        "agentId": "uint256",
-        "clientAddress": "address",
-        "feedbackIndex": "uint64",
-        "value": "int128",
-        "valueDecimals": "uint8",
-        "tag1": "string",
-        "tag2": "string",
-        "endpoint": "string",
-        "feedbackURI": "string",
-        "feedbackHash": "bytes32",
-        "deadline": "uint256",
-    }
 
 
 @dataclass(frozen=True)
@@ -206,20 +213,13 @@ class FeedbackAuth(TypedMessage):
         chain_id: EIP-155 id of the registry's chain.
     """
 
-    agent_id: int
-    client_address: ChecksumAddress
-    index_limit: int
-    expiry: int
-    chain_id: int
+    agent_id: Uint256
+    client_address: Address
+    index_limit: Uint64
+    expiry: Uint256
+    chain_id: Uint256
 
     domain_name: ClassVar[str] = "AuthorizedReputationRegistry"
-    solidity_types: ClassVar[Mapping[str, str]] = {
-        "agentId": "uint256",
-        "clientAddress": "address",
-        "indexLimit": "uint64",
-        "expiry": "uint256",
-        "chainId": "uint256",
-    }
 
     def __post_init__(self) -> None:
         """Refuse values that the registry cannot read.
