@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 from fastapi import Response
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from fastapi import FastAPI, Request
+
+T = TypeVar("T")
 
 MEDIA_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "urn:bilateral:problem:"
@@ -125,6 +127,22 @@ def not_found(kind: str, name: object) -> ProblemError:
         name: Its id.
     """
     return ProblemError(HTTPStatus.NOT_FOUND, f"{kind}_not_found", f"the index has no {kind} {name}")
+
+
+def known(value: T | None, kind: str, name: object) -> T:
+    """Return a thing that the index has.
+
+    Args:
+        value: The thing; None if the index does not have it.
+        kind: The kind of thing, such as `agent`.
+        name: Its id.
+
+    Raises:
+        ProblemError: The index does not have it.
+    """
+    if value is None:
+        raise not_found(kind, name)
+    return value
 
 
 def problem_of(error: BilateralError) -> ProblemError:

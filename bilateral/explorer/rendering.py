@@ -20,20 +20,14 @@ from bilateral.query.standing_words import sentence_of, verdict_of
 from bilateral.values.bounds import scale_of_tag
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from markupsafe import Markup
 
     from bilateral.explorer.accounts import AccountPage
-    from bilateral.explorer.acting import ActPage
     from bilateral.explorer.agent_figures import Activity
-    from bilateral.explorer.analysis import AnalysisPage, ClusterPage, FindingPage
     from bilateral.explorer.comparing import Compared, ComparePage
-    from bilateral.explorer.listing import RatingsPage
-    from bilateral.explorer.method import MethodPage
     from bilateral.explorer.network import NetworkPage
-    from bilateral.explorer.private_tiers import PrivateTiersPage
-    from bilateral.explorer.records import RatingPage, ValidationPage
     from bilateral.explorer.searching import SearchPage
     from bilateral.explorer.views import AgentPage, HomePage
     from bilateral.query.chains import ChainProgress
@@ -150,6 +144,15 @@ def render(name: str, frame: Frame, names: Mapping[str, str | None] | None = Non
     return template.render(frame=frame, names=names, twins=twins, doubts=doubts, **values)
 
 
+def template(name: str) -> Callable[[Frame, Any], str]:
+    """Return the function that makes HTML of a page by its template alone.
+
+    Args:
+        name: The template, such as `rating`.
+    """
+    return lambda frame, page: render(name, frame, getattr(page, "names", None), page=page)
+
+
 def render_home(frame: Frame, page: HomePage) -> str:
     """Return the first page as HTML."""
     leaders = {leader.id: leader.name for board in page.leaders for leader in board.leaders}
@@ -198,39 +201,9 @@ def _curve(page: AgentPage) -> Markup | None:
     return charts.over_time(page.over_time, scale, after)
 
 
-def render_ratings(frame: Frame, page: RatingsPage) -> str:
-    """Return the page of an agent's ratings as HTML."""
-    return render("ratings", frame, page.names, page=page)
-
-
 def render_account(frame: Frame, page: AccountPage) -> str:
     """Return an account's page as HTML."""
     return render("account", frame, page.names, page=page, flow=_money(page.money))
-
-
-def render_method(frame: Frame, page: MethodPage) -> str:
-    """Return the page that says how each figure is made, as HTML."""
-    return render("method", frame, page=page)
-
-
-def render_private_tiers(frame: Frame, page: PrivateTiersPage) -> str:
-    """Return the page of private tiers as HTML."""
-    return render("private_tiers", frame, page=page)
-
-
-def render_docs(frame: Frame, _: Mapping[str, Any]) -> str:
-    """Return the page of the HTTP API as HTML."""
-    return render("docs", frame)
-
-
-def render_rating(frame: Frame, page: RatingPage) -> str:
-    """Return the page of one rating as HTML."""
-    return render("rating", frame, page.names, page=page)
-
-
-def render_validation(frame: Frame, page: ValidationPage) -> str:
-    """Return the page of one validation as HTML."""
-    return render("validation", frame, page.names, page=page)
 
 
 def render_search(frame: Frame, page: SearchPage) -> str:
@@ -251,11 +224,6 @@ def render_search(frame: Frame, page: SearchPage) -> str:
         made_of=lambda agent: made_of(page, agent),
         narrowed=narrowed,
     )
-
-
-def render_act(frame: Frame, page: ActPage) -> str:
-    """Return the page on which a visitor acts, as HTML."""
-    return render("act", frame, page.names, page=page)
 
 
 def render_compare(frame: Frame, page: ComparePage) -> str:
@@ -295,21 +263,6 @@ def render_network(frame: Frame, page: NetworkPage, number: int) -> str:
     ends = {end for row in rows for end in (row.source, row.target)}
     names = {end: nodes[end].name for end in ends if end in nodes}
     return render("network", frame, names, page=page, rows=rows, nodes=nodes, number=number, pages_of_links=last)
-
-
-def render_analysis(frame: Frame, page: AnalysisPage) -> str:
-    """Return the page of a trust analysis as HTML."""
-    return render("analysis", frame, page=page)
-
-
-def render_finding(frame: Frame, page: FindingPage) -> str:
-    """Return the page of a finding as HTML."""
-    return render("finding", frame, page.names, page=page)
-
-
-def render_cluster(frame: Frame, page: ClusterPage) -> str:
-    """Return the page of a cluster as HTML."""
-    return render("cluster", frame, page.names, page=page)
 
 
 def _histogram(page: AgentPage | Compared) -> Markup:

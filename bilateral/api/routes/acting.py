@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from bilateral.api.pages import page_answer
-from bilateral.api.problems import not_found
+from bilateral.api.problems import known
 from bilateral.api.service import service_of
 from bilateral.explorer import rendering
 from bilateral.explorer.acting import ActPage, Offers, act_page
@@ -24,8 +24,6 @@ def act(request: Request, action: str) -> Response:
         sponsors = frozenset() if aggregator is None else {chain.chain_id for chain in aggregator.settings.chains}
         offers = Offers(frozenset(sponsors), service.settings.store is not None)
         page = service.read(act_page, service.registries(), action, request.query_params, offers)
-        if page is None:
-            raise not_found("action", action)
-        return page
+        return known(page, "action", action)
 
-    return page_answer(request, ActPage, read, rendering.render_act)
+    return page_answer(request, ActPage, read, rendering.template("act"))

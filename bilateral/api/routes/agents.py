@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from bilateral.api.answers import Format, adapter, answer, answer_page, list_of, one_of
 from bilateral.api.parameters import AgentPath, BlindOnly, Client, Cursor, Limit, ListFormat, Tag
-from bilateral.api.problems import not_found
+from bilateral.api.problems import known
 from bilateral.api.service import service_of
 from bilateral.api.shortcuts import Shortcut
 from bilateral.api.texts import require_storable
@@ -44,10 +44,7 @@ def read_agent(
     """Return an agent: its state on chain, its registration file, and the summaries of its ratings."""
     service = service_of(request)
     key = service.agent_key(agent_id)
-    details = service.read(agent, key, newest)
-    if details is None:
-        raise not_found("agent", key.id)
-    return answer(request, Agent, details)
+    return answer(request, Agent, known(service.read(agent, key, newest), "agent", key.id))
 
 
 async def _agent_json(service: Service, match: Match[str], query: bytes) -> bytes | None:
@@ -57,9 +54,7 @@ async def _agent_json(service: Service, match: Match[str], query: bytes) -> byte
         return None
     key = agent_key(await service.registries_briefly(), match[1])
     details = await service.read_briefly(agent, key, int(asked[1] or 0))
-    if details is None:
-        raise not_found("agent", key.id)
-    return adapter(Agent).dump_json(details)
+    return adapter(Agent).dump_json(known(details, "agent", key.id))
 
 
 _NEWEST: Final = re.compile(rb"(?:newest=([0-9]{1,2}|100))?")

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from bilateral.api.answers import tagged
 from bilateral.api.pages import indexed_chain
-from bilateral.api.problems import not_found
+from bilateral.api.problems import known
 from bilateral.api.service import service_of
 from bilateral.explorer.badges import POLICY, badge, embedded_page
 from bilateral.explorer.pictures import favicon, touch_icon
@@ -35,8 +35,8 @@ def agent_badge(request: Request, network: str, agent_id: int, side: _Side = "se
     service = service_of(request)
     key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
     standings = service.read(standings_of, key)
-    if not standings and service.read(read_agent, key) is None:
-        raise not_found("agent", key.id)
+    if not standings:
+        known(service.read(read_agent, key), "agent", key.id)
     return _shared(request, badge(key.id, standings, side), "image/svg+xml")
 
 
@@ -45,8 +45,7 @@ def agent_frame(request: Request, network: str, agent_id: int, side: _Side = "se
     """Return a page with the badge alone, for frames on other sites."""
     service = service_of(request)
     key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
-    if service.read(read_agent, key) is None:
-        raise not_found("agent", key.id)
+    known(service.read(read_agent, key), "agent", key.id)
     return _shared(request, embedded_page(key.id, side), "text/html; charset=utf-8")
 
 

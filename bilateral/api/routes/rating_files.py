@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 
 from bilateral.api.answers import CSV, attachment, csv_lines
 from bilateral.api.pages import indexed_chain
-from bilateral.api.problems import ProblemError, not_found
+from bilateral.api.problems import ProblemError, known
 from bilateral.api.service import service_of
 from bilateral.explorer.listing import rating_rows
 
@@ -43,9 +43,7 @@ def ratings_file(request: Request, network: str, agent_id: int) -> Response:
     service = service_of(request)
     parameters = {name: value for name, value in request.query_params.items() if name != "cursor"}  # of all pages
     key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
-    first = service.read(rating_rows, service.registries(), key, parameters)
-    if first is None:
-        raise not_found("agent", key.id)
+    first = known(service.read(rating_rows, service.registries(), key, parameters), "agent", key.id)
 
     def parts() -> Iterator[bytes]:
         kind, rows, cursor = first

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 
 from bilateral.api.answers import JSON
 from bilateral.api.file_store import PATH
-from bilateral.api.problems import not_found
+from bilateral.api.problems import known
 from bilateral.api.service import service_of
 
 router = APIRouter(include_in_schema=False)
@@ -33,6 +33,4 @@ def read_registration_file(request: Request, name: str) -> Response:
         content = None if path is None else path.read_bytes()
     except OSError:
         content = None
-    if content is None:
-        raise not_found("file", name)
-    return Response(content, headers=_HEADERS, media_type=JSON)
+    return Response(known(content, "file", name), headers=_HEADERS, media_type=JSON)

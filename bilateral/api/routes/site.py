@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request, Response
 from bilateral.api.answers import JSON, tagged
 from bilateral.api.compression import compressed
 from bilateral.api.pages import SECURITY
-from bilateral.api.problems import not_found
+from bilateral.api.problems import known, not_found
 from bilateral.api.site import Site
 
 if TYPE_CHECKING:
@@ -61,9 +61,7 @@ def version(request: Request, version: str) -> Response:
 @router.get("/{version}/{path:path}", response_class=Response)
 def file(request: Request, version: str, path: str) -> Response:
     """Return a file of a version, under the same policy as all pages: nothing inline, and nothing of others."""
-    content = request.app.state.site.read(version, path)
-    if content is None:
-        raise not_found("documentation", f"{version}/{path}"[:200])
+    content = known(request.app.state.site.read(version, path), "documentation", f"{version}/{path}"[:200])
     response = compressed(request, tagged(request, *content))
     for name, value in SECURITY.items():
         if name != "Vary":

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from bilateral.api.pages import indexed_chain, page_answer
-from bilateral.api.problems import ProblemError, not_found
+from bilateral.api.problems import ProblemError, known
 from bilateral.api.service import Service, service_of
 from bilateral.api.texts import require_storable
 from bilateral.errors import BilateralError
@@ -142,11 +142,9 @@ def rating(request: Request, network: str, block: _Block, log_index: _Event) -> 
     def read() -> RatingPage:
         chain_id = indexed_chain(service, network)
         page = service.read(rating_page, service.registries(), chain_id, block, log_index)
-        if page is None:
-            raise not_found("rating", f"{network} {block}-{log_index}")
-        return page
+        return known(page, "rating", f"{network} {block}-{log_index}")
 
-    return page_answer(request, RatingPage, read, rendering.render_rating)
+    return page_answer(request, RatingPage, read, rendering.template("rating"))
 
 
 @router.get("/{network}/validations/{request_hash}", response_class=Response)
@@ -160,11 +158,9 @@ def validation(
     def read() -> ValidationPage:
         chain_id = indexed_chain(service, network)
         page = service.read(validation_page, service.registries(), chain_id, bytes.fromhex(request_hash[2:]))
-        if page is None:
-            raise not_found("validation", request_hash)
-        return page
+        return known(page, "validation", request_hash)
 
-    return page_answer(request, ValidationPage, read, rendering.render_validation)
+    return page_answer(request, ValidationPage, read, rendering.template("validation"))
 
 
 @router.get("/{network}/analysis.json", response_class=Response)
@@ -177,7 +173,7 @@ def analysis(request: Request, network: str) -> Response:
         chain_id = indexed_chain(service, network)
         return service.read(analysis_page, chain_id, service.registries().identity_of(chain_id))
 
-    return page_answer(request, AnalysisPage, read, rendering.render_analysis)
+    return page_answer(request, AnalysisPage, read, rendering.template("analysis"))
 
 
 @router.get("/{network}/clusters/{number:number}.json", response_class=Response)
@@ -191,11 +187,9 @@ def cluster(request: Request, network: str, number: _Block) -> Response:
         page = service.read(
             cluster_page, service.registries(), chain_id, service.registries().identity_of(chain_id), number
         )
-        if page is None:
-            raise not_found("cluster", str(number))
-        return page
+        return known(page, "cluster", str(number))
 
-    return page_answer(request, ClusterPage, read, rendering.render_cluster)
+    return page_answer(request, ClusterPage, read, rendering.template("cluster"))
 
 
 @router.get("/{network}/findings/{finding_id}", response_class=Response)
@@ -208,8 +202,6 @@ def finding(request: Request, network: str, finding_id: Annotated[str, Path(max_
         chain_id = indexed_chain(service, network)
         identity = service.registries().identity_of(chain_id)
         page = service.read(finding_page, service.registries(), chain_id, identity, require_storable(finding_id))
-        if page is None:
-            raise not_found("finding", finding_id)
-        return page
+        return known(page, "finding", finding_id)
 
-    return page_answer(request, FindingPage, read, rendering.render_finding)
+    return page_answer(request, FindingPage, read, rendering.template("finding"))

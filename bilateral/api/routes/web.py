@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request, Response
 from bilateral.api.answers import tagged
 from bilateral.api.compression import compressed
 from bilateral.api.pages import html, indexed_chain, page_answer
-from bilateral.api.problems import not_found
+from bilateral.api.problems import known
 from bilateral.api.service import Service, service_of
 from bilateral.explorer import rendering
 from bilateral.explorer.accounts import AccountPage, account_page
@@ -60,7 +60,7 @@ def latest(request: Request, side: _Rated = None) -> Response:
 def method(request: Request) -> Response:
     """Show how each figure is made."""
     service = service_of(request)
-    return page_answer(request, MethodPage, lambda: method_page(service.read(chains)), rendering.render_method)
+    return page_answer(request, MethodPage, lambda: method_page(service.read(chains)), rendering.template("method"))
 
 
 @router.get("/private-tiers.json", response_class=Response)
@@ -69,22 +69,20 @@ def private_tiers(request: Request) -> Response:
     """Show who learns what of a private proof, and the size of the groups."""
     service = service_of(request)
     return page_answer(
-        request, PrivateTiersPage, lambda: service.read(private_tiers_page), rendering.render_private_tiers
+        request, PrivateTiersPage, lambda: service.read(private_tiers_page), rendering.template("private_tiers")
     )
 
 
 @router.get("/openapi", response_class=Response)
 def openapi(request: Request) -> Response:
     """Show the paths of the HTTP API."""
-    return page_answer(request, dict[str, Any], request.app.openapi, rendering.render_docs)
+    return page_answer(request, dict[str, Any], request.app.openapi, rendering.template("docs"))
 
 
 @router.get("/assets/{name}", response_class=Response)
 def asset(request: Request, name: str) -> Response:
     """Return a file that pages load, by its name with a hash."""
-    asset = assets().get(name)
-    if asset is None:
-        raise not_found("asset", name)
+    asset = known(assets().get(name), "asset", name)
     headers = {"Cache-Control": _FOR_EVER, "X-Content-Type-Options": "nosniff"}
     response = Response(asset.body, 200, headers, asset.media_type)
     return response if asset.name.endswith(".woff2") else compressed(request, response)  # fonts are compressed
@@ -113,10 +111,7 @@ def agent_preview(request: Request, network: str, agent_id: int) -> Response:
     """Return the picture of an agent that previews of links show."""
     service = service_of(request)
     key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
-    sides = service.read(agent_sides, key)
-    if sides is None:
-        raise not_found("agent", key.id)
-    return tagged(request, agent_picture(*sides), _PNG)
+    return tagged(request, agent_picture(*known(service.read(agent_sides, key), "agent", key.id)), _PNG)
 
 
 @router.get("/{network}/{agent_id:number}.json", response_class=Response)
@@ -137,17 +132,13 @@ def ratings(request: Request, network: str, agent_id: int) -> Response:
         key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
         path = f"/{network}/{agent_id}/ratings"
         page = service.read(ratings_page, service.registries(), key, path, request.query_params)
-        if page is None:
-            raise not_found("agent", key.id)
-        return page
+        return known(page, "agent", key.id)
 
-    return page_answer(request, RatingsPage, read, rendering.render_ratings)
+    return page_answer(request, RatingsPage, read, rendering.template("ratings"))
 
 
 def _read_agent(service: Service, network: str, agent_id: int) -> AgentPage:
     """Return the content of an agent's page."""
     key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
     page = service.read(agent_page, service.registries(), key)
-    if page is None:
-        raise not_found("agent", key.id)
-    return page
+    return known(page, "agent", key.id)
