@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from bilateral.api.answers import Format
 from bilateral.errors import InvalidArgumentError
 from bilateral.query.pages import MAX_LIMIT
+from bilateral.query.ratings import Direction, Side
 from bilateral.text import quoted
 from bilateral.values.blind import Blind
 
@@ -70,6 +71,13 @@ BlindOnly = Annotated[
 
 Tag = Annotated[str | None, Query(max_length=1_000, description="The tag, exactly.")]
 """A tag of feedback. Its text is a stranger's, and may be empty."""
+
+
+class RatingFilters(BaseModel):
+    """The ratings by servers that REST and tools of models list."""
+
+    direction: Annotated[Direction, Query(description="Ratings of the agent, or by it.")] = Direction.RECEIVED
+    side: Annotated[Side | None, Query(description="The side as which the rated one acted.")] = None
 
 
 async def refuse_wrong_parameters(request: Request) -> None:

@@ -29,7 +29,7 @@ def brief(model: type[BaseModel], about: Mapping[str, str], **others: Any) -> An
 
 
 def asks(model: type[BaseModel]) -> Callable[[Callable[..., Awaitable[Any]]], Callable[..., Awaitable[Any]]]:
-    """Make the fields of a model arguments of a tool, before those that it has itself.
+    """Make the fields of a model arguments of a tool, before those that it has itself. Required ones come first.
 
     Args:
         model: The model. The tool gets it as its first argument.
@@ -53,7 +53,8 @@ def asks(model: type[BaseModel]) -> Callable[[Callable[..., Awaitable[Any]]], Ca
         ]
         _, *own = signature.parameters.values()
         own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
-        call.__signature__ = signature.replace(parameters=[*fields, *own])  # type: ignore[attr-defined]
+        parameters = sorted([*fields, *own], key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+        call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return call
 
     return decorate

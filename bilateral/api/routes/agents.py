@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel
 
 from bilateral.api.answers import Format, adapter, answer, answer_page, list_of, one_of
-from bilateral.api.parameters import AgentPath, BlindOnly, Client, Cursor, Limit, ListFormat, Tag
+from bilateral.api.parameters import AgentPath, BlindOnly, Client, Cursor, Limit, ListFormat, RatingFilters, Tag
 from bilateral.api.problems import known
 from bilateral.api.service import service_of
 from bilateral.api.shortcuts import Shortcut
@@ -23,7 +23,7 @@ from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of, resp
 from bilateral.query.feedback import Response as FeedbackResponse
 from bilateral.query.neighbourhood import MAX_EDGES, Neighbourhood, neighbourhood
 from bilateral.query.pages import DEFAULT_LIMIT
-from bilateral.query.ratings import Direction, Rating, Side, ratings_of
+from bilateral.query.ratings import Rating, ratings_of
 from bilateral.query.registries import agent_key
 from bilateral.query.validations import Validation, validations_of
 
@@ -116,11 +116,9 @@ def read_responses(request: Request, agent_id: AgentPath, query: Annotated[Clien
     return answer_page(request, FeedbackResponse, page, query.shown_as)
 
 
-class RatingsQuery(BaseModel):
+class RatingsQuery(RatingFilters):
     """Filters of the ratings by servers, and the page and form of the list."""
 
-    direction: Annotated[Direction, Query(description="Ratings of the agent, or by it.")] = Direction.RECEIVED
-    side: Annotated[Side | None, Query(description="The side as which the rated one acted.")] = None
     blind: BlindOnly = None
     limit: Limit = DEFAULT_LIMIT
     cursor: Cursor = None

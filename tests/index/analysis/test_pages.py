@@ -29,7 +29,7 @@ def test_pages_of_the_analysis_show_the_ring_its_findings_and_their_events(conne
     page = analysis_page(connection, KEY.chain_id, KEY.identity_registry)
     assert page.run.flagged >= len(market.ring)
     assert page.clusters[0].flagged >= len(market.ring)
-    shown = Page(rendering.render_analysis(FRAME, page))
+    shown = Page(rendering.template("analysis")(FRAME, page))
     for entry in page.findings:
         assert entry.sentence in shown.text
         assert f"/31337/findings/{entry.id}" in shown.attributes("href")
@@ -39,7 +39,7 @@ def test_pages_of_the_analysis_show_the_ring_its_findings_and_their_events(conne
     registries, named = read_registries(connection), set()
     for entry in page.findings:
         finding = finding_page(connection, registries, KEY.chain_id, KEY.identity_registry, entry.id)
-        shown = Page(rendering.render_finding(FRAME, finding))
+        shown = Page(rendering.template("finding")(FRAME, finding))
         links = set(shown.attributes("href"))
         assert finding.evidence
         assert finding.detector.evades in shown.text

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 from anyio import to_thread
 from pydantic import Field
 
+from bilateral.api.mcp.arguments import asks, brief
 from bilateral.api.mcp.lookups import READS, AgentText, Cursor, Limit, Tag, key_of, read_agent_of, tool_errors
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
+from bilateral.api.parameters import RatingFilters
 from bilateral.api.texts import require_storable
 from bilateral.identifiers import checksummed
 from bilateral.query.agent_answers import Agent
 from bilateral.query.blind import SealedPair, sealed_pairs_of
 from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
 from bilateral.query.pages import Page
-from bilateral.query.ratings import Direction, Rating, Side, ratings_of
+from bilateral.query.ratings import Rating, ratings_of
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -60,19 +62,15 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
             return untrusted(Page[Feedback], await to_thread.run_sync(reader.read, read))
 
     @server.tool(title="Get ratings", annotations=READS)
-    async def get_ratings(  # noqa: PLR0913, PLR0917  # one a parameter
-        agent_id: AgentText,
-        direction: Direction = Direction.RECEIVED,
-        side: Side | None = None,
-        sealed: bool = False,
-        limit: Limit = 20,
-        cursor: Cursor = None,
+    @asks(brief(RatingFilters, {}))
+    async def get_ratings(
+        question: Any, agent_id: AgentText, sealed: bool = False, limit: Limit = 20, cursor: Cursor = None
     ) -> Untrusted:
         """List ratings (0-100) of a client or validator, or by an agent; or sealed pairs."""
 
         def read(connection: Connection) -> Page[Rating]:
             key = key_of(connection, agent_id)
-            return ratings_of(connection, key, direction, side, limit=limit, cursor=cursor)
+            return ratings_of(connection, key, question.direction, question.side, limit=limit, cursor=cursor)
 
         def read_sealed(connection: Connection) -> Page[SealedPair]:
             return sealed_pairs_of(connection, key_of(connection, agent_id), limit=limit, cursor=cursor)
