@@ -41,7 +41,7 @@ class AggregatorCounters:
         """Count an event.
 
         Args:
-            name: Its name in `Aggregator.counts`.
+            name: Its name as `Aggregator` observes it.
             amount: The amount.
         """
         if name in self._plain:

@@ -33,13 +33,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from bilateral.node.steps import Operation
-    from bilateral.x402.aggregator.records import Filter, Sponsored, Tally
+    from bilateral.x402.aggregator.records import Sponsored
     from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 
 _LOG: Final = logging.getLogger(__name__)
-_LOOK_SECONDS: Final = 0.02
-"""The looks for a result: shorter than a reader notices, and cheap, as they read one row."""
-
 _FLUSH_SECONDS: Final = 1.0
 """The time between writes of the counters: a crash loses those of a second."""
 
@@ -80,11 +77,8 @@ class Aggregator(Closing):
         engine: The database of the index.
         settings: The settings.
         clock: Returns the time, in Unix seconds.
-        observe: Called with the name and the amount of each counted event.
-
-    Attributes:
-        counts: The events since the start: `accepted`, `submitted`, `confirmed`, `failed`, `gas_wei`, and
-            `refused <code>`.
+        observe: Called with the name and the amount of each event that counts: `accepted`, `submitted`, `confirmed`,
+            `failed`, `gas_wei` and `refused <code>`.
     """
 
     def __init__(
@@ -97,7 +91,6 @@ class Aggregator(Closing):
     ) -> None:
         """See the class. Nothing is sent before `start`."""
         self.settings = settings
-        self.counts: Counter[str] = Counter()
         self._observe = observe
         self._engine = engine
         self._acceptance = Acceptance(engine, clock)
@@ -170,7 +163,7 @@ class Aggregator(Closing):
             self._count_refusal(unavailable, submission)
             raise unavailable from failure
         if sponsored[1]:
-            self._count("accepted", 1)
+            self._observe("accepted", 1)
         return sponsored
 
     def relay(self, content: bytes) -> tuple[RelayedPair, bool]:
@@ -194,7 +187,7 @@ class Aggregator(Closing):
             with named_database_errors():
                 taken = self._chains[network].relay.accept(message)
         except FeedbackRefusedError as refusal:
-            self._count(f"refused {refusal.code}", 1)
+            self._observe(f"refused {refusal.code}", 1)
             raise
         except BilateralError as failure:
             _LOG.warning("a blind rating cannot be checked: %s", failure)
@@ -207,39 +200,10 @@ class Aggregator(Closing):
         """Return two blind ratings that this service relays, without openings; None if there are none."""
         return next((pair for chain in self._chains.values() if (pair := chain.relay.read(pair_id)) is not None), None)
 
-    def wait(self, feedback: Sponsored, seconds: float | None = None) -> Sponsored:
-        """Wait until a feedback has a transaction, has failed, or the time is up.
-
-        Args:
-            feedback: The feedback.
-            seconds: The longest wait; by default as the settings say.
-        """
-        end = time.monotonic() + (self.settings.answer_seconds if seconds is None else seconds)
-        while feedback.is_waiting and time.monotonic() < end:
-            time.sleep(_LOOK_SECONDS)
-            feedback = self.read(feedback.id) or feedback
-        return feedback
-
     def read(self, feedback_id: int) -> Sponsored | None:
         """Return a feedback; None if there is none with this number."""
         with self._engine.connect().execution_options(bilateral_reader=True) as connection:
             return records.read_feedback(connection, feedback_id)
-
-    def find(self, chosen: Filter, *, before: int | None = None, limit: int = 50) -> list[Sponsored]:
-        """Return a page of the public log, the newest feedback first. See `records.list_feedback`."""
-        with self._engine.connect().execution_options(bilateral_reader=True) as connection:
-            return records.list_feedback(connection, chosen, before=before, limit=limit)
-
-    def tally(self) -> list[Tally]:
-        """Count feedback and refusals by bands of values."""
-        self.flush_refusals()
-        with self._engine.connect().execution_options(bilateral_reader=True) as connection:
-            return records.tally_feedback(connection)
-
-    def read_counts(self) -> Counter[str]:
-        """Return a copy of `counts`."""
-        with self._lock:
-            return Counter(self.counts)
 
     def count_by_state(self) -> dict[tuple[int, str], int]:
         """Count feedback by chain and state."""
@@ -266,7 +230,7 @@ class Aggregator(Closing):
             )
 
         worker = make()
-        submitter = Submitter(self._engine, chain, self.settings, worker, clock=self._clock, count=self._count)
+        submitter = Submitter(self._engine, chain, self.settings, worker, clock=self._clock, count=self._observe)
         client = make()
         relay = BlindRelay(self._engine, chain, client, clock=self._clock)
         return _Chain(chain, client, submitter, worker, threading.Event(), relay)
@@ -321,19 +285,13 @@ class Aggregator(Closing):
             raise FeedbackRefusedError(Code.UNAVAILABLE, text, retry_seconds=_RETRY_SECONDS) from None
         return checked, fees.most(prepared.transaction)
 
-    def _count(self, name: str, amount: int) -> None:
-        """Count an event."""
-        with self._lock:
-            self.counts[name] += amount
-        self._observe(name, amount)
-
     def _count_refusal(self, refusal: FeedbackRefusedError, submission: Submission | None) -> None:
         """Count a refusal by its code and the band of the value."""
         feedback = None if submission is None else submission.feedback
         band = _NO_BAND if feedback is None else records.band_of(feedback.value, feedback.value_decimals)
         with self._lock:
             self._refusals[refusal.code.value, band] += 1
-        self._count(f"refused {refusal.code}", 1)
+        self._observe(f"refused {refusal.code}", 1)
 
     def _keep_counts(self) -> None:
         """Write the counts of refusals from time to time: not with each request, which strangers send."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -92,9 +93,15 @@ def settings_with(chain_settings):
 
 
 @pytest.fixture
-def idle(engine, settings_with):
+def counted():
+    """The events that the idle aggregator counted."""
+    return Counter()
+
+
+@pytest.fixture
+def idle(engine, settings_with, counted):
     """An aggregator whose worker does not run: what it takes stays queued."""
-    aggregator = Aggregator(engine, settings_with())
+    aggregator = Aggregator(engine, settings_with(), observe=lambda name, amount: counted.update({name: amount}))
     yield aggregator
     aggregator.close()
 

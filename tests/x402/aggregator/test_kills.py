@@ -11,10 +11,10 @@ import pytest
 
 from bilateral.index.store.database import open_database
 from bilateral.index.tables.aggregator import State
-from bilateral.x402.aggregator.records import Filter
 from bilateral.x402.aggregator.service import Aggregator
 from tests.waiting import until
 from tests.x402.aggregator.process import POINTS, running, work_until_killed, write_settings
+from tests.x402.aggregator.world import log_of
 
 STORED = ("after it has a nonce", "after its transaction is stored", "after its transaction is sent")
 
@@ -39,7 +39,7 @@ def kill_at(web3, settings_with, review, values_of, sponsor, tmp_path):
         with Aggregator(engine, settings) as aggregator:
             taken, _ = aggregator.submit(asked.content)
             done = until(lambda: aggregator.read(taken.id), lambda sponsored: sponsored.state is State.CONFIRMED)
-            assert len(aggregator.find(Filter())) == 1
+            assert len(log_of(engine)) == 1
         engine.dispose()
         assert values_of(asked.reviewer) == [95]
         assert web3.eth.get_transaction_count(sponsor.address) == 1
@@ -95,9 +95,9 @@ def test_processes_that_are_killed_at_random_lose_and_double_nothing(
             for thread in threads:
                 thread.join()
             engine = open_database(sqlite_url)
-            with Aggregator(engine, settings) as reader:
+            with Aggregator(engine, settings):
                 done = until(
-                    lambda reader=reader: reader.find(Filter()),
+                    lambda engine=engine: log_of(engine),
                     lambda all_: len(all_) == 6 and all(sponsored.state is State.CONFIRMED for sponsored in all_),
                 )
             engine.dispose()

@@ -27,14 +27,14 @@ OTHER_KEY = Secp256k1Key(bytes(range(2, 34)))
 
 
 @pytest.fixture
-def refused(idle, web3, sponsor):
+def refused(idle, counted, web3, sponsor):
     """Submit what must be refused, and return the refusal."""
 
     def submit(review, code):
         with pytest.raises(FeedbackRefusedError) as refusal:
             idle.submit(review if isinstance(review, bytes) else review.content)
         assert refusal.value.code is code, str(refusal.value)
-        assert idle.read_counts() == {f"refused {code}": 1}
+        assert counted == {f"refused {code}": 1}
         assert web3.eth.get_transaction_count(sponsor.address, "pending") == 0
         return refusal.value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,11 +10,12 @@ from eth_utils import keccak
 
 from bilateral.documents import FeedbackFile
 from bilateral.index.tables.aggregator import State
-from bilateral.x402.aggregator.records import Filter
+from bilateral.x402.aggregator.records import tally_feedback
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
 from tests.sdk.servers import HttpServer, respond
 from tests.waiting import until
+from tests.x402.aggregator.world import log_of
 
 
 def refused(aggregator, content):
@@ -23,12 +25,14 @@ def refused(aggregator, content):
 
 
 def test_feedback_goes_on_chain_at_the_sponsors_cost(web3, any_engine, settings_with, review, values_of, sponsor):
-    with Aggregator(any_engine, settings_with()) as aggregator:
+    counts = Counter()
+    observe = lambda name, amount: counts.update({name: amount})  # noqa: E731
+    with Aggregator(any_engine, settings_with(), observe=observe) as aggregator:
         asked = review(value=7)
         before = web3.eth.get_balance(sponsor.address), web3.eth.get_balance(asked.reviewer.address)
         taken, is_new = aggregator.submit(asked.content)
         assert is_new
-        taken = aggregator.wait(taken)
+        taken = until(lambda: aggregator.read(taken.id), lambda sponsored: not sponsored.is_waiting)
         done = until(lambda: aggregator.read(taken.id), lambda sponsored: sponsored.state is State.CONFIRMED)
     assert values_of(asked.reviewer) == [7]
     assert done.transaction == taken.transaction
@@ -41,25 +45,26 @@ def test_feedback_goes_on_chain_at_the_sponsors_cost(web3, any_engine, settings_
     assert before[0] - web3.eth.get_balance(sponsor.address) == done.cost
     assert before[1] == web3.eth.get_balance(asked.reviewer.address)
     assert (done.proof, done.file) == ("unbound", "unchecked")
-    assert aggregator.counts["gas_wei"] == done.cost
+    assert counts["gas_wei"] == done.cost
     assert aggregator.spent_today(aggregator.settings.chains[0]) == done.cost
 
 
-def test_all_sentiments_are_taken(aggregator, review, values_of):
+def test_all_sentiments_are_taken(engine, aggregator, review, values_of):
     asked = [review(value=value) for value in (0, 1, 50, 99, 100)]
     taken = [aggregator.submit(review.content)[0] for review in asked]
     for sponsored in taken:
         until(lambda number=sponsored.id: aggregator.read(number), lambda read: read.state is State.CONFIRMED)
     assert [values_of(review.reviewer) for review in asked] == [[0], [1], [50], [99], [100]]
-    assert sorted(entry.value for entry in aggregator.find(Filter())) == [0, 1, 50, 99, 100]
-    tally = {tally.band: tally.accepted for tally in aggregator.tally() if tally.accepted}
+    assert sorted(entry.value for entry in log_of(engine)) == [0, 1, 50, 99, 100]
+    with engine.connect() as connection:
+        tally = {tally.band: tally.accepted for tally in tally_feedback(connection) if tally.accepted}
     assert tally == {0: {"confirmed": 2}, 5: {"confirmed": 1}, 9: {"confirmed": 2}}
 
 
 def test_same_message_again_gets_the_same_transaction(aggregator, review, values_of):
     asked = review()
     first, is_new = aggregator.submit(asked.content)
-    first = aggregator.wait(first)
+    first = until(lambda: aggregator.read(first.id), lambda sponsored: not sponsored.is_waiting)
     again, is_new_again = aggregator.submit(asked.content)
     assert (is_new, is_new_again) == (True, False)
     assert (again.id, again.transaction) == (first.id, first.transaction)

@@ -12,12 +12,13 @@ from bilateral.contracts import Registry
 from bilateral.contracts.codec import encode_call
 from bilateral.index.tables.aggregator import State, sponsor_day, sponsored_feedback, sponsored_transaction
 from bilateral.x402.aggregator.queue import LeaseLostError
-from bilateral.x402.aggregator.records import SECONDS_A_DAY, Filter
+from bilateral.x402.aggregator.records import SECONDS_A_DAY
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
 from bilateral.x402.aggregator.submitter import Submitter
 from tests.sdk.client.helpers import send
 from tests.waiting import until
+from tests.x402.aggregator.world import log_of
 
 
 class Clock:
@@ -311,7 +312,7 @@ def test_node_that_fails_loses_nothing(engine, worker, review, settings_with):
     cut.queue.release_lease()
 
 
-def test_at_most_sixteen_transactions_wait_for_a_block(web3, worker, review, values_of, sponsor, waiting_blocks):
+def test_at_most_sixteen_transactions_wait_for_a_block(engine, web3, worker, review, sponsor, waiting_blocks):
     aggregator, submitter = worker()
     asked = [review() for _ in range(18)]
     for asked_one in asked:
@@ -325,7 +326,7 @@ def test_at_most_sixteen_transactions_wait_for_a_block(web3, worker, review, val
             submitter.step()
         mine()
         submitter.step()
-    assert {sponsored.state for sponsored in aggregator.find(Filter())} == {State.CONFIRMED}
+    assert {sponsored.state for sponsored in log_of(engine)} == {State.CONFIRMED}
 
 
 def test_twelve_reviewers_share_the_nonces_of_one_sponsor(web3, any_engine, settings_with, review, values_of, sponsor):
@@ -334,8 +335,7 @@ def test_twelve_reviewers_share_the_nonces_of_one_sponsor(web3, any_engine, sett
         for asked_one in asked:
             aggregator.submit(asked_one.content)
         done = until(
-            lambda: aggregator.find(Filter()),
-            lambda all_: all(sponsored.state is State.CONFIRMED for sponsored in all_),
+            lambda: log_of(any_engine), lambda all_: all(sponsored.state is State.CONFIRMED for sponsored in all_)
         )
     assert [values_of(review.reviewer) for review in asked] == [[value] for value in range(12)]
     assert web3.eth.get_transaction_count(sponsor.address) == len(done) == 12

@@ -12,6 +12,7 @@ from bilateral.identifiers import AccountId, GlobalAgentId
 from bilateral.signatures import Domain, Feedback
 from bilateral.x402 import client_message_hash, interaction_hash
 from bilateral.x402.aggregator.messages import Bodies, Submission
+from bilateral.x402.aggregator.records import Filter, list_feedback
 from tests.sdk.client.helpers import plain, send
 from tests.x402.world import NETWORK, SIGNING_KEY
 
@@ -127,3 +128,9 @@ class Review:
     def content(self):
         """The message as bytes."""
         return json.dumps(self.object).encode()
+
+
+def log_of(engine):
+    """Return all feedback that an aggregator took, the newest first."""
+    with engine.connect() as connection:
+        return list_feedback(connection, Filter())
