@@ -138,7 +138,7 @@ class ResultSigner:
         Returns:
             The message, its EIP-712 domain, types and signature, and the JWS in its compact form.
         """
-        signable = result.signable(domain_of(result.buyer_chain_id))
+        domain = domain_of(result.buyer_chain_id)
         message = dict(zip(result.solidity_types, asdict(result).values(), strict=True))
         claims = {
             "iss": issuer,
@@ -158,19 +158,10 @@ class ResultSigner:
         header = {"alg": _ALGORITHM, "kid": self.key_id, "typ": "JWT"}
         token = jws.serialize_compact(header, msgspec.json.encode(claims), self._key, algorithms=[_ALGORITHM])
         return {
-            "domain": {
-                "name": result.domain_name,
-                "version": "1",
-                "chainId": result.buyer_chain_id,
-                "verifyingContract": _NOBODY,
-            },
-            "primaryType": type(result).__name__,
-            "types": {
-                type(result).__name__: [{"name": name, "type": kind} for name, kind in result.solidity_types.items()]
-            },
+            **result.described(domain),
             "message": {**message, "volume": str(result.volume)},
             "signer": self.address,
-            "signature": "0x" + self.sign_message(signable).hex(),
+            "signature": "0x" + self.sign_message(result.signable(domain)).hex(),
             "jws": token,
         }
 

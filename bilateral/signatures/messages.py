@@ -109,6 +109,24 @@ class TypedMessage:
         """The values of the fields, as Solidity takes them."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
+    def described(self, domain: Domain) -> dict[str, Any]:
+        """Return domain, primary type and types of this message, as EIP-712 describes it.
+
+        Args:
+            domain: The registry's domain.
+        """
+        kind = type(self).__name__
+        return {
+            "domain": {
+                "name": self.domain_name,
+                "version": "1",
+                "chainId": domain.chain_id,
+                "verifyingContract": domain.verifying_contract,
+            },
+            "primaryType": kind,
+            "types": {kind: [{"name": name, "type": solidity} for name, solidity in self.solidity_types.items()]},
+        }
+
     def signable(self, domain: Domain) -> Signable:
         """Bind this message to a registry.
 
@@ -118,18 +136,12 @@ class TypedMessage:
         Returns:
             The message in the form that `eth_account.Account.sign_message` and Ape's accounts sign.
         """
-        domain_data = {
-            "name": self.domain_name,
-            "version": "1",
-            "chainId": domain.chain_id,
-            "verifyingContract": domain.verifying_contract,
-        }
-        types = {type(self).__name__: [{"name": name, "type": kind} for name, kind in self.solidity_types.items()]}
+        domain_data, kind, types = self.described(domain).values()
         message: dict[str, Any] = dict(zip(self.solidity_types, self.arguments, strict=True))
         signable = Signable(*encode_typed_data(domain_data=domain_data, message_types=types, message_data=message))
         signable.typed_data = {
             "types": {"EIP712Domain": _DOMAIN_TYPE, **types},
-            "primaryType": type(self).__name__,
+            "primaryType": kind,
             "domain": domain_data,
             "message": {name: _as_json(value) for name, value in message.items()},
         }

@@ -219,18 +219,10 @@ def _attested_by(service: Service, connection: Connection, chain_id: int, key: s
 
 def _signed(credential: TierCredential, domain: Domain, signer: Any, policy: str) -> Credential:
     values = dict(zip(credential.solidity_types, credential.arguments, strict=True))
-    kind = type(credential).__name__
     return Credential(
-        {
-            "name": credential.domain_name,
-            "version": "1",
-            "chainId": domain.chain_id,
-            "verifyingContract": domain.verifying_contract,
-        },
-        kind,
-        {kind: [{"name": name, "type": solidity_type} for name, solidity_type in credential.solidity_types.items()]},
-        {name: "0x" + value.hex() if isinstance(value, bytes) else value for name, value in values.items()},
-        signer.address,
-        "0x" + signer.sign_message(credential.signable(domain)).hex(),
-        policy,
+        **credential.described(domain),
+        message={name: "0x" + value.hex() if isinstance(value, bytes) else value for name, value in values.items()},
+        signer=signer.address,
+        signature="0x" + signer.sign_message(credential.signable(domain)).hex(),
+        scoringPolicy=policy,
     )
