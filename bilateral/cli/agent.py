@@ -51,11 +51,10 @@ def register(  # noqa: PLR0913, PLR0917  # as many as the user has options
     uri: Uri = "",
     file: File = None,
     domain: Annotated[
-        str, typer.Option("--domain", metavar="DOMAIN", help="Register under a domain, without a URI (August 2025).")
+        str, typer.Option(metavar="DOMAIN", help="Register under a domain, without a URI (August 2025).")
     ] = "",
     metadata: Annotated[
-        list[str] | None,
-        typer.Option("--metadata", metavar="KEY=VALUE", help="Metadata to keep on chain; may be repeated."),
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Metadata to keep on chain; may be repeated.")
     ] = None,
 ) -> None:
     """Register an agent that the signer owns. With --name, make its registration file, and confirm it with the id."""
@@ -144,19 +143,18 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
     wallet_account: Annotated[
         str | None,
         typer.Option(
-            "--wallet-account",
             metavar="ALIAS",
             help=f"The wallet's keystore, unless it is the signer. Without it, the key in {WALLET_KEY_VARIABLE}.",
         ),
     ] = None,
     wallet_passphrase_file: Annotated[
-        Path | None, typer.Option("--wallet-passphrase-file", metavar="FILE", help="Holds that keystore's passphrase.")
+        Path | None, typer.Option(metavar="FILE", help="Holds that keystore's passphrase.")
     ] = None,
     signature: Annotated[
-        str | None, typer.Option("--signature", metavar="HEX", help="The wallet's signature, if it was made elsewhere.")
+        str | None, typer.Option(metavar="HEX", help="The wallet's signature, if it was made elsewhere.")
     ] = None,
     deadline: Annotated[
-        int | None, typer.Option("--deadline", metavar="UNIX", help="The last second in which that signature counts.")
+        int | None, typer.Option(metavar="UNIX", help="The last second in which that signature counts.")
     ] = None,
 ) -> None:
     """Set the wallet that receives an agent's payments, with the wallet's consent."""
@@ -259,8 +257,8 @@ def resolve(
 def update(
     invocation: Invocation,
     agent: Agent,
-    domain: Annotated[str, typer.Option("--domain", metavar="DOMAIN", help="The new domain.")] = "",
-    address: Annotated[str | None, typer.Option("--address", metavar="ADDRESS", help="The new owner.")] = None,
+    domain: Annotated[str, typer.Option(metavar="DOMAIN", help="The new domain.")] = "",
+    address: Annotated[str | None, typer.Option(metavar="ADDRESS", help="The new owner.")] = None,
 ) -> None:
     """Change an agent's domain, or transfer it to another address (August 2025)."""
     if not domain and address is None:

@@ -36,12 +36,11 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
     agent: Agent,
     client: Client,
     count: Annotated[
-        int, typer.Option("--count", min=1, metavar="N", help="The number of feedback that is allowed from now on.")
+        int, typer.Option(min=1, metavar="N", help="The number of feedback that is allowed from now on.")
     ] = 1,
     last_index: Annotated[
         int,
         typer.Option(
-            "--last-index",
             min=0,
             metavar="N",
             help="The number of authorised feedback that the client has given for the agent. The node must agree.",
@@ -50,16 +49,12 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
     index_limit: Annotated[
         int | None,
         typer.Option(
-            "--index-limit",
             metavar="N",
             help="Allow feedback while the client's index is below this, instead of --count and --last-index.",
         ),
     ] = None,
     expiry: Annotated[
-        int | None,
-        typer.Option(
-            "--expiry", metavar="UNIX", help="The last second in which it counts; a day from now if left out."
-        ),
+        int | None, typer.Option(metavar="UNIX", help="The last second in which it counts; a day from now if left out.")
     ] = None,
 ) -> None:
     """Authorise a client to rate an agent, as the agent's owner. Write the authorisation, and send nothing."""
@@ -96,7 +91,7 @@ def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
     uri: FileUri = "",
     file_hash: FileHash = None,
     text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXT", help="Your comment; it goes into a feedback file.")
+        str | None, typer.Option(metavar="TEXT", help="Your comment; it goes into a feedback file.")
     ] = None,
 ) -> None:
     """Rate the agent that an authorisation names, as the client that it names."""
@@ -119,12 +114,11 @@ def list_feedback(
     invocation: Invocation,
     agent: Agent,
     client: Annotated[
-        str | None,
-        typer.Option("--client", metavar="ADDRESS", help="The client that gave the feedback; all clients if left out."),
+        str | None, typer.Option(metavar="ADDRESS", help="The client that gave the feedback; all clients if left out.")
     ] = None,
-    offset: Annotated[int, typer.Option("--offset", min=0, metavar="N", help="The number of feedback to skip.")] = 0,
+    offset: Annotated[int, typer.Option(min=0, metavar="N", help="The number of feedback to skip.")] = 0,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="N", help="The largest number of feedback to read.")
+        int | None, typer.Option(min=1, metavar="N", help="The largest number of feedback to read.")
     ] = None,
 ) -> None:
     """List the authorised feedback for an agent, oldest first."""

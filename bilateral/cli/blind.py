@@ -117,8 +117,7 @@ def open_(
     invocation: Invocation,
     sealed: OpenedOptions,
     confirmations: Annotated[
-        int,
-        typer.Option("--confirmations", metavar="N", min=1, help="Wait until the pair has been sealed for N blocks."),
+        int, typer.Option(metavar="N", min=1, help="Wait until the pair has been sealed for N blocks.")
     ] = 1,
     vault: Vault = None,
 ) -> None:

@@ -44,9 +44,7 @@ Role = Annotated[str, typer.Argument(metavar="ROLE", help="attestor or anchorer.
 def show(
     invocation: Invocation,
     buyer: Buyer,
-    seller: Annotated[
-        str | None, typer.Option("--seller", metavar="ADDRESS", help="Show the vote of this seller, too.")
-    ] = None,
+    seller: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Show the vote of this seller, too.")] = None,
     service: buyer_service.Service = None,
     policy: buyer_service.ScoringPolicy = None,
 ) -> None:
@@ -114,12 +112,9 @@ def paid(
     invocation: Invocation,
     transaction_hash: PaymentTransaction,
     position: Annotated[
-        int | None,
-        typer.Option("--position", min=0, max=254, help="The position of the payment's log; any if left out."),
+        int | None, typer.Option(min=0, max=254, help="The position of the payment's log; any if left out.")
     ] = None,
-    chain_id: Annotated[
-        int | None, typer.Option("--chain-id", help="The chain of the payment; the registry's if left out.")
-    ] = None,
+    chain_id: Annotated[int | None, typer.Option(help="The chain of the payment; the registry's if left out.")] = None,
 ) -> None:
     """Tell whether the attestor recorded a payment."""
     from bilateral.contracts.buyer_terms import WHOLE_TRANSACTION  # noqa: PLC0415  # slow to import
@@ -210,22 +205,19 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     holder: Annotated[
         str, typer.Argument(metavar="HOLDER", help="The address that may use it; best a fresh one.", show_default=False)
     ],
-    tier: Annotated[
-        str, typer.Option("--tier", metavar="TIER", help="new, verified, trusted or premium.", show_default=False)
-    ],
+    tier: Annotated[str, typer.Option(metavar="TIER", help="new, verified, trusted or premium.", show_default=False)],
     pseudonym: Annotated[
         str,
         typer.Option(
-            "--pseudonym",
             metavar="WORD",
             help="32 bytes that stand for the buyer at this gate today: the same for all its holders.",
             show_default=False,
         ),
     ],
     place: PlaceOptions,
-    policy: Annotated[str, typer.Option("--policy", metavar="NAME", help="The policy that gave the tier.")] = "brp-1.0",
+    policy: Annotated[str, typer.Option(metavar="NAME", help="The policy that gave the tier.")] = "brp-1.0",
     lifetime: Annotated[
-        int, typer.Option("--lifetime", metavar="SECONDS", help="The seconds for which it is valid, at most a day.")
+        int, typer.Option(metavar="SECONDS", help="The seconds for which it is valid, at most a day.")
     ] = 3600,
 ) -> None:
     """Sign a tier credential, as the attestor. Write the credential, and send nothing. It ends with the UTC day."""
@@ -258,7 +250,7 @@ def credential(
     signed: Terms,
     gate: Gate = None,
     policy: Annotated[
-        str, typer.Option("--policy", metavar="NAME", help="The policy of the gate, compared with --gate.")
+        str, typer.Option(metavar="NAME", help="The policy of the gate, compared with --gate.")
     ] = "brp-1.0",
 ) -> None:
     """Check a tier credential: signed by the attestor, valid now, and, with --gate, for that gate today."""

@@ -55,15 +55,12 @@ def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the service.", show_default=False)],
     seller: Agent,
     service: Service,
-    price: Annotated[
-        str | None, typer.Option("--price", metavar="DOLLARS", help="The price of a call in dollars.")
-    ] = None,
+    price: Annotated[str | None, typer.Option(metavar="DOLLARS", help="The price of a call in dollars.")] = None,
     incentives: Annotated[
-        Path | None,
-        typer.Option("--incentives", metavar="FILE", help="The policy for buyers: a JSON file with buyerIncentives."),
+        Path | None, typer.Option(metavar="FILE", help="The policy for buyers: a JSON file with buyerIncentives.")
     ] = None,
     details: Annotated[
-        Path | None, typer.Option("--details", metavar="FILE", help="Further fields: a JSON file, see docs/buyers.md.")
+        Path | None, typer.Option(metavar="FILE", help="Further fields: a JSON file, see docs/buyers.md.")
     ] = None,
 ) -> None:
     """Publish a service of your agent with its price and its policy for buyers. It replaces the one with its name."""
@@ -85,8 +82,8 @@ def send_review(  # noqa: PLR0913, PLR0917  # one a field of the message
     invocation: Invocation,
     score: Annotated[int, typer.Argument(metavar="SCORE", help="0 to 100.", show_default=False)],
     paid: ReviewOptions,
-    tag1: Annotated[str, typer.Option("--tag1", metavar="TAG", help="The main tag.")] = "",
-    tag2: Annotated[str, typer.Option("--tag2", metavar="TAG", help="The second tag.")] = "",
+    tag1: Annotated[str, typer.Option(metavar="TAG", help="The main tag.")] = "",
+    tag2: Annotated[str, typer.Option(metavar="TAG", help="The second tag.")] = "",
     note: Note = "",
 ) -> None:
     """Review a seller that you paid, as the buyer. Sends no transaction."""
@@ -100,7 +97,7 @@ def dispute(
     invocation: Invocation,
     buyer: Annotated[str, typer.Argument(metavar="BUYER", help="The account that paid.", show_default=False)],
     paid: PaymentOptions,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, which the buyer sees.")] = "",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="The reason, which the buyer sees.")] = "",
     withdraw: Annotated[bool, typer.Option("--withdraw", help="Withdraw the dispute that you filed.")] = False,
 ) -> None:
     """File a dispute about a payment to your agent, or withdraw it. Sends no transaction."""
@@ -113,7 +110,7 @@ def dispute(
 def messages(
     invocation: Invocation,
     service: Service,
-    chain_id: Annotated[int, typer.Option("--chain-id", min=1, help="The chain of the payments.", show_default=False)],
+    chain_id: Annotated[int, typer.Option(min=1, help="The chain of the payments.", show_default=False)],
 ) -> None:
     """Show the feedback and the disputes about you, with the ids to reply to. Only the buyer itself sees them."""
     published = _publishing().ask_messages(service, chain_id, invocation.signer)
@@ -125,7 +122,7 @@ def reply(  # one a field of the message
     message: Annotated[
         str, typer.Argument(metavar="MESSAGE", help="The id of the message, see messages.", show_default=False)
     ],
-    text: Annotated[str, typer.Option("--text", metavar="TEXT", help="The reply.", show_default=False)],
+    text: Annotated[str, typer.Option(metavar="TEXT", help="The reply.", show_default=False)],
     seller: Agent,
     service: Service,
 ) -> None:
@@ -141,10 +138,10 @@ def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
         str, typer.Argument(metavar="HOLDER", help="The address that may use it; best a fresh one.", show_default=False)
     ],
     service: Service,
-    chain_id: Annotated[int, typer.Option("--chain-id", min=1, help="The chain of the payments.", show_default=False)],
+    chain_id: Annotated[int, typer.Option(min=1, help="The chain of the payments.", show_default=False)],
     place: PlaceOptions,
     policy: Annotated[
-        str, typer.Option("--policy", metavar="NAME", help="The scoring policy that the place asks for.")
+        str, typer.Option(metavar="NAME", help="The scoring policy that the place asks for.")
     ] = "brp-1.0",
 ) -> None:
     """Ask a service for a credential of your tier for another address. Write it as credential reads it."""

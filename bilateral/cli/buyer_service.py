@@ -73,7 +73,6 @@ def discount(  # noqa: PLR0913, PLR0917  # one an option
     incentives: Annotated[
         str | None,
         typer.Option(
-            "--incentives",
             metavar="FILE|URL",
             help="Apply the seller's policy in this JSON document to the buyer's score, which show shows.",
         ),
@@ -100,7 +99,7 @@ def discount(  # noqa: PLR0913, PLR0917  # one an option
 def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
     invocation: Invocation,
     buyer: Buyer,
-    score: Annotated[int, typer.Option("--score", metavar="NUMBER", help="0 to 100.", show_default=False)],
+    score: Annotated[int, typer.Option(metavar="NUMBER", help="0 to 100.", show_default=False)],
     paid: PaymentOptions,
     tags: Annotated[
         list[str] | None, typer.Option("--tag", metavar="TAG", help="A word on the buyer; may be repeated.")

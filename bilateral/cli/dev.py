@@ -37,13 +37,11 @@ _INDEX_SECONDS: Final = 30
 def dev(
     invocation: Invocation,
     folder: Annotated[
-        Path,
-        typer.Option("--folder", metavar="FOLDER", help="Write the deployment record and a file of variables there."),
+        Path, typer.Option(metavar="FOLDER", help="Write the deployment record and a file of variables there.")
     ] = Path("bilateral-dev"),
     anvil: Annotated[
         Path | None,
         typer.Option(
-            "--anvil",
             envvar="BILATERAL_ANVIL",
             metavar="PROGRAM",
             help="The program that runs the chain; on the path, in node_modules or in ~/.foundry if left out.",

@@ -78,8 +78,7 @@ def sign(
     agent: Agent,
     feedback: FeedbackOptions,
     deadline: Annotated[
-        int | None,
-        typer.Option("--deadline", metavar="UNIX", help="The last second to send it; a day from now if left out."),
+        int | None, typer.Option(metavar="UNIX", help="The last second to send it; a day from now if left out.")
     ] = None,
 ) -> None:
     """Sign a feedback that another account sends and pays for. Write it as JSON."""
@@ -227,7 +226,7 @@ def clients(invocation: Invocation, agent: Agent) -> None:
 def respond(
     invocation: Invocation,
     feedback: FeedbackText,
-    text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help="The answer, to be stored.")] = None,
+    text: Annotated[str | None, typer.Option(metavar="TEXT", help="The answer, to be stored.")] = None,
     uri: FileUri = "",
     file_hash: FileHash = None,
 ) -> None:

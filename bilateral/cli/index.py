@@ -84,13 +84,12 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     chains: ChainOptions,
     database: Database = None,
     samples: Annotated[
-        int | None, typer.Option("--samples", min=1, help="Compare so many ranges, chosen at random; all if left out.")
+        int | None, typer.Option(min=1, help="Compare so many ranges, chosen at random; all if left out.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="The seed of the choice.")] = 0,
+    seed: Annotated[int, typer.Option(help="The seed of the choice.")] = 0,
     owners: Annotated[
         int,
         typer.Option(
-            "--owners",
             min=0,
             help="Compare the owners of so many agents, chosen at random, with ownerOf; the node needs that state.",
         ),
@@ -124,7 +123,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
 @command(app, "rebuild", "bilateral index rebuild --chain-id 8453", is_local=True)
 def rebuild(
     invocation: Invocation,
-    chain_id: Annotated[int, typer.Option("--chain-id", help="The chain.", show_default=False)],
+    chain_id: Annotated[int, typer.Option(help="The chain.", show_default=False)],
     database: Database = None,
     settings_file: SettingsFile = None,
 ) -> None:
@@ -151,7 +150,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     judged: ReviewOptions,
     database: Database = None,
-    chain_id: Annotated[int | None, typer.Option("--chain-id", help="The chain; all chains if left out.")] = None,
+    chain_id: Annotated[int | None, typer.Option(help="The chain; all chains if left out.")] = None,
     rpc_urls: Annotated[
         list[str] | None,
         typer.Option(

@@ -17,12 +17,10 @@ _COLUMNS_OF_CONSTANT: Final = ("name", "value", "unit", "source")
 
 def plan(
     invocation: Invocation,
-    agents: Annotated[int, typer.Option("--agents", metavar="COUNT", help="The agents of all chains.")] = 100_000_000,
-    ratings: Annotated[int, typer.Option("--ratings", metavar="COUNT", help="Their ratings.")] = 10_000_000_000,
-    chains: Annotated[int, typer.Option("--chains", metavar="COUNT", help="The chains.")] = 20,
-    answers: Annotated[
-        int, typer.Option("--answers", metavar="COUNT", help="The answers a second at the busiest time.")
-    ] = 1_000,
+    agents: Annotated[int, typer.Option(metavar="COUNT", help="The agents of all chains.")] = 100_000_000,
+    ratings: Annotated[int, typer.Option(metavar="COUNT", help="Their ratings.")] = 10_000_000_000,
+    chains: Annotated[int, typer.Option(metavar="COUNT", help="The chains.")] = 20,
+    answers: Annotated[int, typer.Option(metavar="COUNT", help="The answers a second at the busiest time.")] = 1_000,
 ) -> None:
     """Print what an index of a size takes, with the arithmetic and the source of each figure in it."""
     from bilateral.index.plan import CONSTANTS, Size  # noqa: PLC0415  # with the extra's packages

@@ -70,8 +70,7 @@ def add_commands(app: typer.Typer) -> None:
 def install(
     invocation: Invocation,
     folder: Annotated[
-        Path | None,
-        typer.Option("--folder", metavar="FOLDER", help="The folder; BILATERAL_PROVER names another default."),
+        Path | None, typer.Option(metavar="FOLDER", help="The folder; BILATERAL_PROVER names another default.")
     ] = None,
 ) -> None:
     """Install the prover of private tiers by npm, with every file pinned by its hash. Needs Node 20 or newer."""
@@ -86,9 +85,7 @@ def install(
 def join(
     invocation: Invocation,
     service: Service,
-    chain_id: Annotated[
-        int, typer.Option("--chain-id", metavar="ID", help="The chain of the payments.", show_default=False)
-    ],
+    chain_id: Annotated[int, typer.Option(metavar="ID", help="The chain of the payments.", show_default=False)],
     policy: Policy = "brp-1.0",
     epoch: Day = None,
 ) -> None:
@@ -169,9 +166,7 @@ def audit(invocation: Invocation, service: Service, policy: Policy = "brp-1.0", 
 def prove(  # noqa: PLR0913, PLR0917  # one an option
     invocation: Invocation,
     holder: Holder,
-    tier: Annotated[
-        str, typer.Option("--tier", metavar="TIER", help="verified, trusted or premium.", show_default=False)
-    ],
+    tier: Annotated[str, typer.Option(metavar="TIER", help="verified, trusted or premium.", show_default=False)],
     gate: Gate,
     service: Service,
     policy: Policy = "brp-1.0",
@@ -213,7 +208,7 @@ def verify(
         ),
     ],
     holder: Annotated[
-        str, typer.Option("--holder", metavar="ADDRESS", help="The account that uses the proof.", show_default=False)
+        str, typer.Option(metavar="ADDRESS", help="The account that uses the proof.", show_default=False)
     ],
     gate: Gate,
     request: RequestHash = "0x" + "00" * 32,

@@ -63,16 +63,11 @@ class SearchOptions(AgentQuestion):
 def search(
     invocation: Invocation,
     question: SearchOptions,
-    limit: Annotated[
-        int, typer.Option("--limit", min=1, max=1000, help="The most agents.", rich_help_panel=_PAGE)
-    ] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="The most agents.", rich_help_panel=_PAGE)] = 20,
     cursor: Annotated[
         str | None,
         typer.Option(
-            "--cursor",
-            metavar="CURSOR",
-            help="The next page: the cursor that the former one ended with.",
-            rich_help_panel=_PAGE,
+            metavar="CURSOR", help="The next page: the cursor that the former one ended with.", rich_help_panel=_PAGE
         ),
     ] = None,
     database: Database = None,

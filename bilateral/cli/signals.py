@@ -39,8 +39,7 @@ def publish(
         ),
     ],
     period: Annotated[
-        str | None,
-        typer.Option("--period", metavar="PERIOD", help="The name of the period; this ISO week if left out."),
+        str | None, typer.Option(metavar="PERIOD", help="The name of the period; this ISO week if left out.")
     ] = None,
 ) -> None:
     """Publish the measurements of a period that are not on chain yet."""

@@ -63,9 +63,7 @@ def analyse(
     judged: ReviewOptions,
     checkpoints: Annotated[
         Path | None,
-        typer.Option(
-            "--checkpoints", metavar="DIR", help="Keep finished steps here until the end, and continue a lost run."
-        ),
+        typer.Option(metavar="DIR", help="Keep finished steps here until the end, and continue a lost run."),
     ] = None,
 ) -> None:
     """Analyse tables, and write the results as Parquet. A database does the relational steps itself."""
@@ -181,20 +179,12 @@ def decide(
     asks: Annotated[
         Path,
         typer.Option(
-            "--asks",
-            metavar="FILE",
-            help="A Parquet file of asks: ask_id, asker, agent_id, ts, amount.",
-            show_default=False,
+            metavar="FILE", help="A Parquet file of asks: ask_id, asker, agent_id, ts, amount.", show_default=False
         ),
     ],
-    out: Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="The Parquet file of the answers.", show_default=False)
-    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The Parquet file of the answers.", show_default=False)],
     analyses: Annotated[
-        int,
-        typer.Option(
-            "--analyses", min=1, help="The most analyses: more of them use later rows, up to the time of each ask."
-        ),
+        int, typer.Option(min=1, help="The most analyses: more of them use later rows, up to the time of each ask.")
     ] = 4,
 ) -> None:
     """Answer each ask whether to pay: a verdict by the agent's standing and the amount, from rows up to its time."""
@@ -222,7 +212,7 @@ def decide(
 def propose_seeds(
     invocation: Invocation,
     tables: _Tables,
-    count: Annotated[int, typer.Option("--count", min=1, help="The most proposals.")] = 20,
+    count: Annotated[int, typer.Option(min=1, help="The most proposals.")] = 20,
 ) -> None:
     """Propose accounts to trust, with their figures. Confirm those that you know, and pass them to --trust."""
     from bilateral.trust.engine import Engine  # noqa: PLC0415  # pyarrow is heavy, and an extra
@@ -252,13 +242,9 @@ def explain(
     out: _Out = Path("results"),
     database: Annotated[
         str | None,
-        typer.Option(
-            "--database", metavar="URL", help="The database of an index: explain what bilateral index analyse stored."
-        ),
+        typer.Option(metavar="URL", help="The database of an index: explain what bilateral index analyse stored."),
     ] = None,
-    chain_id: Annotated[
-        int | None, typer.Option("--chain-id", help="The chain, if there are several.", show_default=False)
-    ] = None,
+    chain_id: Annotated[int | None, typer.Option(help="The chain, if there are several.", show_default=False)] = None,
 ) -> None:
     """Explain a finding, an account or an agent in plain sentences."""
     from bilateral.trust.chains import of_chain  # noqa: PLC0415  # pyarrow is heavy, and an extra

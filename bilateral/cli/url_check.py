@@ -25,10 +25,8 @@ class CheckGroup(ExampleGroup):
 def check_url_command(
     invocation: Invocation,
     url: Annotated[str, typer.Argument(metavar="URL", help="The URL of a paid route.", show_default=False)],
-    method: Annotated[str, typer.Option("--method", metavar="NAME", help="The method of the request.")] = "GET",
-    body_file: Annotated[
-        Path | None, typer.Option("--body-file", metavar="FILE", help="A file with the body of the request.")
-    ] = None,
+    method: Annotated[str, typer.Option(metavar="NAME", help="The method of the request.")] = "GET",
+    body_file: Annotated[Path | None, typer.Option(metavar="FILE", help="A file with the body of the request.")] = None,
 ) -> None:
     """Check a paid service by its URL: price, declaration, agent, file, ratings. Exit codes as of `check server`."""
     from bilateral.x402.service_check import check_service  # noqa: PLC0415  # slow, and an extra

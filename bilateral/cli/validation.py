@@ -32,9 +32,7 @@ def request(  # noqa: PLR0913, PLR0917  # as many as the user has options
     validator: Validator,
     document: Annotated[
         Path | None,
-        typer.Option(
-            "--document", metavar="FILE", help="A document for the validator, which is stored; - is the standard input."
-        ),
+        typer.Option(metavar="FILE", help="A document for the validator, which is stored; - is the standard input."),
     ] = None,
     uri: FileUri = "",
     file_hash: FileHash = None,
@@ -105,12 +103,8 @@ def summary(
 )
 def list_requests(
     invocation: Invocation,
-    agent: Annotated[
-        str | None, typer.Option("--agent", metavar="AGENT", help="The agent whose work is validated.")
-    ] = None,
-    validator: Annotated[
-        str | None, typer.Option("--validator", metavar="ADDRESS", help="The validator's address.")
-    ] = None,
+    agent: Annotated[str | None, typer.Option(metavar="AGENT", help="The agent whose work is validated.")] = None,
+    validator: Annotated[str | None, typer.Option(metavar="ADDRESS", help="The validator's address.")] = None,
 ) -> None:
     """List the requests for an agent or to a validator, with their last answers."""
     if (agent is None) == (validator is None):

@@ -95,7 +95,7 @@ def add_webhook(
 @command(app, "list", "bilateral webhooks list", "bilateral webhooks list --owner shop --json", is_local=True)
 def list_webhooks(
     invocation: Invocation,
-    owner: Annotated[str | None, typer.Option("--owner", metavar="NAME", help="Those of this owner only.")] = None,
+    owner: Annotated[str | None, typer.Option(metavar="NAME", help="Those of this owner only.")] = None,
     database: Database = None,
 ) -> None:
     """List webhooks, with their state and the last problem."""

@@ -43,21 +43,18 @@ _HOUR: Final = timedelta(hours=1)
 def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     url: Annotated[str, typer.Argument(metavar="URL", help="The URL of a paid route.", show_default=False)],
-    method: Annotated[str, typer.Option("--method", metavar="NAME", help="The method of the request.")] = "GET",
-    body_file: Annotated[
-        Path | None, typer.Option("--body-file", metavar="FILE", help="A file with the body of the request.")
-    ] = None,
+    method: Annotated[str, typer.Option(metavar="NAME", help="The method of the request.")] = "GET",
+    body_file: Annotated[Path | None, typer.Option(metavar="FILE", help="A file with the body of the request.")] = None,
     solana_node: Annotated[
         str | None,
         typer.Option(
-            "--solana-node",
             envvar=SOLANA_NODE_VARIABLE,
             metavar="URL",
             help="A node of Solana, for servers that are paid there. The node of an EVM chain may then be left out.",
         ),
     ] = None,
     cluster: Annotated[
-        str, typer.Option("--cluster", metavar="CHAIN", help="The chain of that node: mainnet, devnet or testnet.")
+        str, typer.Option(metavar="CHAIN", help="The chain of that node: mainnet, devnet or testnet.")
     ] = "mainnet",
 ) -> None:
     """Ask a server for its price, and check its agent, wallet and keys. Nothing is paid. Exit code 13: problems."""
@@ -128,29 +125,24 @@ def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
     signing_keystore: Annotated[
         Path | None,
         typer.Option(
-            "--signing-keystore",
-            metavar="FILE",
-            help=f"The keystore of the key to add. Without it, the key is in {SIGNING_VARIABLE}.",
+            metavar="FILE", help=f"The keystore of the key to add. Without it, the key is in {SIGNING_VARIABLE}."
         ),
     ] = None,
     public_key_file: Annotated[
         Path | None,
         typer.Option(
-            "--public-key-file",
-            metavar="FILE",
-            help="A file with the public key in hexadecimal digits, if another program holds the key.",
+            metavar="FILE", help="A file with the public key in hexadecimal digits, if another program holds the key."
         ),
     ] = None,
-    algorithm: Annotated[str, typer.Option("--algorithm", metavar="NAME", help="secp256k1 or ed25519.")] = "secp256k1",
-    role: Annotated[str, typer.Option("--role", metavar="ROLE", help="owner or delegate.")] = "delegate",
+    algorithm: Annotated[str, typer.Option(metavar="NAME", help="secp256k1 or ed25519.")] = "secp256k1",
+    role: Annotated[str, typer.Option(metavar="ROLE", help="owner or delegate.")] = "delegate",
     valid_from: Annotated[
-        int | None,
-        typer.Option("--valid-from", metavar="SECONDS", help="The start in Unix time; a minute ago if left out."),
+        int | None, typer.Option(metavar="SECONDS", help="The start in Unix time; a minute ago if left out.")
     ] = None,
     valid_until: Annotated[
-        int | None, typer.Option("--valid-until", metavar="SECONDS", help="The end in Unix time; never if left out.")
+        int | None, typer.Option(metavar="SECONDS", help="The end in Unix time; never if left out.")
     ] = None,
-    comment: Annotated[str | None, typer.Option("--comment", metavar="TEXT", help="A note for people.")] = None,
+    comment: Annotated[str | None, typer.Option(metavar="TEXT", help="A note for people.")] = None,
 ) -> None:
     """Add a key to an agent's registration file, store the file, and set the agent's URI."""
     from bilateral.x402.rotation import add_public_key, add_signer  # noqa: PLC0415  # slow, and an extra
