@@ -15,7 +15,7 @@ from bilateral.cli.secrets import KEY_VARIABLE
 
 app = make_group("account")
 
-Alias = Annotated[str, typer.Argument(metavar="ALIAS", help="The account's name.", show_default=False)]
+Alias = Annotated[str, typer.Argument(metavar="ALIAS", help="The account's name.")]
 
 
 @command(app, "new", "bilateral account new alice", creates=True)

@@ -25,7 +25,7 @@ app = make_group("agent")
 
 WALLET_KEY_VARIABLE: Final = "BILATERAL_WALLET_PRIVATE_KEY"
 
-Uri = Annotated[str, typer.Argument(metavar="[URI]", help="The URI of the registration file.", show_default=False)]
+Uri = Annotated[str, typer.Argument(metavar="[URI]", help="The URI of the registration file.")]
 File = Annotated[
     Path | None,
     typer.Option(
@@ -92,8 +92,7 @@ def set_uri(
     invocation: Invocation,
     agent: Agent,
     uri: Annotated[
-        str | None,
-        typer.Argument(metavar="[URI]", help='The URI of the registration file; "" removes it.', show_default=False),
+        str | None, typer.Argument(metavar="[URI]", help='The URI of the registration file; "" removes it.')
     ] = None,
     file: File = None,
 ) -> None:
@@ -139,7 +138,7 @@ def edit(
 def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
-    wallet: Annotated[str, typer.Argument(metavar="WALLET", help="The wallet's address.", show_default=False)],
+    wallet: Annotated[str, typer.Argument(metavar="WALLET", help="The wallet's address.")],
     wallet_account: Annotated[
         str | None,
         typer.Option(
@@ -185,7 +184,7 @@ def unset_wallet(invocation: Invocation, agent: Agent) -> None:
 def metadata(
     invocation: Invocation,
     agent: Agent,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The metadata's key.", show_default=False)],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The metadata's key.")],
 ) -> None:
     """Show a metadata value of an agent."""
     with invocation.reading() as client:
@@ -203,8 +202,8 @@ def metadata(
 def set_metadata(
     invocation: Invocation,
     agent: Agent,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The metadata's key.", show_default=False)],
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="The value, as text.", show_default=False)],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The metadata's key.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="The value, as text.")],
     is_hex: Annotated[bool, typer.Option("--hex", help="Take the value as hexadecimal digits.")] = False,
 ) -> None:
     """Set a metadata value of an agent."""
@@ -221,7 +220,7 @@ def set_metadata(
 def transfer(
     invocation: Invocation,
     agent: Agent,
-    new_owner: Annotated[str, typer.Argument(metavar="ADDRESS", help="The new owner.", show_default=False)],
+    new_owner: Annotated[str, typer.Argument(metavar="ADDRESS", help="The new owner.")],
 ) -> None:
     """Transfer an agent to another owner."""
     invocation.write("Agent transferred", lambda client: client.transfer_agent(agent, new_owner))
@@ -235,9 +234,7 @@ def transfer(
 )
 def resolve(
     invocation: Invocation,
-    name: Annotated[
-        str, typer.Argument(metavar="DOMAIN|ADDRESS", help="The domain or address to look up.", show_default=False)
-    ],
+    name: Annotated[str, typer.Argument(metavar="DOMAIN|ADDRESS", help="The domain or address to look up.")],
     entry: Annotated[
         bool, typer.Option("--entry", help="Show only the directory's entry (August 2025), also for an address.")
     ] = False,
@@ -287,7 +284,7 @@ def prove(invocation: Invocation, agent: Agent) -> None:
 @command(app, "can-act", "bilateral agent can-act 0x8004B663056A597Dffe9eCcC1965A193B7388713 42")
 def can_act(
     invocation: Invocation,
-    account: Annotated[str, typer.Argument(metavar="ADDRESS", help="The account.", show_default=False)],
+    account: Annotated[str, typer.Argument(metavar="ADDRESS", help="The account.")],
     agent: Agent,
 ) -> None:
     """Show if an account may act for an agent. Such an account may not rate it."""

@@ -16,12 +16,9 @@ from bilateral.errors import InvalidArgumentError, MissingRegistryError, NodeErr
 
 app = make_group("auth")
 
-Client = Annotated[str, typer.Argument(metavar="CLIENT", help="The client's address.", show_default=False)]
+Client = Annotated[str, typer.Argument(metavar="CLIENT", help="The client's address.")]
 Authorization = Annotated[
-    str,
-    typer.Argument(
-        metavar="AUTH", help="The output of create, in hexadecimal digits; - is the standard input.", show_default=False
-    ),
+    str, typer.Argument(metavar="AUTH", help="The output of create, in hexadecimal digits; - is the standard input.")
 ]
 
 
@@ -84,7 +81,7 @@ def show(invocation: Invocation, authorization: Authorization) -> None:
 @command(app, "give", "bilateral auth give 92 0x0000… --tag1 quality --account bob", writes=True, stores=True)
 def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
-    score: Annotated[int, typer.Argument(metavar="SCORE", help="0 to 100.", show_default=False)],
+    score: Annotated[int, typer.Argument(metavar="SCORE", help="0 to 100.")],
     authorization: Authorization,
     tag1: Tag1 = "",
     tag2: Tag2 = "",

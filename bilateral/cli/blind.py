@@ -32,8 +32,7 @@ Vault = Annotated[
     ),
 ]
 EnvelopeFile = Annotated[
-    Path,
-    typer.Argument(metavar="ENVELOPE", help="The envelope of one side; - is the standard input.", show_default=False),
+    Path, typer.Argument(metavar="ENVELOPE", help="The envelope of one side; - is the standard input.")
 ]
 
 
@@ -42,7 +41,7 @@ class PairOptions:
     """The envelopes of both sides."""
 
     envelope: EnvelopeFile
-    other: Annotated[Path, typer.Argument(metavar="OTHER", help="The envelope of the other side.", show_default=False)]
+    other: Annotated[Path, typer.Argument(metavar="OTHER", help="The envelope of the other side.")]
 
     def read(self, invocation: Invocation) -> list[SignedEnvelope]:
         """Read both files.

@@ -22,17 +22,14 @@ app = make_group("buyer")
 _ADDRESS = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
 _SELLER = "0x8004A818BFB912233c491871b3d84c89A494BD9e"
 
-Buyer = Annotated[str, typer.Argument(metavar="BUYER", help="The account that pays.", show_default=False)]
+Buyer = Annotated[str, typer.Argument(metavar="BUYER", help="The account that pays.")]
 PaymentTransaction = Annotated[
-    str, typer.Argument(metavar="TRANSACTION", help="The hash of the payment's transaction.", show_default=False)
+    str, typer.Argument(metavar="TRANSACTION", help="The hash of the payment's transaction.")
 ]
 Terms = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE", help="A JSON file, see docs/buyers.md; - is the standard input.", show_default=False
-    ),
+    Path, typer.Argument(metavar="FILE", help="A JSON file, see docs/buyers.md; - is the standard input.")
 ]
-Role = Annotated[str, typer.Argument(metavar="ROLE", help="attestor or anchorer.", show_default=False)]
+Role = Annotated[str, typer.Argument(metavar="ROLE", help="attestor or anchorer.")]
 
 
 @command(
@@ -87,9 +84,7 @@ def settle(invocation: Invocation, payment: Terms) -> None:
 def record(
     invocation: Invocation,
     buyer: Buyer,
-    amount: Annotated[
-        int, typer.Argument(metavar="AMOUNT", help="The amount, in millionths of a dollar.", show_default=False)
-    ],
+    amount: Annotated[int, typer.Argument(metavar="AMOUNT", help="The amount, in millionths of a dollar.")],
     transaction_hash: PaymentTransaction,
 ) -> None:
     """Record the only payment of a transaction, as the attestor."""
@@ -128,10 +123,7 @@ def paid(
 @command(app, "vote", f"bilateral buyer vote {_ADDRESS}:{_SELLER}=90 --account attestor", writes=True)
 def vote(
     invocation: Invocation,
-    votes: Annotated[
-        list[str],
-        typer.Argument(metavar="BUYER:SELLER=SCORE...", help="Votes of sellers on buyers.", show_default=False),
-    ],
+    votes: Annotated[list[str], typer.Argument(metavar="BUYER:SELLER=SCORE...", help="Votes of sellers on buyers.")],
 ) -> None:
     """Record votes of sellers on buyers, 0 to 100, as the attestor. A vote replaces an earlier one."""
     feedback = [_vote(vote) for vote in votes]
@@ -154,8 +146,8 @@ def review(invocation: Invocation, reviews: Terms) -> None:
 @command(app, "anchor", "bilateral buyer anchor 7 0x5c1f… --account anchorer", writes=True)
 def anchor(
     invocation: Invocation,
-    epoch: Annotated[int, typer.Argument(metavar="EPOCH", help="The next epoch, see root.", show_default=False)],
-    root: Annotated[str, typer.Argument(metavar="ROOT", help="The Merkle root, 32 bytes.", show_default=False)],
+    epoch: Annotated[int, typer.Argument(metavar="EPOCH", help="The next epoch, see root.")],
+    root: Annotated[str, typer.Argument(metavar="ROOT", help="The Merkle root, 32 bytes.")],
 ) -> None:
     """Post the Merkle root of the next epoch, as the anchorer."""
     invocation.write("Root anchored", lambda client: client.anchor_root(epoch, root))
@@ -164,9 +156,7 @@ def anchor(
 @command(app, "root", "bilateral buyer root", "bilateral buyer root 7")
 def show_root(
     invocation: Invocation,
-    epoch: Annotated[
-        int | None, typer.Argument(metavar="[EPOCH]", help="The epoch; the latest if left out.", show_default=False)
-    ] = None,
+    epoch: Annotated[int | None, typer.Argument(metavar="[EPOCH]", help="The epoch; the latest if left out.")] = None,
 ) -> None:
     """Show the Merkle root of an epoch, and the epoch that comes next."""
     with invocation.reading() as client:
@@ -202,16 +192,12 @@ def verify(invocation: Invocation, state: Terms) -> None:
 )
 def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
-    holder: Annotated[
-        str, typer.Argument(metavar="HOLDER", help="The address that may use it; best a fresh one.", show_default=False)
-    ],
-    tier: Annotated[str, typer.Option(metavar="TIER", help="new, verified, trusted or premium.", show_default=False)],
+    holder: Annotated[str, typer.Argument(metavar="HOLDER", help="The address that may use it; best a fresh one.")],
+    tier: Annotated[str, typer.Option(metavar="TIER", help="new, verified, trusted or premium.")],
     pseudonym: Annotated[
         str,
         typer.Option(
-            metavar="WORD",
-            help="32 bytes that stand for the buyer at this gate today: the same for all its holders.",
-            show_default=False,
+            metavar="WORD", help="32 bytes that stand for the buyer at this gate today: the same for all its holders."
         ),
     ],
     place: PlaceOptions,
@@ -302,10 +288,7 @@ def nominate(
     invocation: Invocation,
     role: Role,
     nominee: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NOMINEE]", help="The successor; without one, a nomination is withdrawn.", show_default=False
-        ),
+        str | None, typer.Argument(metavar="[NOMINEE]", help="The successor; without one, a nomination is withdrawn.")
     ] = None,
 ) -> None:
     """Nominate a successor for a role of the signer."""

@@ -52,7 +52,7 @@ def add_commands(app: typer.Typer) -> None:
 
 def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
     invocation: Invocation,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the service.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the service.")],
     seller: Agent,
     service: Service,
     price: Annotated[str | None, typer.Option(metavar="DOLLARS", help="The price of a call in dollars.")] = None,
@@ -80,7 +80,7 @@ def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
 
 def send_review(  # noqa: PLR0913, PLR0917  # one a field of the message
     invocation: Invocation,
-    score: Annotated[int, typer.Argument(metavar="SCORE", help="0 to 100.", show_default=False)],
+    score: Annotated[int, typer.Argument(metavar="SCORE", help="0 to 100.")],
     paid: ReviewOptions,
     tag1: Annotated[str, typer.Option(metavar="TAG", help="The main tag.")] = "",
     tag2: Annotated[str, typer.Option(metavar="TAG", help="The second tag.")] = "",
@@ -95,7 +95,7 @@ def send_review(  # noqa: PLR0913, PLR0917  # one a field of the message
 
 def dispute(
     invocation: Invocation,
-    buyer: Annotated[str, typer.Argument(metavar="BUYER", help="The account that paid.", show_default=False)],
+    buyer: Annotated[str, typer.Argument(metavar="BUYER", help="The account that paid.")],
     paid: PaymentOptions,
     reason: Annotated[str, typer.Option(metavar="TEXT", help="The reason, which the buyer sees.")] = "",
     withdraw: Annotated[bool, typer.Option("--withdraw", help="Withdraw the dispute that you filed.")] = False,
@@ -110,7 +110,7 @@ def dispute(
 def messages(
     invocation: Invocation,
     service: Service,
-    chain_id: Annotated[int, typer.Option(min=1, help="The chain of the payments.", show_default=False)],
+    chain_id: Annotated[int, typer.Option(min=1, help="The chain of the payments.")],
 ) -> None:
     """Show the feedback and the disputes about you, with the ids to reply to. Only the buyer itself sees them."""
     published = _publishing().ask_messages(service, chain_id, invocation.signer)
@@ -119,10 +119,8 @@ def messages(
 
 def reply(  # one a field of the message
     invocation: Invocation,
-    message: Annotated[
-        str, typer.Argument(metavar="MESSAGE", help="The id of the message, see messages.", show_default=False)
-    ],
-    text: Annotated[str, typer.Option(metavar="TEXT", help="The reply.", show_default=False)],
+    message: Annotated[str, typer.Argument(metavar="MESSAGE", help="The id of the message, see messages.")],
+    text: Annotated[str, typer.Option(metavar="TEXT", help="The reply.")],
     seller: Agent,
     service: Service,
 ) -> None:
@@ -134,11 +132,9 @@ def reply(  # one a field of the message
 
 def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
     invocation: Invocation,
-    holder: Annotated[
-        str, typer.Argument(metavar="HOLDER", help="The address that may use it; best a fresh one.", show_default=False)
-    ],
+    holder: Annotated[str, typer.Argument(metavar="HOLDER", help="The address that may use it; best a fresh one.")],
     service: Service,
-    chain_id: Annotated[int, typer.Option(min=1, help="The chain of the payments.", show_default=False)],
+    chain_id: Annotated[int, typer.Option(min=1, help="The chain of the payments.")],
     place: PlaceOptions,
     policy: Annotated[
         str, typer.Option(metavar="NAME", help="The scoring policy that the place asks for.")

@@ -13,14 +13,9 @@ if TYPE_CHECKING:
     from bilateral.buyers.payment_proofs import PaymentProof
 
 Service = Annotated[
-    str,
-    typer.Option(
-        "--service", envvar="BILATERAL_BUYER_SERVICE", metavar="URL", help="The service for buyers.", show_default=False
-    ),
+    str, typer.Option("--service", envvar="BILATERAL_BUYER_SERVICE", metavar="URL", help="The service for buyers.")
 ]
-Agent = Annotated[
-    str, typer.Option("--seller", metavar="AGENT", help="The agent, as eip155:8453:0x…#247.", show_default=False)
-]
+Agent = Annotated[str, typer.Option("--seller", metavar="AGENT", help="The agent, as eip155:8453:0x…#247.")]
 Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="A remark, which may be published.")]
 Gate = Annotated[
     str | None,

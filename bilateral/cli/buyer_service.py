@@ -25,20 +25,17 @@ _SERVICE = "https://service.example"
 
 _URI: Final = re.compile(r"(https?|ipfs|data):", re.IGNORECASE)
 
-Buyer = Annotated[str, typer.Argument(metavar="BUYER", help="The account that pays.", show_default=False)]
+Buyer = Annotated[str, typer.Argument(metavar="BUYER", help="The account that pays.")]
 Service = Annotated[
     str | None,
-    typer.Option(
-        "--service", envvar="BILATERAL_BUYER_SERVICE", metavar="URL", help="The service for buyers.", show_default=False
-    ),
+    typer.Option("--service", envvar="BILATERAL_BUYER_SERVICE", metavar="URL", help="The service for buyers."),
 ]
 ScoringPolicy = Annotated[
     str | None,
     typer.Option("--policy", metavar="NAME", help="The scoring policy of the service; its own one if left out."),
 ]
 Seller = Annotated[
-    str | None,
-    typer.Option("--seller", metavar="AGENT", help="The paid agent, as eip155:8453:0x…#247.", show_default=False),
+    str | None, typer.Option("--seller", metavar="AGENT", help="The paid agent, as eip155:8453:0x…#247.")
 ]
 
 
@@ -99,7 +96,7 @@ def discount(  # noqa: PLR0913, PLR0917  # one an option
 def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
     invocation: Invocation,
     buyer: Buyer,
-    score: Annotated[int, typer.Option(metavar="NUMBER", help="0 to 100.", show_default=False)],
+    score: Annotated[int, typer.Option(metavar="NUMBER", help="0 to 100.")],
     paid: PaymentOptions,
     tags: Annotated[
         list[str] | None, typer.Option("--tag", metavar="TAG", help="A word on the buyer; may be repeated.")

@@ -13,7 +13,7 @@ from bilateral.cli.options import command
 
 _ID = "5c1f2f1e3d4c5b6a798897a6b5c4d3e2f1005c1f2f1e3d4c5b6a798897a6b5c4"
 
-Message = Annotated[str, typer.Argument(metavar="MESSAGE", help="The id of the message.", show_default=False)]
+Message = Annotated[str, typer.Argument(metavar="MESSAGE", help="The id of the message.")]
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -57,7 +57,7 @@ def anchor(
 def decide(
     invocation: Invocation,
     dispute: Message,
-    decision: Annotated[str, typer.Option("--as", metavar="DECISION", help="upheld or rejected.", show_default=False)],
+    decision: Annotated[str, typer.Option("--as", metavar="DECISION", help="upheld or rejected.")],
     database: Database = None,
 ) -> None:
     """Decide a dispute of a seller about a buyer, as the operator of the service."""

@@ -91,9 +91,7 @@ def sign(
 @command(app, "submit", "bilateral feedback submit signed.json --account relay", writes=True)
 def submit(
     invocation: Invocation,
-    signed: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The output of sign; - is the standard input.", show_default=False)
-    ],
+    signed: Annotated[Path, typer.Argument(metavar="FILE", help="The output of sign; - is the standard input.")],
 ) -> None:
     """Send a feedback that its client signed, and pay for it."""
     from bilateral.client import SignedFeedback  # noqa: PLC0415  # slow to import
@@ -105,9 +103,7 @@ def submit(
 @command(app, "void", "bilateral feedback void 1790000000 --account alice", writes=True)
 def void(
     invocation: Invocation,
-    through: Annotated[
-        int, typer.Argument(metavar="UNIX", help="The latest deadline to void, in Unix seconds.", show_default=False)
-    ],
+    through: Annotated[int, typer.Argument(metavar="UNIX", help="The latest deadline to void, in Unix seconds.")],
 ) -> None:
     """Void the signer's signed feedback with a deadline up to a time. This is final."""
     deadline = moment(through)
@@ -118,7 +114,7 @@ def void(
 @command(app, "voided", "bilateral feedback voided 0x8004B663056A597Dffe9eCcC1965A193B7388713")
 def voided(
     invocation: Invocation,
-    client: Annotated[str, typer.Argument(metavar="CLIENT", help="The client's address.", show_default=False)],
+    client: Annotated[str, typer.Argument(metavar="CLIENT", help="The client's address.")],
 ) -> None:
     """Show the latest deadline whose signed feedback a client voided."""
     with invocation.reading() as reading:
@@ -170,8 +166,7 @@ def search(
     invocation: Invocation,
     options: SearchOptions,
     agents: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[AGENT...]", help="The rated agents; all if a reviewer is named.", show_default=False),
+        list[str] | None, typer.Argument(metavar="[AGENT...]", help="The rated agents; all if a reviewer is named.")
     ] = None,
 ) -> None:
     """Search feedback."""

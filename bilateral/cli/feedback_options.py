@@ -53,10 +53,7 @@ class FeedbackOptions:
     """A client's feedback by the options of `give` and `sign`."""
 
     value: Annotated[
-        str,
-        typer.Argument(
-            metavar="VALUE", help="A number, stored exactly as written; or true or false.", show_default=False
-        ),
+        str, typer.Argument(metavar="VALUE", help="A number, stored exactly as written; or true or false.")
     ]
     stars: Annotated[bool, typer.Option("--stars", help="Take the value as 1 to 5 stars, and the tag as starred.")] = (
         False

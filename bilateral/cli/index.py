@@ -123,7 +123,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
 @command(app, "rebuild", "bilateral index rebuild --chain-id 8453", is_local=True)
 def rebuild(
     invocation: Invocation,
-    chain_id: Annotated[int, typer.Option(help="The chain.", show_default=False)],
+    chain_id: Annotated[int, typer.Option(help="The chain.")],
     database: Database = None,
     settings_file: SettingsFile = None,
 ) -> None:

@@ -48,7 +48,7 @@ def shards(
 def move(
     invocation: Invocation,
     settings_file: _Settings,
-    chain_id: Annotated[int, typer.Option(help="The chain.", show_default=False)],
+    chain_id: Annotated[int, typer.Option(help="The chain.")],
 ) -> None:
     """Move a chain to the shard that the settings name. Readers continue, and its worker waits meanwhile."""
     require_extra()

@@ -30,15 +30,12 @@ if TYPE_CHECKING:
 
 _AGENT_FORMS: Final = "write 42, 84532:42 or eip155:84532:0x…#42"
 
-Agent = Annotated[
-    str, typer.Argument(metavar="AGENT", help="An agent: 42, 84532:42 or eip155:84532:0x…#42.", show_default=False)
-]
+Agent = Annotated[str, typer.Argument(metavar="AGENT", help="An agent: 42, 84532:42 or eip155:84532:0x…#42.")]
 FeedbackText = Annotated[
     str,
     typer.Argument(
         metavar="FEEDBACK",
         help="A feedback: agent:client:index, the index from 0. The client is an address or an alias of your accounts.",
-        show_default=False,
     ),
 ]
 Tag1 = Annotated[str, typer.Option("--tag1", metavar="TAG", help="The main tag, such as starred or uptime.")]

@@ -27,19 +27,12 @@ Day = Annotated[
 ]
 Gate = Annotated[
     str,
-    typer.Option(
-        "--gate",
-        metavar="ADDRESS",
-        help="The contract where it is used, which inherits PrivateTierGated.",
-        show_default=False,
-    ),
+    typer.Option("--gate", metavar="ADDRESS", help="The contract where it is used, which inherits PrivateTierGated."),
 ]
 RequestHash = Annotated[
     str, typer.Option("--request", metavar="HASH", help="The hash of the request, if the gate asks for one.")
 ]
-Holder = Annotated[
-    str, typer.Argument(metavar="HOLDER", help="The account that uses the proof; best a fresh one.", show_default=False)
-]
+Holder = Annotated[str, typer.Argument(metavar="HOLDER", help="The account that uses the proof; best a fresh one.")]
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -85,7 +78,7 @@ def install(
 def join(
     invocation: Invocation,
     service: Service,
-    chain_id: Annotated[int, typer.Option(metavar="ID", help="The chain of the payments.", show_default=False)],
+    chain_id: Annotated[int, typer.Option(metavar="ID", help="The chain of the payments.")],
     policy: Policy = "brp-1.0",
     epoch: Day = None,
 ) -> None:
@@ -119,12 +112,9 @@ def post(invocation: Invocation, policy: Policy = "brp-1.0", database: Database 
 
 def post_roots(
     invocation: Invocation,
-    epoch: Annotated[
-        int, typer.Argument(metavar="EPOCH", help="The UTC day, in days since 1970-01-01.", show_default=False)
-    ],
+    epoch: Annotated[int, typer.Argument(metavar="EPOCH", help="The UTC day, in days since 1970-01-01.")],
     roots: Annotated[
-        list[str],
-        typer.Option("--root", metavar="NUMBER", help="The root for verified, trusted, premium.", show_default=False),
+        list[str], typer.Option("--root", metavar="NUMBER", help="The root for verified, trusted, premium.")
     ],
     policy: Policy = "brp-1.0",
 ) -> None:
@@ -166,7 +156,7 @@ def audit(invocation: Invocation, service: Service, policy: Policy = "brp-1.0", 
 def prove(  # noqa: PLR0913, PLR0917  # one an option
     invocation: Invocation,
     holder: Holder,
-    tier: Annotated[str, typer.Option(metavar="TIER", help="verified, trusted or premium.", show_default=False)],
+    tier: Annotated[str, typer.Option(metavar="TIER", help="verified, trusted or premium.")],
     gate: Gate,
     service: Service,
     policy: Policy = "brp-1.0",
@@ -202,14 +192,9 @@ def prove(  # noqa: PLR0913, PLR0917  # one an option
 def verify(
     invocation: Invocation,
     proof: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="A proof that prove-tier wrote; - is the standard input.", show_default=False
-        ),
+        Path, typer.Argument(metavar="FILE", help="A proof that prove-tier wrote; - is the standard input.")
     ],
-    holder: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="The account that uses the proof.", show_default=False)
-    ],
+    holder: Annotated[str, typer.Option(metavar="ADDRESS", help="The account that uses the proof.")],
     gate: Gate,
     request: RequestHash = "0x" + "00" * 32,
 ) -> None:

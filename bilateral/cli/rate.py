@@ -40,10 +40,8 @@ Confirmations = Annotated[
 class RatingOptions:
     """The rating of one agent, and the facts that it depends on."""
 
-    subject: Annotated[
-        str, typer.Argument(metavar="SUBJECT", help="The agent that is rated: 42 or 84532:42.", show_default=False)
-    ]
-    rating: Annotated[int, typer.Argument(metavar="RATING", help="0 to 100.", show_default=False)]
+    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="The agent that is rated: 42 or 84532:42.")]
+    rating: Annotated[int, typer.Argument(metavar="RATING", help="0 to 100.")]
     server_id: Server = None
     owner: Annotated[
         str | None,
@@ -59,9 +57,7 @@ class RatingOptions:
 class RatingsOptions:
     """The ratings of many agents, and the facts that they depend on."""
 
-    ratings: Annotated[
-        list[str], typer.Argument(metavar="AGENT=RATING...", help="Agents with their ratings.", show_default=False)
-    ]
+    ratings: Annotated[list[str], typer.Argument(metavar="AGENT=RATING...", help="Agents with their ratings.")]
     server_id: Server = None
     confirmations: Confirmations = 1
 
@@ -142,8 +138,8 @@ def validators(invocation: Invocation, many: RatingsOptions) -> None:
 )
 def show(
     invocation: Invocation,
-    subjects: Annotated[list[str], typer.Argument(metavar="SUBJECT...", help="The rated agents.", show_default=False)],
-    server: Annotated[str, typer.Option("--by", metavar="AGENT", help="The server that rated.", show_default=False)],
+    subjects: Annotated[list[str], typer.Argument(metavar="SUBJECT...", help="The rated agents.")],
+    server: Annotated[str, typer.Option("--by", metavar="AGENT", help="The server that rated.")],
     as_validator: Annotated[
         bool, typer.Option("--validator", help="Show ratings as validators, not as clients.")
     ] = False,

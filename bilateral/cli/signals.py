@@ -35,7 +35,6 @@ def publish(
         typer.Argument(
             metavar="FILE",
             help="A JSON list of objects with agent, tag, value and, if it has one, endpoint; - is the standard input.",
-            show_default=False,
         ),
     ],
     period: Annotated[

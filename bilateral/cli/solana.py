@@ -27,13 +27,11 @@ KEY_FILE_VARIABLE: Final = "BILATERAL_SOLANA_KEY_FILE"
 
 _KEY_BYTES: Final = 64  # the secret and the public half, as `solana-keygen` writes them
 
-Mint = Annotated[str, typer.Argument(metavar="MINT", help="The agent's mint.", show_default=False)]
-Uri = Annotated[str, typer.Argument(metavar="URI", help="The URI of the registration file.", show_default=False)]
-Key = Annotated[str, typer.Argument(metavar="KEY", help="The name of the text.", show_default=False)]
-Value = Annotated[str, typer.Argument(metavar="VALUE", help="The text.", show_default=False)]
-Address = Annotated[
-    str, typer.Argument(metavar="ADDRESS", help="An address on this chain, 32 bytes in base 58.", show_default=False)
-]
+Mint = Annotated[str, typer.Argument(metavar="MINT", help="The agent's mint.")]
+Uri = Annotated[str, typer.Argument(metavar="URI", help="The URI of the registration file.")]
+Key = Annotated[str, typer.Argument(metavar="KEY", help="The name of the text.")]
+Value = Annotated[str, typer.Argument(metavar="VALUE", help="The text.")]
+Address = Annotated[str, typer.Argument(metavar="ADDRESS", help="An address on this chain, 32 bytes in base 58.")]
 Node = Annotated[
     str, typer.Option("--node", envvar=SOLANA_NODE_VARIABLE, metavar="URL", help="The URL of a node of Solana.")
 ]

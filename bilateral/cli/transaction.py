@@ -11,7 +11,7 @@ from bilateral.cli.options import command, make_group
 
 app = make_group("transaction")
 
-Hash = Annotated[str, typer.Argument(metavar="HASH", help="The pending transaction's hash.", show_default=False)]
+Hash = Annotated[str, typer.Argument(metavar="HASH", help="The pending transaction's hash.")]
 
 
 @command(app, "speed-up", "bilateral transaction speed-up 0x5c1f… --account alice", writes=True)

@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 app = make_group("trust")
 
 _Tables = Annotated[
-    str,
-    typer.Option(
-        "--tables", metavar="DIR|URL", help="The folder of the tables, as Parquet, or its URL.", show_default=False
-    ),
+    str, typer.Option("--tables", metavar="DIR|URL", help="The folder of the tables, as Parquet, or its URL.")
 ]
 _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the results.", show_default=False)]
 
@@ -56,7 +53,6 @@ def analyse(
             metavar="[CHAIN=]DIR|URL",
             help="The folder of the tables, as Parquet, or its URL, or that of a database that has them. "
             "Repeat it with the id of each chain to analyse several together.",
-            show_default=False,
         ),
     ],
     out: _Out,
@@ -177,12 +173,9 @@ def decide(
     invocation: Invocation,
     tables: _Tables,
     asks: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE", help="A Parquet file of asks: ask_id, asker, agent_id, ts, amount.", show_default=False
-        ),
+        Path, typer.Option(metavar="FILE", help="A Parquet file of asks: ask_id, asker, agent_id, ts, amount.")
     ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The Parquet file of the answers.", show_default=False)],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The Parquet file of the answers.")],
     analyses: Annotated[
         int, typer.Option(min=1, help="The most analyses: more of them use later rows, up to the time of each ask.")
     ] = 4,
@@ -236,15 +229,13 @@ def propose_seeds(
 )
 def explain(
     invocation: Invocation,
-    identifier: Annotated[
-        str, typer.Argument(metavar="ID", help="A finding, an address or the number of an agent.", show_default=False)
-    ],
+    identifier: Annotated[str, typer.Argument(metavar="ID", help="A finding, an address or the number of an agent.")],
     out: _Out = Path("results"),
     database: Annotated[
         str | None,
         typer.Option(metavar="URL", help="The database of an index: explain what bilateral index analyse stored."),
     ] = None,
-    chain_id: Annotated[int | None, typer.Option(help="The chain, if there are several.", show_default=False)] = None,
+    chain_id: Annotated[int | None, typer.Option(help="The chain, if there are several.")] = None,
 ) -> None:
     """Explain a finding, an account or an agent in plain sentences."""
     from bilateral.trust.chains import of_chain  # noqa: PLC0415  # pyarrow is heavy, and an extra

@@ -24,7 +24,7 @@ class CheckGroup(ExampleGroup):
 
 def check_url_command(
     invocation: Invocation,
-    url: Annotated[str, typer.Argument(metavar="URL", help="The URL of a paid route.", show_default=False)],
+    url: Annotated[str, typer.Argument(metavar="URL", help="The URL of a paid route.")],
     method: Annotated[str, typer.Option(metavar="NAME", help="The method of the request.")] = "GET",
     body_file: Annotated[Path | None, typer.Option(metavar="FILE", help="A file with the body of the request.")] = None,
 ) -> None:

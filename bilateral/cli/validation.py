@@ -14,8 +14,8 @@ from bilateral.errors import InvalidArgumentError
 
 app = make_group("validation")
 
-Request = Annotated[str, typer.Argument(metavar="REQUEST", help="The request's hash.", show_default=False)]
-Validator = Annotated[str, typer.Argument(metavar="VALIDATOR", help="The validator's address.", show_default=False)]
+Request = Annotated[str, typer.Argument(metavar="REQUEST", help="The request's hash.")]
+Validator = Annotated[str, typer.Argument(metavar="VALIDATOR", help="The validator's address.")]
 ValidationTag = Annotated[str, typer.Option("--tag", metavar="TAG", help="The validator's category.")]
 
 
@@ -54,9 +54,7 @@ def request(  # noqa: PLR0913, PLR0917  # as many as the user has options
 def respond(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     request_hash: Request,
-    response: Annotated[
-        int, typer.Argument(metavar="RESPONSE", help="0 for failed to 100 for passed.", show_default=False)
-    ],
+    response: Annotated[int, typer.Argument(metavar="RESPONSE", help="0 for failed to 100 for passed.")],
     uri: FileUri = "",
     file_hash: FileHash = None,
     tag: ValidationTag = "",

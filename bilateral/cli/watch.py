@@ -85,9 +85,7 @@ class WatchOptions(ChangeOptions):
 )
 def watch_agents(
     invocation: Invocation,
-    agents: Annotated[
-        list[str], typer.Argument(metavar="AGENT...", help="The ids of agents, with their chains.", show_default=False)
-    ],
+    agents: Annotated[list[str], typer.Argument(metavar="AGENT...", help="The ids of agents, with their chains.")],
     options: WatchOptions,
 ) -> None:
     """Print the changes of agents, until you stop it."""
@@ -97,9 +95,7 @@ def watch_agents(
 @command(app, "account", "bilateral watch account 0x8004B663056A597Dffe9eCcC1965A193B7388713 --json", is_local=True)
 def watch_accounts(
     invocation: Invocation,
-    accounts: Annotated[
-        list[str], typer.Argument(metavar="ADDRESS...", help="The addresses of accounts.", show_default=False)
-    ],
+    accounts: Annotated[list[str], typer.Argument(metavar="ADDRESS...", help="The addresses of accounts.")],
     options: WatchOptions,
 ) -> None:
     """Print the changes that name accounts, until you stop it."""

@@ -77,7 +77,7 @@ class WebhookOptions(ChangeOptions):
 )
 def add_webhook(
     invocation: Invocation,
-    url: Annotated[str, typer.Argument(metavar="URL", help="The https URL that receives changes.", show_default=False)],
+    url: Annotated[str, typer.Argument(metavar="URL", help="The https URL that receives changes.")],
     options: WebhookOptions,
     database: Database = None,
 ) -> None:
@@ -119,7 +119,7 @@ def _shown(row: Any) -> dict[str, Any]:
 @command(app, "remove", "bilateral webhooks remove wh_1f0c…", is_local=True)
 def remove_webhook(
     invocation: Invocation,
-    webhook_id: Annotated[str, typer.Argument(metavar="WEBHOOK", help="The id of a webhook.", show_default=False)],
+    webhook_id: Annotated[str, typer.Argument(metavar="WEBHOOK", help="The id of a webhook.")],
     database: Database = None,
 ) -> None:
     """Remove a webhook."""

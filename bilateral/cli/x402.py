@@ -42,7 +42,7 @@ _HOUR: Final = timedelta(hours=1)
 )
 def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
-    url: Annotated[str, typer.Argument(metavar="URL", help="The URL of a paid route.", show_default=False)],
+    url: Annotated[str, typer.Argument(metavar="URL", help="The URL of a paid route.")],
     method: Annotated[str, typer.Option(metavar="NAME", help="The method of the request.")] = "GET",
     body_file: Annotated[Path | None, typer.Option(metavar="FILE", help="A file with the body of the request.")] = None,
     solana_node: Annotated[
@@ -174,9 +174,7 @@ def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
 def retire(
     invocation: Invocation,
     agent: Agent,
-    key: Annotated[
-        str, typer.Argument(metavar="KEY", help="The first digits of the public key, at least 8.", show_default=False)
-    ],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The first digits of the public key, at least 8.")],
     overlap: Annotated[
         float,
         typer.Option("--overlap-hours", min=0, metavar="HOURS", help="The key counts for so long; 0 if it was stolen."),
