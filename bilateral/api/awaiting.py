@@ -29,7 +29,7 @@ _RETRY_SECONDS: Final = 5
 """The seconds after which a client should come again: a follower makes its tables in less."""
 
 _DETAIL: Final = "the index has no tables of this version yet: try again later"
-_NOT_READY: Final = f'{{"ready":false,"problems":["{_DETAIL}"],"chains":[]}}'.encode()
+_NOT_READY: Final = f'{{"ready":false,"problems":["{_DETAIL}"],"chains":[],"missing":[]}}'.encode()
 _LOGGER: Final = logging.getLogger("bilateral.api")
 
 

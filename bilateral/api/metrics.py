@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 
 from bilateral.api.recent import Recent
 from bilateral.query.chains import chains
+from bilateral.query.shard_looks import without_missing_chains
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -91,7 +92,8 @@ class _Progress(Collector):
     def collect(self) -> Iterable[Any]:
         """Read the figures."""
         now = time.time()
-        progresses = self._reader.visit(chains, is_lenient=True)
+        with without_missing_chains():
+            progresses = self._reader.visit(chains)
         for name, text, values in (
             ("bilateral_chain_block", "The last indexed block.", [progress.block for progress in progresses]),
             ("bilateral_chain_head", "The head of the chain.", [progress.head for progress in progresses]),
@@ -116,6 +118,10 @@ class _Progress(Collector):
             for chain, value in zip(progresses, values, strict=True):
                 family.add_metric([str(chain.chain_id)], value)
             yield family
+        missing = GaugeMetricFamily("bilateral_chain_missing", "1 while its shard fails.", labels=["chain_id"])
+        for chain_id in sorted({progress.chain_id for progress in progresses} | self._reader.missing):
+            missing.add_metric([str(chain_id)], float(chain_id in self._reader.missing))
+        yield missing
 
 
 class _Servers(Collector):

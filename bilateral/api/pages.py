@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,9 @@ from bilateral.api.service import service_of
 from bilateral.errors import BilateralError
 from bilateral.explorer import rendering
 from bilateral.explorer.networks import chain_of
+from bilateral.index.errors import MissingChainError
 from bilateral.query.errors import ChainNotIndexedError
+from bilateral.query.shard_looks import without_missing_chains
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,6 +61,8 @@ def page_answer(
 ) -> Response:
     """Answer with a page as HTML or JSON. A problem is a page, too, for clients that asked for HTML.
 
+    While a shard does not answer, HTML names its chains and has the rows of all others. JSON never lacks rows.
+
     Args:
         request: The request.
         kind: The type of the content.
@@ -69,10 +74,29 @@ def page_answer(
         response.headers["Vary"] = "Accept"
         return response
     try:
-        body = render(_frame(request), read())
+        body = _rendered(request, read, render)
     except (ProblemError, BilateralError) as error:
         return _shown(request, error if isinstance(error, ProblemError) else problem_of(error))
     return html(request, body)
+
+
+def _rendered(request: Request, read: Callable[[], Any], render: Callable[[rendering.Frame, Any], str]) -> str:
+    """Return a page as HTML, without the rows of chains whose shard does not answer.
+
+    Raises:
+        MissingChainError: The page is of such a chain.
+    """
+    frame, reader = _frame(request), service_of(request).reader
+    try:
+        return render(frame, read())
+    except MissingChainError as problem:
+        missing = reader.missing
+        try:
+            with without_missing_chains():
+                page = read()
+        except ProblemError:  # it is not found, as its chain is left out
+            raise problem from None
+        return render(replace(frame, missing=tuple(sorted(missing | reader.missing))), page)
 
 
 async def problem_page(request: Request, problem: ProblemError) -> Response | None:

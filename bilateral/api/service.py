@@ -18,6 +18,7 @@ from bilateral.query.errors import QueryTimeoutError
 from bilateral.query.readers import Reader
 from bilateral.query.registries import AgentKey, Registries, agent_key, read_registries
 from bilateral.query.replicated import ReplicatedReader
+from bilateral.query.shard_looks import without_missing_chains
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -61,8 +62,8 @@ class Service:
         self.settings = settings
         self.reader, self.copies = _reader(settings)
         self.metrics = Metrics(self.reader, self.copies)
-        self.progress = Recent(partial(self.reader.read, chains))  # no rate limit holds monitors
-        self.payments = Recent(partial(self.reader.read, payment_progress))
+        self.progress = Recent(partial(self._read_reachable, chains))  # no rate limit holds monitors
+        self.payments = Recent(partial(self._read_reachable, payment_progress))
         # A short read takes less than its way to a thread and back. This connection is the event loop's alone.
         seconds = min(_SHORT_SECONDS, settings.query_seconds)
         has_server = self.reader.has_server
@@ -102,9 +103,12 @@ class Service:
 
     async def read_reachable(self, query: Callable[[Connection], T]) -> T:
         """Run a query that reads few rows, without those of chains whose shard does not answer. See `read_briefly`."""
-        if self._short is not None:
+        with without_missing_chains():
             return await self.read_briefly(query)
-        return await to_thread.run_sync(partial(self.reader.visit, query, is_lenient=True))
+
+    def _read_reachable(self, query: Callable[[Connection], T]) -> T:
+        with without_missing_chains():
+            return self.read(query)
 
     def registries(self) -> Registries:
         """Return the registries that are indexed."""

@@ -59,8 +59,8 @@ def buyer_records(
         indexed: The chains.
         accounts: The accounts, in checksum form.
     """
-    cursors, now, wanted = read_cursors(connection), int(time.time()), sorted(set(accounts))
-    chains = [chain.chain_id for chain in indexed if chain.chain_id in cursors]
+    now, wanted = int(time.time()), sorted(set(accounts))
+    chains = [chain.chain_id for chain in indexed if read_cursors(connection, chain.chain_id)]
     records = (_record(connection, chain_id, account, now) for chain_id in chains for account in wanted)
     return tuple(record for record in records if record is not None)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.networks import rating_path
+from bilateral.index.errors import MissingChainError
 from bilateral.query.authorized import AuthorizedFeedback
 from bilateral.query.chains import ChainProgress, chains
 from bilateral.query.feedback import Feedback, Response, responses_of
@@ -142,5 +143,15 @@ def validation_page(
 
 
 def progress_of(connection: Connection, chain_id: int) -> ChainProgress:
-    """Return the progress of an indexed chain."""
-    return chains(connection, chain_id)[0]
+    """Return the progress of an indexed chain.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+
+    Raises:
+        MissingChainError: The visit leaves it out, as its shard does not answer.
+    """
+    for progress in chains(connection, chain_id):
+        return progress
+    raise MissingChainError(chain_id)

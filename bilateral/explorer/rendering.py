@@ -116,12 +116,14 @@ class Frame:
         query: Its query, without the question mark.
         origin: The service's address, such as `https://example.org`: previews need whole addresses.
         acts: The chains on which visitors can act.
+        missing: The chains whose rows the page lacks, as their shard does not answer.
     """
 
     path: str
     query: str = ""
     origin: str = ""
     acts: frozenset[int] = frozenset()
+    missing: tuple[int, ...] = ()
 
     @property
     def json_path(self) -> str:

@@ -15,6 +15,7 @@ from bilateral.errors import BilateralError
 from bilateral.index.store.database import parsed_url
 from bilateral.index.tables import schema
 from bilateral.query.readers import Reader
+from bilateral.query.shard_looks import without_missing_chains
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -218,7 +219,8 @@ class _Looks:
         try:
             if self._reader is None:
                 self._reader = Reader(self._copy.url, seconds=_LOOK_LIMIT, connections=1)
-            self._copy.states = self._reader.visit(_states, is_lenient=True)
+            with without_missing_chains():
+                self._copy.states = self._reader.visit(_states)
         except BilateralError as problem:
             self._copy.is_up = False
             self._tell(str(problem))

@@ -142,8 +142,13 @@ class Reader:
         """True if statements go to a server. See `Dialect`."""
         return dialect_of(self._engine).has_server
 
+    @property
+    def missing(self) -> frozenset[int]:
+        """The chains whose shard did not answer when it was looked at last."""
+        return frozenset() if self._shards is None else self._shards.missing
+
     @contextmanager
-    def connect(self, spent: float = 0.0, *, is_lenient: bool = False) -> Iterator[Connection]:
+    def connect(self, spent: float = 0.0) -> Iterator[Connection]:
         """Lend a connection, in a transaction that only reads.
 
         The time limit counts from here, with the work between statements. Statements keep it: work after the last one
@@ -154,7 +159,6 @@ class Reader:
 
         Args:
             spent: The seconds of the limit that the caller has used before.
-            is_lenient: True to leave out rows of chains whose shard does not answer.
 
         Raises:
             QueryTimeoutError: The visit took too long.
@@ -172,7 +176,7 @@ class Reader:
             with self._engine.connect() as connection:
                 connection.connection.info.update(deadline=deadline, limit_of_thread=limit)
                 if self._shards is not None:
-                    self._shards.prepare(connection, is_lenient=is_lenient)
+                    self._shards.prepare(connection)
                 yield connection
                 connection.commit()  # after a rollback, psycopg forgets its prepared statements: planning is dear
         except PoolTimeoutError:
@@ -202,13 +206,12 @@ class Reader:
         """
         return self.visit(lambda connection: query(connection, *arguments, **options))
 
-    def visit(self, work: Callable[[Connection], T], spent: float = 0.0, *, is_lenient: bool = False) -> T:
+    def visit(self, work: Callable[[Connection], T], spent: float = 0.0) -> T:
         """Do the work of a visit, and begin again if a shard fails that it may not need.
 
         Args:
             work: The work.
             spent: See `connect`.
-            is_lenient: See `connect`.
 
         Raises:
             QueryTimeoutError: It took too long.
@@ -217,10 +220,10 @@ class Reader:
             MissingChainError: The shard of a chain does not answer.
         """
         try:
-            with self.connect(spent, is_lenient=is_lenient) as connection:
+            with self.connect(spent) as connection:
                 return work(connection)
         except ShardFailedError:
-            with self.connect(spent, is_lenient=is_lenient) as connection:
+            with self.connect(spent) as connection:
                 return work(connection)
 
     def close(self) -> None:

@@ -66,13 +66,17 @@ class ReplicatedReader(Reader):
         self._readers: dict[Copy, Reader] = {}
         self.copies.start()
 
+    @property
+    def missing(self) -> frozenset[int]:
+        """The chains whose shard did not answer when a server looked at it last."""
+        return frozenset[int]().union(*(reader.missing for reader in self._readers.values()))
+
     @contextmanager
-    def connect(self, spent: float = 0.0, *, is_lenient: bool = False) -> Iterator[Connection]:
+    def connect(self, spent: float = 0.0) -> Iterator[Connection]:
         """Lend a connection to the first server that gives one. See `Reader.connect`.
 
         Args:
             spent: The seconds of the limit that the caller has used before.
-            is_lenient: True to leave out rows of chains whose shard does not answer.
 
         Raises:
             DatabaseUnavailableError: No server gives one, or the server failed during the visit.
@@ -81,7 +85,7 @@ class ReplicatedReader(Reader):
         for copy in self.copies.in_order():
             with _doubting(copy), ExitStack() as stack:
                 try:
-                    connection = stack.enter_context(self._reader_of(copy).connect(spent, is_lenient=is_lenient))
+                    connection = stack.enter_context(self._reader_of(copy).connect(spent))
                 except _UNUSABLE as problem:
                     copy.doubt()
                     last = problem
@@ -92,20 +96,19 @@ class ReplicatedReader(Reader):
         assert last is not None  # noqa: S101  # there is a primary
         raise last
 
-    def visit(self, work: Callable[[Connection], T], spent: float = 0.0, *, is_lenient: bool = False) -> T:
+    def visit(self, work: Callable[[Connection], T], spent: float = 0.0) -> T:
         """Do the work of a visit, once more on another server if one fails meanwhile. See `Reader.visit`.
 
         Args:
             work: The work.
             spent: See `Reader.connect`.
-            is_lenient: See `Reader.connect`.
         """
         try:
-            return super().visit(work, spent, is_lenient=is_lenient)
+            return super().visit(work, spent)
         except MissingChainError:
             raise
         except DatabaseUnavailableError:
-            return super().visit(work, spent, is_lenient=is_lenient)
+            return super().visit(work, spent)
 
     def close(self) -> None:
         """Close the connections, and end the looks."""

@@ -6,16 +6,20 @@ import logging
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.errors import MissingChainError, ShardFailedError
-from bilateral.index.shards.places import DOWN, LENIENT, MISSING, REACHABLE, has_schema
+from bilateral.index.shards.places import DOWN, LENIENT, MISSING, REACHABLE, has_reachable
 from bilateral.index.store.database import unavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlalchemy import URL, Connection
 
     from bilateral.index.errors import DatabaseUnavailableError
@@ -34,6 +38,19 @@ _PREPARE: Final = text(
 )
 """Settings of one visit. A kept plan would be that of other shards."""
 
+_IS_LENIENT: Final = ContextVar("is_lenient", default=False)
+"""True while visits leave out the rows of chains whose shard does not answer."""
+
+
+@contextmanager
+def without_missing_chains() -> Iterator[None]:
+    """Let visits leave out the rows of chains whose shard does not answer. Other visits fail if they need them."""
+    token = _IS_LENIENT.set(True)
+    try:
+        yield
+    finally:
+        _IS_LENIENT.reset(token)
+
 
 class ShardLooks:
     """The shards of a coordinator.
@@ -44,11 +61,13 @@ class ShardLooks:
 
     Attributes:
         down: The names of the shards that did not answer when they were looked at last.
+        missing: Their chains.
     """
 
     def __init__(self, url: URL, path: str) -> None:
         """See the class. All shards answer until a visit fails."""
         self.down: frozenset[str] = frozenset()
+        self.missing: frozenset[int] = frozenset()
         self._path = f"{REACHABLE}, {path}"
         self._engine = create_engine(url, poolclass=NullPool)  # a kept connection would not see a shard that is back
         self._looked_at = 0.0
@@ -63,21 +82,21 @@ class ShardLooks:
         Args:
             connection: The database.
         """
-        if not has_schema(connection, REACHABLE):
+        if not has_reachable(connection):
             return None
         path = connection.execute(text("SELECT current_setting('search_path')")).scalar_one()
         return cls(connection.engine.url, path)
 
-    def prepare(self, connection: Connection, *, is_lenient: bool) -> None:
-        """Let a visit see the shards that answer.
+    def prepare(self, connection: Connection) -> None:
+        """Let a visit see the shards that answer. See `without_missing_chains`.
 
         Args:
             connection: The coordinator, at the beginning of a transaction.
-            is_lenient: True to leave out the rows of other shards; False for an error where they are missing.
         """
         if self.down:
             settings = {"of_down": DOWN, "down": ",".join(sorted(self.down)), "of_lenient": LENIENT}
-            connection.execute(_PREPARE, {"path": self._path, "lenient": "on" if is_lenient else "off", **settings})
+            lenient = "on" if _IS_LENIENT.get() else "off"
+            connection.execute(_PREPARE, {"path": self._path, "lenient": lenient, **settings})
 
     def failure(self, problem: DBAPIError, failure: DatabaseUnavailableError) -> DatabaseUnavailableError:
         """Return the error of a visit that failed. Before, look which shards answer.
@@ -120,16 +139,18 @@ class ShardLooks:
         """Note which shards answer, and return True; False if the coordinator itself does not answer."""
         try:
             with self._engine.connect() as connection:
-                shards = connection.execute(text(f"SELECT number, name FROM {REACHABLE}.shard")).tuples().all()  # noqa: S608
+                shards = connection.execute(text(f"SELECT number, name, chains FROM {REACHABLE}.server")).all()  # noqa: S608
         except DBAPIError:
             return False
         with ThreadPoolExecutor(len(shards)) as threads:
-            problems = list(threads.map(self._problem, [number for number, _ in shards]))
-        failing = {name: problem for (_, name), problem in zip(shards, problems, strict=True) if problem is not None}
+            problems = list(threads.map(self._problem, [shard.number for shard in shards]))
+        told = zip(shards, problems, strict=True)
+        failing = {shard.name: problem for shard, problem in told if problem is not None}
         for name in sorted(failing.keys() - self.down):
             _LOGGER.warning("the shard %s is left out of reads: %s", name, failing[name])
         for name in sorted(self.down - failing.keys()):
             _LOGGER.warning("the shard %s answers again", name)
+        self.missing = frozenset(chain_id for shard in shards if shard.name in failing for chain_id in shard.chains)
         self.down = frozenset(failing)
         self._looked_at = time.monotonic()
         return True

@@ -32,14 +32,16 @@ class Readiness:
     """The state of the service.
 
     Attributes:
-        ready: True if every chain is close to its head.
+        ready: True if every chain that can be read is close to its head.
         problems: The reasons why it is not.
         chains: The progress of each chain.
+        missing: The chains whose shard does not answer.
     """
 
     ready: bool
     problems: tuple[str, ...]
     chains: tuple[ChainProgress, ...]
+    missing: tuple[int, ...]
 
 
 @router.get("/healthz", response_class=Response, responses={200: {"model": Health}})
@@ -54,9 +56,9 @@ async def read_health() -> Response:
 def read_readiness(request: Request) -> Response:
     """Tell whether the database answers, each chain is close to its head, and its payments are close to its index."""
     service = service_of(request)
-    progress = service.progress.get()
+    progress, missing = service.progress.get(), tuple(sorted(service.reader.missing))
     now = time.time()
-    problems = [] if progress else ["no chain is indexed yet"]
+    problems = [] if progress else ["no shard answers" if missing else "no chain is indexed yet"]
     for chain in progress:
         if chain.lag > service.settings.max_lag:
             problems.append(f"chain {chain.chain_id} is {chain.lag} blocks behind its head")
@@ -68,7 +70,7 @@ def read_readiness(request: Request) -> Response:
         elif payments.lag > service.settings.max_lag:
             problems.append(f"payments of chain {payments.chain_id} are {payments.lag} blocks behind its index")
     status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
-    body = adapter(Readiness).dump_json(Readiness(not problems, tuple(problems), progress))
+    body = adapter(Readiness).dump_json(Readiness(not problems, tuple(problems), progress, missing))
     return Response(body, status, {"Cache-Control": "no-store"}, JSON)
 
 

@@ -26,6 +26,7 @@ from bilateral.explorer.network import NetworkPage, neighbourhood_page, network_
 from bilateral.explorer.networks import slug_of
 from bilateral.explorer.records import RatingPage, ValidationPage, rating_page, validation_page
 from bilateral.explorer.searching import SearchPage, filled, path_of, search_page
+from bilateral.index.errors import MissingChainError
 from bilateral.query.network import MAX_RATINGS
 
 if TYPE_CHECKING:
@@ -76,7 +77,10 @@ def compare(request: Request, first: _Id = "", second: _Id = "") -> Response:
 def _key(service: Service, text: str) -> AgentKey:
     """Return the agent of an id, or of the path of its page."""
     network, slash, number = text.strip("/").partition("/")
-    return service.agent_key(f"{indexed_chain(service, network)}:{number}" if slash else text)
+    key = service.agent_key(f"{indexed_chain(service, network)}:{number}" if slash else text)
+    if key.chain_id in service.reader.missing:
+        raise MissingChainError(key.chain_id)
+    return key
 
 
 @router.get("/network", response_class=Response)

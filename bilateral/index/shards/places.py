@@ -57,6 +57,14 @@ def has_schema(connection: Connection, name: str) -> bool:
     return bool(connection.execute(text("SELECT to_regnamespace(:name) IS NOT NULL"), {"name": name}).scalar_one())
 
 
+def has_reachable(connection: Connection) -> bool:
+    """Return True if a coordinator has the views of `REACHABLE`, as this version makes them."""
+    if not has_schema(connection, REACHABLE):
+        return False
+    view = text("SELECT to_regclass(:name) IS NOT NULL")
+    return bool(connection.execute(view, {"name": f"{REACHABLE}.server"}).scalar_one())
+
+
 def require_unsharded(connection: Connection) -> None:
     """Refuse to migrate one server of a sharded index alone.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import text
 
 from bilateral.index.shards.layout import CHAIN_TABLES, SHARED_TABLES, VIEWS, key_of
-from bilateral.index.shards.places import DOWN, LENIENT, MISSING, PLAIN, REACHABLE, has_schema
+from bilateral.index.shards.places import DOWN, LENIENT, MISSING, PLAIN, REACHABLE, has_reachable
 from bilateral.index.tables.changes import TABLES as FEED_TABLES
 from bilateral.index.tables.changes import change_note, change_step, removed_change
 
@@ -38,7 +38,9 @@ _FUNCTIONS: Final = f"""
       RAISE EXCEPTION USING ERRCODE = '{MISSING}', DETAIL = chain,
         MESSAGE = 'chain ' || chain || ' is missing: its shard ' || name || ' does not answer';
     END $$;
-    CREATE VIEW {REACHABLE}.shard AS SELECT number, name FROM sharded.shard
+    CREATE VIEW {REACHABLE}.server AS
+      SELECT number, name, ARRAY (SELECT chain_id FROM sharded.place WHERE place.number = shard.number) AS chains
+      FROM sharded.shard
 """  # noqa: S608  # constants
 """The planner calls an immutable function itself, and so plans without the servers that are left out."""
 
@@ -113,8 +115,9 @@ def keep_reachable(connection: Connection, placed: Sequence[Placed]) -> None:
         connection: The coordinator, in a transaction.
         placed: The places of all chains.
     """
-    if has_schema(connection, REACHABLE) or not placed:
+    if has_reachable(connection) or not placed:
         return
+    forget_reachable(connection)
     shards = connection.execute(text("SELECT number, name FROM sharded.shard ORDER BY number")).tuples().all()
     statements = [_FUNCTIONS]
     for number, _ in shards:

@@ -10,13 +10,13 @@ from tests.api.world import served
 from tests.index.shards.world import index_both, running_servers, sharded, two_chains
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def servers():
     with running_servers() as servers:
         yield servers
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def settings(servers, api_world):
     """The settings of two shards with a chain each, which are indexed."""
     with two_chains(api_world) as plain:
@@ -25,7 +25,7 @@ def settings(servers, api_world):
         yield settings
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def whole(servers, api_world):
     """The URL of one database with both chains."""
     with two_chains(api_world) as plain:
@@ -34,7 +34,7 @@ def whole(servers, api_world):
         yield url
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def apis(settings, whole):
     """Clients of the service over both."""
     options = {"rate": None, "query_seconds": 60.0, "max_silence": 10**9}

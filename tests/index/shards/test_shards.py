@@ -35,7 +35,6 @@ from tests.commands import run_here
 from tests.index.shards.world import (
     BY_CHAIN,
     LOCAL,
-    OF_ALL_CHAINS,
     OTHER_CHAIN,
     PATHS,
     QUERIES,
@@ -49,7 +48,6 @@ from tests.index.shards.world import (
 )
 from tests.index.test_commands import bilateral
 from tests.postgres import administer
-from tests.waiting import until
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -114,39 +112,6 @@ def test_shard_counts_the_days_of_its_chain_itself(settings):
 def test_question_about_all_chains_asks_the_shards_at_once(settings):
     plan = plan_of(settings.database, "SELECT chain_id, count(*) FROM new_feedback GROUP BY chain_id")
     assert plan.count("Async Foreign Scan") == 2
-
-
-def test_shard_that_is_down_is_named_and_other_chains_are_answered(apis, settings, servers, caplog):
-    client, _ = apis
-
-    def answers(paths):
-        return {path: client.get(path) for path in paths}
-
-    def answers_to_graphql(of_chain):
-        return [client.post(f"/graphql{of_chain}", json={"query": query}) for query in QUERIES[:-1]]
-
-    others, wanting = BY_CHAIN.values()
-    before, before_of_graphql = answers(others), answers_to_graphql(f"/{CHAIN_ID}")
-    with killed(servers.processes[1]):
-        for path, answer in answers(others).items():
-            assert (path, answer.status_code, answer.content) == (path, 200, before[path].content)
-        during = answers_to_graphql(f"/{CHAIN_ID}")
-        assert [answer.content for answer in during] == [answer.content for answer in before_of_graphql]
-        code, out, told = run_here(
-            "search", "weather", "--chain-id", CHAIN_ID, "--database", settings.database, "--json"
-        )
-        assert (code, len(json.loads(out)["items"])) == (0, 1), told
-        for answer in (*answers(wanting).values(), *answers(OF_ALL_CHAINS).values(), *answers_to_graphql("")):
-            assert (answer.status_code, "database of chain 31338 does not answer" in answer.text) == (503, True)
-        state = until(lambda: client.get(others[0]).headers["Index-State"], lambda told: str(OTHER_CHAIN) not in told)
-        assert re.fullmatch(rf"{CHAIN_ID};block=\d+;lag=0;seconds=\d+", state)
-        assert f'bilateral_chain_block{{chain_id="{CHAIN_ID}"}}' in client.get("/metrics").text
-        assert "the shard b is left out of reads: a shard does not answer: start its server" in caplog.text
-        assert 'could not connect to server "b"' in caplog.text
-        with pytest.raises(DatabaseUnavailableError, match=r"^shard b: the server of the database does not answer"):
-            update_shards(settings.database, settings.shards)
-    until(lambda: client.get(wanting[0]).status_code, lambda status: status == 200)
-    assert "the shard b answers again" in caplog.text
 
 
 def test_chain_moves_to_another_shard_and_back_while_readers_read(apis, settings):

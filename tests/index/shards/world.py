@@ -168,12 +168,12 @@ def plan_of(url, statement):
 
 @contextmanager
 def killed(server):
-    """Kill a server without a word, and start it again at the end."""
+    """Kill a server without a word, and let it run again at the end."""
     process = server.get_postmaster_info().process
     os.kill(process.pid, signal.SIGQUIT)
     process.wait(60)
     yield
-    assert dead_servers()
+    dead_servers()
 
 
 def server_program(name, *arguments):
