@@ -1,7 +1,4 @@
-"""`make bench`: measures every gas case, prints the table, and records the figures, also in docs/gas.md.
-
-It also times the Python package. Those figures depend on the machine and are only printed.
-"""
+"""`make bench`: measures every gas case, prints the table, and records the figures, also in docs/gas.md."""
 
 from __future__ import annotations
 
@@ -16,15 +13,6 @@ from rich.table import Table
 
 from bench.gas import CASES, FIGURES, measure
 from bench.page import PAGE, shown, written_page
-from bench.speed import SPEED_CASES, speed
-
-
-def _speed_table() -> Table:
-    table = Table("what", "a second", "", title="Python, on this machine")
-    table.columns[1].justify = "right"
-    for case in SPEED_CASES:
-        table.add_row(case.work, f"{speed(case):,}", case.unit)
-    return table
 
 
 def main() -> int:
@@ -51,7 +39,6 @@ def main() -> int:
             console.print(table)
     FIGURES.write_text(json.dumps(figures, indent=2) + "\n")
     PAGE.write_text(written_page())
-    console.print(_speed_table())
     for line in dearer:
         console.print(line, style="red")
     return 1 if dearer else 0

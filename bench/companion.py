@@ -31,7 +31,6 @@ class CompanionWorld(World):
     """Registries on top of a companion. The owner owns agent 1, and agents 0 to 5 exist."""
 
     def __init__(self) -> None:
-        """Register the agents."""
         super().__init__()
         for agent_id in range(LAST_SUBJECT + 1):
             self.foreign.register(sender=self.owner if agent_id == SERVER_ID else self.deployer)

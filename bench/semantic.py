@@ -70,7 +70,6 @@ class Judge:
     """
 
     def __init__(self, connection: Connection) -> None:
-        """Read what each file names."""
         read, capability, vector = files.registration_file.c, files.registration_capability.c, registration_vector.c
         named: dict[bytes, list[str]] = defaultdict(list)
         for content_hash, value in connection.execute(select(capability.content_hash, capability.value)):

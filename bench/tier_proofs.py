@@ -27,7 +27,6 @@ class PrivateMarket(Market):
     """A market with contracts for private tiers, on the day of the vectors."""
 
     def __init__(self) -> None:
-        """Deploy the contracts. The deployer is the attestor."""
         super().__init__()
         self.verifier: Any = self.deployer.deploy(ape.project.TierProofVerifier)
         self.proofs: Any = self.deployer.deploy(ape.project.BuyerTierProofs, self.registry, self.verifier)

@@ -85,7 +85,6 @@ class EventChain(Node):
     """
 
     def __init__(self, url: str, runtime_code: str) -> None:
-        """Put the code in its places."""
         super().__init__(url)
         for address in ADDRESSES.values():
             self.rpc("anvil_setCode", address, runtime_code)

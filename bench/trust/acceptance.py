@@ -41,7 +41,6 @@ class Table:
     """The rows of accepted and measured figures."""
 
     def __init__(self) -> None:
-        """Begin with the heading."""
         self.lines = ["| test | asked | measured | met |", "|---|---:|---:|---|"]
 
     def row(self, test: str, asked: float | None, value: float, shown: str = "", *, most: bool = False) -> None:

@@ -36,7 +36,6 @@ class RememberingNode:
     """A node whose answers are remembered, so that a repeated question takes no round trip."""
 
     def __init__(self, url: str) -> None:
-        """Connect to a node."""
         self._node, self._answers = HTTPProvider(url), dict[str, Any]()
 
     def make_request(self, method: str, parameters: Sequence[Any]) -> Any:

@@ -31,7 +31,6 @@ class NodeWork:
     """Runs the work of one room of the service that may ask a node. More work than the limit is refused."""
 
     def __init__(self) -> None:
-        """Begin without work."""
         self._limiter = CapacityLimiter(AT_ONCE)
         self._under_way = 0
 

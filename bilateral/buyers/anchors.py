@@ -57,7 +57,6 @@ class StateTree:
     """
 
     def __init__(self, states: Iterable[BuyerState]) -> None:
-        """Hash the states."""
         self._states: dict[tuple[str, int, bytes], tuple[BuyerState, bytes]] = {}
         for state in states:
             key = (state.buyer, state.chain_id, state.policy)
@@ -84,7 +83,6 @@ class StateTree:
         return self._nodes[0]
 
     def __len__(self) -> int:
-        """Return the number of states."""
         return len(self._leaves)
 
     @property

@@ -185,7 +185,6 @@ class Words:
         return self._newest(AgentRegistered, AgentUpdated)
 
     def _newest(self, *kinds: type[Event]) -> tuple[str, EventEvidence | None]:
-        """Return the text of the newest of some events."""
         candidates = [(row, event.abi_name) for event in kinds for row in self.events.get(event.__name__, ())]
         if not candidates:
             return "", None

@@ -274,7 +274,6 @@ def _answer(
     file: RegistrationFile | None,
     also: tuple[OtherRegistration, ...],
 ) -> LiveCheck:
-    """Compose the answer."""
     figures = {} if known is None else {"holder": known.holder, "wallet_source": known.wallet_source}
     untrusted = {} if file is None else {"name": file.name, "description": file.description}
     return LiveCheck(

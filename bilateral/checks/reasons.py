@@ -105,7 +105,6 @@ class Reasons:
         return FileEvidence(self.number_of(sight), sight.state.value, content_hash, sight.integrity, sight.reason)
 
     def _shown_files(self) -> dict[str, Any]:
-        """Return the files by number."""
         return {str(number): _shown_uri(uri) for uri, number in self._files.items()}
 
 

@@ -22,7 +22,6 @@ class SignatureNeededError(Exception):
     """
 
     def __init__(self, account: str, typed_data: dict[str, Any] | None, message: bytes | None = None) -> None:
-        """Keep account and message."""
         super().__init__(f"{account} has to sign")
         self.account = account
         self.typed_data = typed_data

@@ -60,5 +60,4 @@ class SentTransaction(Generic[T]):
         return self._sent
 
     def __repr__(self) -> str:
-        """Show the hash."""
         return f"<{type(self).__name__} {self.hash or 'not sent'}>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -59,3 +60,8 @@ def selectors(registry: Registry, kind: str) -> Mapping[bytes, Mapping[str, Any]
         for entry in abi(registry)
         if entry["type"] == kind
     }
+
+
+def snake_case(name: str) -> str:
+    """Rewrite a name of Solidity, such as `URIUpdated`, in snake_case: `uri_updated`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

@@ -146,7 +146,6 @@ class PaymentRecord:
     payment: AttestedPayment
 
     def __post_init__(self) -> None:
-        """Check the hash."""
         _require_hash("transaction_hash", self.transaction_hash)
 
 

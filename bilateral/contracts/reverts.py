@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +11,7 @@ from eth_abi.exceptions import DecodingError
 from eth_utils.address import is_address, to_checksum_address
 
 from bilateral.contracts import Registry, selectors
+from bilateral.contracts.abi import snake_case
 from bilateral.errors import BilateralError
 from bilateral.text import printable
 
@@ -211,7 +211,7 @@ def decode_revert(data: bytes) -> ContractRevertError:
             arguments = dict(zip((part["name"] for part in entry["inputs"]), values, strict=True))
             inner = _inner(entry["name"], arguments)
             advice = f"Take that rating out of the batch: {inner}" if inner else _ADVICE.get(entry["name"], "")
-            refusal = ContractRevertError(entry["name"], arguments, _snake(entry["name"]), advice, data)
+            refusal = ContractRevertError(entry["name"], arguments, snake_case(entry["name"]), advice, data)
             refusal.__cause__ = inner
             return refusal
     except (DecodingError, OverflowError, UnicodeDecodeError):
@@ -244,11 +244,6 @@ def _type(part: Mapping[str, Any]) -> str:
 def _checksummed(kind: str, value: Any) -> Any:
     """Return an argument, an address in checksum form."""
     return to_checksum_address(value) if kind == "address" and is_address(value) else value
-
-
-def _snake(name: str) -> str:
-    """Rewrite `SignatureExpired` as `signature_expired`."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 def _shown(value: Any) -> str:

@@ -54,7 +54,6 @@ class LocalChain:
     """
 
     def __init__(self, rpc_url: str) -> None:
-        """Connect to the chain."""
         self._web3 = Web3(HTTPProvider(rpc_url))
         self._deployer = self._web3.eth.accounts[0]
 

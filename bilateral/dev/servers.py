@@ -64,7 +64,6 @@ class _LocalSigner(FacilitatorWeb3Signer):
     """The SDK's signer. It polls a local node more often than every 100 ms for a receipt."""
 
     def __init__(self, secret: str, rpc: str, **options: Any) -> None:
-        """Connect to a node."""
         super().__init__(secret, rpc, **options)
         self._polled = Web3(HTTPProvider(rpc))
 

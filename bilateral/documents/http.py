@@ -159,11 +159,9 @@ class HttpSession:
         )
 
     def __enter__(self) -> HttpSession:
-        """Begin."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close all connections."""
         self._client.close()
 
     def get(self, url: str, *, limit: int | None = None, headers: Mapping[str, str] | None = None) -> bytes:
@@ -327,11 +325,9 @@ class _Body(httpx.SyncByteStream):
     """The body of an answer, as `httpx` reads it."""
 
     def __init__(self, response: httpcore.Response) -> None:
-        """Wrap an answer."""
         self._response = response
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the parts of the body."""
         yield from self._response.iter_stream()
 
     def close(self) -> None:

@@ -18,7 +18,6 @@ class UnexpectedAnswerError(BilateralError):
     reason = "unexpected_answer"
 
     def __init__(self, message: str, transaction: str | None = None) -> None:
-        """Keep the message and the hash."""
         super().__init__(message)
         self.transaction = transaction
 

@@ -275,7 +275,6 @@ def _address(data: bytes, at: int) -> str:
 
 @lru_cache(maxsize=1 << 16)  # a checksum costs ten times the rest of the decoding, and few addresses give most events
 def _checksummed(word: bytes) -> str:
-    """Return the address in a word."""
     if any(word[:12]):
         _out_of_range("address", int.from_bytes(word))
     return checksummed("0x" + word[12:].hex())

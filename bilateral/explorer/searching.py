@@ -40,7 +40,6 @@ ENDS: Final = ("", *(f"_{number}" for number in range(2, MAX_GATES + 1)))
 _ROWS: Final = 20  # the default page of the API
 _USUAL_TAG: Final = "starred"
 _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
-_MOST_DIGITS: Final = 18  # every number with as many fits into 64 bits
 
 
 class _Form(AgentFilters):

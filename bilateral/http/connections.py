@@ -119,7 +119,6 @@ class _DeadlineStream(httpcore.NetworkStream):
     """A connection that ends at a deadline, however slowly data arrives."""
 
     def __init__(self, inner: httpcore.NetworkStream, remaining: Remaining) -> None:
-        """Wrap a connection."""
         self._inner = inner
         self._remaining = remaining
 

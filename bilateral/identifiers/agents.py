@@ -164,7 +164,6 @@ class GlobalAgentId:
         return AgentId(int(self.agent), self.registry.chain.evm_chain_id)
 
     def __str__(self) -> str:
-        """Return the canonical text."""
         return f"{self.registry}#{self.agent}"
 
 

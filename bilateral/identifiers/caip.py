@@ -91,7 +91,6 @@ class ChainId:
         return int(self.reference)
 
     def __str__(self) -> str:
-        """Return the canonical text."""
         return f"{self.namespace}:{self.reference}"
 
 
@@ -141,7 +140,6 @@ class AccountId:
         return cls(chain, address if verify_checksum or not chain.is_evm else address.lower())
 
     def __str__(self) -> str:
-        """Return the canonical text."""
         return f"{self.chain}:{self.address}"
 
 
@@ -184,7 +182,6 @@ class TransactionRef:
         return cls(ChainId(namespace, reference), transaction)
 
     def __str__(self) -> str:
-        """Return the canonical text."""
         return f"{self.chain}:{self.transaction}"
 
 

@@ -18,13 +18,11 @@ class Closing(ABC):
         """Close the connections."""
 
     def __enter__(self) -> Self:
-        """Open a context that closes the connections at its end."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close the connections."""
         self.close()
 
 
@@ -36,11 +34,9 @@ class AsyncClosing(ABC):
         """Close the connections."""
 
     async def __aenter__(self) -> Self:
-        """Open a context that closes the connections at its end."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close the connections."""
         await self.close()

@@ -140,7 +140,6 @@ class AsyncConnection:
     """A pool of asynchronous connections. Tasks of one event loop may share it. See `Connection`."""
 
     def __init__(self, url: str) -> None:
-        """See `Connection`."""
         self._url = Url(url)
         self._pool = httpcore.AsyncConnectionPool(max_connections=64, keepalive_expiry=_KEEPALIVE_SECONDS)
 
@@ -227,7 +226,6 @@ class _RequestDeadline:
     """The deadline of each thread's request."""
 
     def __init__(self) -> None:
-        """Begin without a deadline."""
         self._request = threading.local()
 
     @contextmanager

@@ -132,7 +132,6 @@ class AsyncTransport:
     """Sends requests to a node without blocking the event loop. See `Transport`."""
 
     def __init__(self, rpc: str | AsyncProvider, timeout: float) -> None:
-        """See `Transport`."""
         require_duration("request_timeout", timeout)
         self._rpc = JsonRpc(timeout)
         self._connection = AsyncConnection(rpc) if isinstance(rpc, str) else None

@@ -89,6 +89,5 @@ def _transfer(sender: str, receiver: str, *place: Any) -> Change:
 
 
 def _wallet(value: bytes, *place: Any) -> Change:
-    """Return a new wallet as a change."""
     is_address = len(value) == _ADDRESS_BYTES and any(value)
     return Change("wallet", checksummed(f"0x{value.hex()}") if is_address else None, None, *place)

@@ -170,7 +170,6 @@ def payments_to(connection: Connection, chain_id: int, payee: str, limit: int = 
 def _newest(
     statement: Prepared, connection: Connection, chain_id: int, account: str, limit: int
 ) -> tuple[Payment, ...]:
-    """Return the payments that a statement of `_of_account` finds."""
     rows = statement.all(connection, {"chain": chain_id, "account": account, "limit": limit})
     return tuple(_payment(chain_id, *row[1:]) for row in rows)
 
@@ -220,7 +219,6 @@ def _hash(claim: str | None) -> bytes | None:
 
 
 def _payment(chain_id: int, *values: Any) -> Payment:
-    """Return a row as a payment."""
     payer, payee, agent_id, token, micros, kinship, block, log_index, time, transaction = values
     return Payment(
         *(chain_id, payer, payee, f"{chain_id}:{int(agent_id)}", token, exact(micros, _DECIMALS), kinship is not None),

@@ -96,5 +96,4 @@ def verdict_of(standing: Standing) -> str:
 
 
 def _count(count: int, noun: str) -> str:
-    """Return a number with its noun."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

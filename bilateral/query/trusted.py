@@ -239,7 +239,6 @@ def _false_clients(
 
 
 def _suspect(row: RowMapping) -> Suspect:
-    """Return a judgement from its row."""
     fields = {name: row[name] for name in ("account", "suspicion", "is_flagged", "cluster", "trust")}
     return Suspect(**fields, parts=json.loads(row["parts"]))
 

@@ -174,14 +174,12 @@ class SatiIdentity(Closing):
         return [instructions.pay_rent(self.address, mint, missing)] if missing > 0 else []
 
     def _remove(self, mint: str, key: str) -> Operation[str]:
-        """Remove a text."""
         agent = yield from self._owned(mint)
         if key not in agent.metadata.entries:
             raise SolanaWriteError(f"the agent {mint} has no metadata {key[:64]!r}", "missing_key")
         return (yield from self._send([instructions.remove_field(mint, self.address, key)]))
 
     def _transfer(self, mint: str, to: str) -> Operation[str]:
-        """Transfer an agent."""
         try:
             address_bytes(to)
         except MalformedIdentifierError as error:
@@ -206,5 +204,4 @@ class SatiIdentity(Closing):
         return (yield from self._send(calls))
 
     def _send(self, calls: list[Call]) -> Operation[str]:
-        """Send a transaction."""
         return (yield from send(self._node, calls, self._keypair, self._seconds))

@@ -17,11 +17,8 @@ from bilateral.values import STANDARD_TAGS
 SHARES: Final = 10**6
 """The share 1, as an integer: shares are counted in millionths, so that sums are exact."""
 
-CONFIDENCE: Final = 0.95
-"""The one-sided confidence of the bound."""
-
 QUANTILE: Final = 1.6448536269514722
-"""The quantile of the normal distribution for `CONFIDENCE`."""
+"""The quantile of the normal distribution for the bound's one-sided confidence of 95 %."""
 
 _DEFAULT_SCALE: Final = (0, 100)  # as EIP-8004a rates
 

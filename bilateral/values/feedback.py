@@ -104,7 +104,6 @@ class FeedbackValue:
         return Decimal(f"{self.value}e-{self.decimals}")  # exact for any precision of the context, unlike arithmetic
 
     def __str__(self) -> str:
-        """Return the value as a plain number."""
         return format(self.human, "f")
 
 

@@ -59,7 +59,6 @@ class Meter:
     """Counts the bytes and the seconds of one answer."""
 
     def __init__(self, limits: AnswerLimits) -> None:
-        """Start the clock."""
         self._limits, self._size = limits, 0
         self._end = time.monotonic() + limits.seconds
 

@@ -39,7 +39,6 @@ class Refusal(Exception):  # noqa: N818  # an answer, not an error
     """
 
     def __init__(self, status: int, reason: str) -> None:
-        """Compose the body from the reason."""
         super().__init__(reason)
         self.status = status
         self.body = json.dumps({"error": reason}).encode()

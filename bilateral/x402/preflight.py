@@ -69,7 +69,6 @@ class Finding:
     problem: str = ""
 
     def __str__(self) -> str:
-        """Return a line for people."""
         return f"{self.subject} ({self.profile}, {self.network or 'no network'}): {self.check}: {self.problem or 'ok'}"
 
 

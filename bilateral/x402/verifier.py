@@ -60,7 +60,6 @@ class _Connected(Generic[P, T, R]):
         request_timeout: float = 30.0,
         receipt_seconds: float = RECEIPT_SECONDS,
     ) -> None:
-        """See `Verifier`."""
         terms = Terms(confirmations, False, allow_wallet_signer, wallet_services, receipt_seconds)
         self._chains = Chains(deployments.values(), readers, FileCache(loader or Loader()), terms)
         self._transports = {

@@ -129,7 +129,6 @@ class World:
     validators: list[Agent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Start the generator."""
         self.random = np.random.default_rng(self.seed)
         self.end = START + self.settings.days * DAY
 

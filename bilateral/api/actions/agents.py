@@ -99,12 +99,10 @@ class RegisterAgent(Action):
 
     @property
     def chain_id(self) -> int:
-        """See `Action`."""
         return self.chain
 
     @property
     def sentence(self) -> str:
-        """See `Action`."""
         return f"Register the agent {self.name or self.uri}, which your account owns."
 
     @property
@@ -121,12 +119,10 @@ class RegisterAgent(Action):
         return None if self.uri else RegistrationFile.new(**_fields_of(self))
 
     def document(self) -> Any:
-        """See `Action`."""
         file = self.file
         return None if file is None else file.to_object()
 
     def perform(self, client: Client) -> Handle[Any]:
-        """See `Action`."""
         file, store = self.file, client.state.store
         handle = client.register_agent(self.uri, file=file)
         if file is None or not self.keep:
@@ -157,15 +153,12 @@ class EditRegistration(_OfAgent):
 
     @property
     def sentence(self) -> str:
-        """See `Action`."""
         return f"Change {', '.join(_fields_of(self)) or 'nothing'} in the registration file of agent {self.agent}."
 
     def document(self) -> Any:
-        """See `Action`."""
         return _fields_of(self) or None
 
     def perform(self, client: Client) -> Handle[Any]:
-        """See `Action`."""
         handle = client.edit_registration(self.agent, fields=_fields_of(self))
         if not self.keep:
             return handle
@@ -188,11 +181,9 @@ class SetAgentWallet(_OfAgent):
 
     @property
     def sentence(self) -> str:
-        """See `Action`."""
         return f"Make {self.wallet} the wallet of agent {self.agent}."
 
     def perform(self, client: Client) -> Handle[Any]:
-        """See `Action`."""
         if self.signature is None:
             deadline, _ = client.runner.run(wallet_deadline())
             self.deadline = seconds(deadline)
@@ -214,9 +205,7 @@ class SetPrimaryAgent(_OfAgent):
 
     @property
     def sentence(self) -> str:
-        """See `Action`."""
         return f"Speak as agent {self.agent} from now on."
 
     def perform(self, client: Client) -> Handle[Any]:
-        """See `Action`."""
         return client.set_primary_agent(self.agent)

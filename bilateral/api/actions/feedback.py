@@ -52,7 +52,6 @@ class GiveFeedback(Action):
 
     @property
     def sentence(self) -> str:
-        """See `Action`."""
         under = f" under the tag {self.tag1}" if self.tag1 else ""
         return f"Rate agent {self.agent} with {self.stored}{under}."
 
@@ -75,14 +74,12 @@ class GiveFeedback(Action):
         return prepare_feedback_file(text=self.text or None, proof_of_payment=proof if self.payment else None)
 
     def document(self) -> Any:
-        """See `Action`."""
         _ = self.stored
         nobody = f"0x{'0' * 40}"
         file = self.file(self.account or nobody, nobody)
         return None if file is None else file.to_object()
 
     def perform(self, client: Client) -> Handle[Any]:
-        """See `Action`."""
         wallet = ""
         if self.payment:
             agent = client.load_agent(self.agent, load_file=False)
@@ -118,11 +115,9 @@ class _AboutFeedback(Action):
 
     @property
     def chain_id(self) -> int:
-        """See `Action`."""
         return chain_of(self.named.agent)
 
     def document(self) -> Any:
-        """See `Action`."""
         _ = self.named
         return None
 
@@ -136,11 +131,9 @@ class RevokeFeedback(_AboutFeedback):
 
     @property
     def sentence(self) -> str:
-        """See `Action`."""
         return f"Revoke your feedback {self.named.index + 1} on agent {self.named.agent}."
 
     def perform(self, client: Client) -> Handle[Any]:
-        """See `Action`."""
         return client.revoke_feedback(self.named)
 
 
@@ -154,9 +147,7 @@ class AppendResponse(_AboutFeedback):
 
     @property
     def sentence(self) -> str:
-        """See `Action`."""
         return f"Respond to feedback {self.named.index + 1} of {self.named.client} on agent {self.named.agent}."
 
     def perform(self, client: Client) -> Handle[Any]:
-        """See `Action`."""
         return client.append_response(self.named, response=self.text)

@@ -32,11 +32,9 @@ class _Rating(Action):
 
     @property
     def sentence(self) -> str:
-        """See `Action`."""
         return f"Rate agent {self.agent} as a {self.role} with {self.rating} of 100."
 
     def perform(self, client: Client) -> Handle[Any]:
-        """See `Action`."""
         rate = client.rate_client if self.role == "client" else client.rate_validator
         return rate(self.agent, self.rating)
 
@@ -74,16 +72,13 @@ class RespondToValidation(Action):
 
     @property
     def chain_id(self) -> int:
-        """See `Action`."""
         return self.chain
 
     @property
     def sentence(self) -> str:
-        """See `Action`."""
         return f"Answer the request {self.request[:10]}… with {self.response} of 100."
 
     def perform(self, client: Client) -> Handle[Any]:
-        """See `Action`."""
         return client.respond_to_validation(self.request, self.response, self.uri, self.hash, self.tag)
 
 
@@ -102,12 +97,10 @@ class AuthorizeFeedback(Action):
 
     @property
     def sentence(self) -> str:
-        """See `Action`."""
         times = "once" if self.count == 1 else f"{self.count} times"
         return f"Let {self.client} rate agent {self.agent} {times} within a day."
 
     def perform(self, client: Client) -> str:
-        """See `Action`."""
         deployment = client.get_deployment()
         if self.signature is None:
             token = agent_of(deployment, self.agent).token_id

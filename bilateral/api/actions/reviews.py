@@ -36,11 +36,9 @@ class PublishReview(Action):
 
     @property
     def sentence(self) -> str:
-        """See `Action`."""
         return f"Review your purchase from agent {self.agent} with {self.score} of 100."
 
     def perform(self, client: Client) -> NoReturn:
-        """See `Action`."""
         deployment = client.get_deployment()
         agent = client.load_agent(agent_of(deployment, self.agent), load_file=False)
         account, payee = str(self.account), agent.wallet or agent.owner
@@ -63,6 +61,5 @@ class PublishReview(Action):
         raise SignatureNeededError(account, message.signable(domain).typed_data)
 
     def request_of(self, typed_data: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
-        """See `Action`."""
         del typed_data
         return "/api/review", self._body

@@ -84,7 +84,6 @@ class SponsoredFeedback(Action):
 
     @property
     def sentence(self) -> str:
-        """See `Action`."""
         stored = value_for_tag(self.tag1, self.value, _TAG2)
         first = "First sign who, for which payment, and the value"
         step = first if self.client_signature is None else "Then sign the feedback itself"
@@ -93,11 +92,9 @@ class SponsoredFeedback(Action):
 
     @property
     def signature_place(self) -> str:
-        """See `Action`."""
         return "client_signature" if self.client_signature is None else "sponsored.signature"
 
     def document(self) -> Any:
-        """See `Action`."""
         interaction = self.interaction
         network = f"eip155:{chain_of(self.agent)}"
         if str(interaction.network) != network:
@@ -105,7 +102,6 @@ class SponsoredFeedback(Action):
         return None
 
     def perform(self, client: Client) -> NoReturn:
-        """See `Action`."""
         from bilateral.x402.feedback_files import Tags, draft_file, feedback_file, specified_file  # noqa: PLC0415
 
         deployment, interaction, account = client.get_deployment(), self.interaction, str(self.account)
@@ -131,7 +127,6 @@ class SponsoredFeedback(Action):
         raise AssertionError("the signer has no key")
 
     def request_of(self, typed_data: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
-        """See `Action`."""
         if typed_data is None or self._file is None or self._agent is None:
             return super().request_of(typed_data)
         from bilateral.x402.aggregator.messages import Submission  # noqa: PLC0415

@@ -281,7 +281,6 @@ class InvalidQueryError(GraphQLError):
     """
 
     def __init__(self, errors: Sequence[GraphQLError]) -> None:
-        """Take over the errors."""
         super().__init__(errors[0].message)
         self.errors = tuple(errors)
 

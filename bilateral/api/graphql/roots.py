@@ -51,7 +51,6 @@ class Known(Root):
     value: Any
 
     def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> bytes:  # noqa: ARG002  # see the base
-        """See `Root.answer`."""
         return msgspec.json.encode(self.value)
 
 
@@ -66,7 +65,6 @@ class _AtBlock(Root):
     block: Mapping[str, Any]
 
     def require_block(self, connection: Connection, chains: Sequence[ChainRegistries]) -> None:
-        """See `Root.require_block`."""
         wanted = {name: value for name, value in self.block.items() if value is not None}
         if not wanted:
             return
@@ -100,7 +98,6 @@ class One(_AtBlock):
     entity_id: str
 
     def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> bytes:
-        """See `Root.answer`."""
         return read_one(connection, chains, self.entity, self.selection, self.entity_id)
 
 
@@ -119,7 +116,6 @@ class Many(_AtBlock):
     page: Page
 
     def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> bytes:
-        """See `Root.answer`."""
         return read_list(connection, chains, self.entity, self.selection, self.page)
 
 
@@ -134,7 +130,6 @@ class Meta(_AtBlock):
     names: Mapping[str, Any] = field(default_factory=dict)
 
     def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> bytes:
-        """See `Root.answer`."""
         heads = _heads(connection, chains)
         if not heads:
             return b"null"

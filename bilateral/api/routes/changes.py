@@ -208,7 +208,6 @@ class _Stream(StreamingResponse):
         self._place = place
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
         with self._place:
             async with aclosing(self._parts):  # type: ignore[type-var]  # it is a generator
                 await super().__call__(scope, receive, send)

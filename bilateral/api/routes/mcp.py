@@ -24,7 +24,6 @@ class _Endpoint:
     """Passes requests to the server of their application."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         manager: StreamableHTTPSessionManager = scope["app"].state.mcp
         await manager.handle_request(scope, receive, send)
 

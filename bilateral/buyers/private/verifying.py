@@ -49,7 +49,6 @@ class MemoryNullifiers:
     """Nullifiers in the memory of one process, those of the last two days. A restart forgets them."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._lock = threading.Lock()
         self._holders: dict[int, tuple[int, str]] = {}
 

@@ -122,7 +122,6 @@ class Places(Sequence[Place]):
         self._columns = [rows[name] for name in _PLACE]
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self._columns[0])
 
     @overload
@@ -130,7 +129,6 @@ class Places(Sequence[Place]):
     @overload
     def __getitem__(self, position: slice) -> list[Place]: ...
     def __getitem__(self, position: int | slice) -> Place | list[Place]:
-        """Return the event of a row."""
         if isinstance(position, slice):
             return [self[at] for at in range(*position.indices(len(self)))]
         event, block, log, hash_ = (column[position].as_py() for column in self._columns)

@@ -33,7 +33,6 @@ def _feedback(row: Sequence[Any]) -> tuple[Any, ...] | None:
 
 
 def _rating(row: Sequence[Any]) -> tuple[Any, ...] | None:
-    """Return the columns of a rating."""
     side, agent_id, server_id, rating, is_blind, time, block, log, hash_ = row
     agent, server = python_integer(agent_id), python_integer(server_id)
     if max(agent, server) > LARGEST_ID:

@@ -80,7 +80,6 @@ def _rows(connection: Connection, table: Table, key: AnalysisKey) -> Sequence[Ro
 
 
 def _table(columns: Mapping[str, pa.DataType], rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return rows as an Arrow table with some columns."""
     return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in columns.items()})
 
 

@@ -159,7 +159,6 @@ class Endpoint:
             raise MalformedNodeAnswerError(f"{self.name} answers {method} in another form: {problem}") from None
 
     def _result(self, method: str, answer: Any, number: int, reply: Reply) -> Any:
-        """Return the result of a decoded answer."""
         if answer.error is not None:
             error = answer.error
             raise NodeError(method, error.code, _text(error), error.data, wait_seconds=reply.retry_after)

@@ -189,7 +189,6 @@ class Pool:
         return self._finalized[1]
 
     def _place(self, source: Source) -> _Place:
-        """Return the place of an endpoint."""
         return next(place for place in self._places if place.source is source)
 
     def _reaches(self, place: _Place, block: int) -> bool:

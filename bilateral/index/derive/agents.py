@@ -131,7 +131,6 @@ class AgentTables:
         self._metadata.load(rows, entries)
 
     def _apply(self, changes: list[_Change]) -> None:
-        """Apply all changes of one block."""
         registries = {change[3][_REGISTRY] for change in changes}
         for registry in registries:
             of_registry = (
@@ -140,7 +139,6 @@ class AgentTables:
             self._apply_to_registry(registry, of_registry)
 
     def _apply_to_registry(self, registry: str, changes: list[_Change]) -> None:
-        """Apply the changes of one registry in one block."""
         states, prefix = self._states.setdefault(registry, AgentStates()), (self._chain_id, registry)
         accounts: set[str] = set()
         texts: dict[int, _Texts] = {}

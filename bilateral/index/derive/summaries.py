@@ -184,7 +184,6 @@ class SummaryTables:
         return removed
 
     def _write(self) -> None:
-        """Write the changes."""
         chain_id, changes = self._chain_id, dict(sorted(self._changes.items()))  # in the order of the tables' pages
         self._changes = defaultdict(_Change)
         former_counterparts: dict[Row, Row] = {

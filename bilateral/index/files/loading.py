@@ -166,7 +166,6 @@ def _read(kind: Kind, document: Document, expected_hash: bytes | None) -> Loaded
 
 
 def _failure(uri: str, problem: BilateralError) -> Failed:
-    """Return the failure that an error means."""
     scheme = uri.partition(":")[0].lower()
     is_fixed = scheme == "data" or (
         scheme == "ipfs" and isinstance(problem, (DocumentTooLargeError, HashMismatchError, MalformedDocumentError))

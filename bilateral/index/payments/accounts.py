@@ -172,7 +172,6 @@ class Wallets:
                 self._add(registry, agent_id, of_agent)
 
     def _add(self, registry: str, agent_id: int, changes: Sequence[Any]) -> None:
-        """Add the periods of one agent."""
         ends = [(row.block_number, row.log_index) for row in changes[1:]] + [(1 << 63, 0)]
         for row, end in zip(changes, ends, strict=True):
             if row.wallet and row.owner:

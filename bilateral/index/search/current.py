@@ -91,7 +91,6 @@ def find_files(connection: Connection, chain_id: int, agents: Iterable[AgentPlac
 
 
 def _parameters(chain_id: int, registry: str, agent_id: int) -> dict[str, Any]:
-    """Return the parameters that name an agent."""
     return {"of_chain": chain_id, "of_registry": registry, "of_agent": agent_id}
 
 

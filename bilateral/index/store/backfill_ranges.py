@@ -208,7 +208,6 @@ class BackfillRanges:
             return row, connection.execute(content).scalar_one()
 
     def _delete(self, condition: ColumnElement[bool]) -> None:
-        """Delete some ranges of the chain."""
         with self._engine.begin() as connection:
             connection.execute(delete(backfill_range).where(self._of_chain, condition))
 

@@ -260,7 +260,6 @@ class SqliteRows(Rows):
         return name
 
     def _write(self, verb: str, table: Table, rows: Sequence[Row]) -> None:
-        """Write whole rows."""
         if rows:
             self._fill(verb, table.name, narrowed(rows, wide_positions(table)))
 

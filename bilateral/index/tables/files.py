@@ -198,16 +198,16 @@ file_content: Final = Table(
 )
 
 
-def _content_column(*, is_key: bool = False) -> Column[Any]:
+def content_column(*, is_key: bool = False, is_unique: bool = False) -> Column[Any]:
     """Return the column of a table whose rows vanish with their content."""
     reference = ForeignKey(file_content.c.content_hash, ondelete="CASCADE")
-    return Column("content_hash", HASH, reference, primary_key=is_key, nullable=False)
+    return Column("content_hash", HASH, reference, primary_key=is_key, nullable=False, unique=is_unique)
 
 
 registration_file: Final = Table(
     "registration_file",
     metadata,
-    _content_column(is_key=True),
+    content_column(is_key=True),
     Column("type", Text),
     Column("name", Text),
     Column("description", Text),
@@ -220,7 +220,7 @@ registration_file: Final = Table(
 registration_card: Final = Table(
     "registration_card",
     metadata,
-    _content_column(is_key=True),
+    content_column(is_key=True),
     *(
         Column(name, Text)
         for name in (
@@ -240,7 +240,7 @@ registration_card: Final = Table(
 registration_service: Final = Table(
     "registration_service",
     metadata,
-    _content_column(),
+    content_column(),
     Column("position", Integer, nullable=False),
     Column("name", String(100), nullable=False),
     Column("endpoint", Text),
@@ -252,7 +252,7 @@ registration_service: Final = Table(
 registration_capability: Final = Table(
     "registration_capability",
     metadata,
-    _content_column(),
+    content_column(),
     Column("kind", String(14), nullable=False),
     Column("position", Integer, nullable=False),
     Column("value", String(200), nullable=False),
@@ -263,7 +263,7 @@ registration_capability: Final = Table(
 registration_claim: Final = Table(
     "registration_claim",
     metadata,
-    _content_column(),
+    content_column(),
     Column("position", Integer, nullable=False),
     Column("agent_registry", String(200), nullable=False),
     Column("agent_id", WideInteger),
@@ -274,7 +274,7 @@ registration_claim: Final = Table(
 registration_domain: Final = Table(
     "registration_domain",
     metadata,
-    _content_column(),
+    content_column(),
     Column("position", Integer, nullable=False),
     Column("host", String(300), nullable=False),
     Column("file_id", HASH, nullable=False),
@@ -285,7 +285,7 @@ registration_domain: Final = Table(
 feedback_file: Final = Table(
     "feedback_file",
     metadata,
-    _content_column(is_key=True),
+    content_column(is_key=True),
     *(
         Column(name, Text)
         for name in (

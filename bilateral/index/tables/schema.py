@@ -6,7 +6,6 @@ rebuilt, but for those that say how far the index has come.
 
 from __future__ import annotations
 
-import re
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +24,7 @@ from sqlalchemy import (
 )
 
 from bilateral.contracts import selectors
+from bilateral.contracts.abi import snake_case
 from bilateral.events import (
     EVENTS,
     Anchored,
@@ -74,11 +74,6 @@ metadata: Final = MetaData()
 
 _BY_CHAIN: Final[Mapping[str, Any]] = {"postgresql_partition_by": "LIST (chain_id)"}
 """The option of tables of which each chain has a partition in PostgreSQL."""
-
-
-def snake_case(name: str) -> str:
-    """Return the name of an event's type in snake_case: `URIUpdated` becomes `uri_updated`."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 def _event_table(event: type[Event], entry: Mapping[str, Any]) -> Table:

@@ -64,7 +64,6 @@ class _List:
 
 @lru_cache(_KEPT)
 def _prepared(wanted: _List) -> Prepared:
-    """Return the statement of a list."""
     return Prepared(wanted.make(), is_literal=True)
 
 

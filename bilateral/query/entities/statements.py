@@ -269,7 +269,6 @@ def _directed(keys: Sequence[ColumnElement[Any]], page: Page) -> list[ColumnElem
 
 
 def _condition(rows: Rows, where: Mapping[str, Any]) -> Condition:
-    """Return the condition of a filter."""
     return and_(true(), *(_test(rows, name, operand) for name, operand in where.items()))
 
 

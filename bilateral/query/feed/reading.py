@@ -226,7 +226,6 @@ def _parsed(cursor: str) -> tuple[int, _Place | None]:
 
 
 def _id(step: int, place: _Place) -> str:
-    """Return the id of a change."""
     return f"{step}.{place[0]}.{place[1]}"
 
 

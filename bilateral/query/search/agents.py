@@ -181,7 +181,6 @@ def _shown(*sizes: int) -> Prepared:
 
 
 def _found(row: Row[Any], shown: Row[Any], rating: Rating | None, *standing: Any) -> FoundAgent:
-    """Return an agent that a search found."""
     chain_id, identity, agent_id = row.chain_id, row.identity_registry, int(row.agent_id)
     return FoundAgent(
         f"{chain_id}:{agent_id}",

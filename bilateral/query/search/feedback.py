@@ -78,7 +78,6 @@ class FeedbackSearch:
     blind: Blind | None = None
 
     def __post_init__(self) -> None:
-        """Check the conditions."""
         for name in ("agents", "reviewers", "tags"):
             require_short(name, getattr(self, name))
         for value in (self.chain_id, self.given_from, self.given_to):

@@ -148,7 +148,6 @@ class Gate:
     blind: Blind | None = None
 
     def __post_init__(self) -> None:
-        """Check the condition."""
         for name in ("minimum", "maximum", "lower_bound"):
             value = getattr(self, name)
             if value is not None and not (Decimal(value).is_finite() and math.isfinite(float(value))):
@@ -236,7 +235,6 @@ class AgentSearch:
     order: Order | None = None
 
     def __post_init__(self) -> None:
-        """Check the conditions."""
         for name in ("chains", "capabilities", "services", "metadata"):
             require_short(name, getattr(self, name))
         if len(self.gates) > MAX_GATES:

@@ -193,7 +193,6 @@ def _best_of_agent(gate: Gate, order: Order) -> ScalarSelect[Any]:
 
 
 def _rank(columns: Any, order: Order) -> ColumnElement[float]:
-    """Return the rank of ratings."""
     if order is Order.MEAN:
         return cast(columns["mean"], _REAL)
     if order is Order.ACTIVITY:

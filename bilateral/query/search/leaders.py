@@ -223,7 +223,6 @@ def _names(connection: Connection, rows: Sequence[Row[Any]]) -> dict[tuple[Any, 
 
 
 def _leader(row: Row[Any], owner: str, name: str | None) -> Leader:
-    """Return a row of a leaderboard."""
     values: Sequence[Any] = tuple(row)
     chain_id, identity, number = values[0], values[1], int(values[2])
     ids = (f"{chain_id}:{number}", global_agent_id(chain_id, identity, number))
