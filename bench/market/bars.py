@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 _LARGE: Final = 40_000
 
+_PREFIXES: Final = {OURS: "", WEIGHED: "`decide`: "}
+"""The policies that the bars are for, with the beginning of the names of their measures."""
+
 
 class Bar(NamedTuple):
     """A measure and its bars.
@@ -56,7 +59,7 @@ def bars(figures: dict[str, Any]) -> str:
     lines = [
         "\n## The bars\n",
         *wrap(
-            f"Bars are for {OURS} (no list), the needs served for {WEIGHED}, the default check for `balanced`. "
+            f"Bars are for {OURS} (no list), and for {WEIGHED} where that is named; the default check is `balanced`. "
             "The worse end of the interval must pass. "
             "In their first market attackers choose among all strategies and drop those that do not pay. In the second "
             "they keep to what paid in the first. "
@@ -91,34 +94,21 @@ def _left(figures: dict[str, Any]) -> float:
 
 def _bars(figures: dict[str, Any]) -> list[Bar]:
     out: list[Bar] = []
-    policies = figures["policies"]
-    if ours := policies.get(OURS):
-        best = policies[ORACLE]
-        value = [own["value"] / other["value"] for own, other in zip(ours, best, strict=False)]
-        out += [
-            _bar("money lost to fraud", [row["lost"] for row in ours], 4, 2),
-            _bar("value received, of the oracle's", value, 89, 94, is_least=True),
-            _bar("good sellers declined, attacked", [row["declined"] for row in ours], 0.5, 0.1),
-            *(
-                _bar(f"attackers' profit per $, {market} market", [row[name] for row in ours], -0.55, -0.75, unit="")
-                for market, name in (("first", BEFORE), ("second", "profit"))
-            ),
-            _bar("good newcomers without a sale", [row["newcomers"] for row in ours], 27, 18),
-            Bar("strategies that pay, and are not cheap", *2 * (_paying(ours),), 0, 0, unit=""),
-        ]
-    if weighed := policies.get(WEIGHED):
-        out.append(_bar("needs served", [row["served"] for row in weighed], 97, 99, is_least=True))
+    for name, prefix in _PREFIXES.items():
+        out += _attacked(prefix, figures["policies"].get(name, []), figures["policies"].get(ORACLE, []))
     if checked := [rows[0] for rows in figures.get("checked", [])]:
         out += [
             _bar("default check: needs served", [row["served"] for row in checked], 97, 99, is_least=True),
             _bar("default check: money lost to fraud", [row["lost"] for row in checked], 4, 2),
             _bar("default check: good sellers declined", [row["sellers declined"] for row in checked], 0.5, 0.1),
         ]
-    for kind, lost in figures.get("framing", {}).get(OURS, {}).items():
-        out.append(_bar(f"revenue lost by framing: {kind}", [lost], 5, 1))
+    for name, prefix in _PREFIXES.items():
+        for kind, lost in figures.get("framing", {}).get(name, {}).items():
+            out.append(_bar(f"{prefix}revenue lost by framing: {kind}", [lost], 5, 1))
     if free := figures.get("peaceful"):
-        value = [own["value"] / other["value"] for own, other in zip(free[OURS], free[ORACLE], strict=False)]
-        out.append(_bar("without attacks: value received", value, 95, 97, is_least=True))
+        for name, prefix in _PREFIXES.items():
+            value = _shares(free[name], free[ORACLE])
+            out.append(_bar(f"{prefix}without attacks: value received", value, 95, 97, is_least=True))
     for row in figures.get("sizes", []):
         out.append(
             _bar(f"without attacks, {row['accounts']:,} accounts: good held back", [row["held of good"]], 0.5, 0.1)
@@ -130,6 +120,35 @@ def _bars(figures: dict[str, Any]) -> list[Bar]:
                 _bar("the same, of payments", [row["held of payments"]], 0.5, 0.1),
             ]
     return out
+
+
+def _attacked(prefix: str, rows: list[dict[str, Any]], best: list[dict[str, Any]]) -> list[Bar]:
+    """Return the bars of a policy in attacked markets; none without figures.
+
+    Args:
+        prefix: Goes before each measure.
+        rows: The outcomes under the policy.
+        best: The outcomes under the oracle, of the same seeds.
+    """
+    if not rows:
+        return []
+    return [
+        _bar(f"{prefix}money lost to fraud", [row["lost"] for row in rows], 4, 2),
+        _bar(f"{prefix}value received, of the oracle's", _shares(rows, best), 89, 94, is_least=True),
+        _bar(f"{prefix}good sellers declined, attacked", [row["declined"] for row in rows], 0.5, 0.1),
+        *(
+            _bar(f"{prefix}attackers' profit per $, {market} market", [row[key] for row in rows], -0.55, -0.75, unit="")
+            for market, key in (("first", BEFORE), ("second", "profit"))
+        ),
+        _bar(f"{prefix}good newcomers without a sale", [row["newcomers"] for row in rows], 27, 18),
+        _bar(f"{prefix}needs served", [row["served"] for row in rows], 97, 99, is_least=True),
+        Bar(f"{prefix}strategies that pay, and are not cheap", *2 * (_paying(rows),), 0, 0, unit=""),
+    ]
+
+
+def _shares(rows: list[dict[str, Any]], best: list[dict[str, Any]]) -> list[float]:
+    """Return the value of each market as a share of the oracle's."""
+    return [own["value"] / other["value"] for own, other in zip(rows, best, strict=False)]
 
 
 def _bar(  # noqa: PLR0913

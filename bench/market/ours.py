@@ -15,6 +15,7 @@ from bench.market.play import Answers
 from bilateral.trust.engine import Engine, all_detectors
 from bilateral.trust.standing import Side, Standing, Status
 from bilateral.trust.standings import standings
+from bilateral.values import decision
 from bilateral.values.decision import TRIAL, Ground, limit_of
 
 if TYPE_CHECKING:
@@ -29,15 +30,18 @@ PARTS: Final = (*(type(detector).__name__ for detector in all_detectors()), "lea
 _REFUSED: Final = (Ground.HELD_BACK, Ground.SHARED_TRIAL)
 """The grounds on which our standing refuses a sale; all others have their place in the order alone."""
 
-_ELSEWHERE: Final = ("chains", "relational", "runners")
-"""The modules for several chains and for databases: a market is of one chain, and has its rows in memory."""
+_ELSEWHERE: Final = ("chains", "decisions", "relational", "runners")
+"""The modules that markets do not run: those for several chains, for databases, and the command `decide`."""
 
 
 def state() -> str:
-    """Return a digest of the analysis's code that markets run, so that figures name their state; without comments."""
+    """Return a digest of the code that markets run, so that figures name their state; without comments.
+
+    It is of the analysis, and of the rule by which a standing decides.
+    """
     folder = Path(analysis.__path__[0])
     modules = [path for path in sorted(folder.rglob("*.py")) if path.stem not in _ELSEWHERE]
-    code = [_code(path.read_text(encoding="utf-8")) for path in modules]
+    code = [_code(path.read_text(encoding="utf-8")) for path in [*modules, Path(decision.__file__)]]
     weights = [path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.json"))]
     return sha256("".join(code + weights).encode()).hexdigest()[:12]
 

@@ -29,7 +29,7 @@ from bilateral.identifiers import checksummed
 from bilateral.text import quoted
 from bilateral.values.blind import Blind
 from bilateral.values.bounds import scale_of_tag
-from bilateral.values.decision import TRIAL
+from bilateral.values.decision import LEAST_EVIDENCE, TRIAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +40,8 @@ MINIMUM_RATING: Final = Decimal(70)
 
 FIRST_PURCHASE: Final = Decimal(TRIAL)
 """The stake for which a newcomer is tried: about a hundred usual x402 payments of a cent, and little to lose."""
+
+MINIMUM_EVIDENCE: Final = Decimal(str(LEAST_EVIDENCE))
 
 TAG: Final = "starred"
 """The tag of usual feedback. An analysis rates agents by all tags with a scale, of which this is nearly all."""
@@ -137,6 +139,7 @@ class Policy(_Few):
         tag: The tag of the feedback that counts as a server's rating. It has a scale.
         minimum_raters: The number of different raters below which a rating is uncertain.
         first_purchase: The stake up to which an analysed agent with little evidence is tried, in units of the token.
+        minimum_evidence: The share of the stake that it must have cost to fake the ratings of an analysed agent.
         newcomers: The treatment of agents without ratings that count.
         anonymous: The treatment of clients without an agent.
         trust: The raters whose ratings count.
@@ -161,6 +164,7 @@ class Policy(_Few):
     tag: str = TAG
     minimum_raters: Annotated[int, Field(ge=1, le=1_000_000)] = 3
     first_purchase: Annotated[Decimal, Field(ge=0, le=1_000_000)] = FIRST_PURCHASE
+    minimum_evidence: Annotated[Decimal, Field(ge=Decimal("0.01"), le=100)] = MINIMUM_EVIDENCE
     newcomers: Newcomers = Newcomers.CAUTION
     anonymous: Newcomers = Newcomers.CAUTION
     trust: Trust = Trust()

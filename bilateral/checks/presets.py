@@ -35,6 +35,7 @@ PRESETS: Final[Mapping[PolicyName, Mapping[str, Any]]] = {
     PolicyName.BALANCED: {},
     PolicyName.STRICT: {
         **_DECLINES_STRANGERS,
+        "minimum_evidence": 1,
         "minimum_raters": 5,  # the fewest whose mean one false rater moves by at most a fifth of the scale
         "severities": dict.fromkeys(_STRICT, Severity.DECLINE),
     },

@@ -47,7 +47,8 @@ class Backing:
         if self.standing is None:
             return None
         minimum = float(self.policy.minimum_rating) if self.policy.counts_all else 0.0
-        return limit_of(self.standing, minimum, float(self.policy.first_purchase))
+        trial, share = float(self.policy.first_purchase), float(self.policy.minimum_evidence)
+        return limit_of(self.standing, minimum, trial, share)
 
     @property
     def is_vetted(self) -> bool:
@@ -127,7 +128,7 @@ def judge_standing(reasons: Reasons, backing: Backing) -> dict[str, Any] | None:
     elif limit.ground is Ground.EVIDENCE and amount is not None and not is_tried:
         reasons.add(
             Code.STAKE_ABOVE_EVIDENCE,
-            f"The payment is {amount}, and to fake the agent's ratings would have cost {cost}.",
+            f"The payment is {amount}. Faking the ratings would have cost {cost}, enough for {limit.amount:.2f}.",
         )
     return {
         "status": standing.status,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from bilateral.values.decision import TRIAL, limit_of
 from bilateral.values.standing import SHARED_TRIAL, Side, Status
 
 if TYPE_CHECKING:
@@ -90,9 +91,10 @@ def verdict_of(standing: Standing) -> str:
         return f"Better not. Its rating is {rating:.0f} of 100."
     if standing.side == Side.CLIENT:
         return f"Yes. Servers rate it {rating:.0f} of 100."
-    if cost < 1:
+    if limit_of(standing).amount <= TRIAL:
         return f"Yes, for small amounts. Its rating is {rating:.0f} of 100, and would have been cheap to fake."
-    return f"Yes, for payments below ${cost:,.0f}. Its rating is {rating:.0f} of 100, and to fake it costs that much."
+    most = f"${limit_of(standing).amount:,.0f}"
+    return f"Yes, for payments up to {most}. Its rating is {rating:.0f} of 100, and to fake it costs ${cost:,.2f}."
 
 
 def _count(count: int, noun: str) -> str:

@@ -164,12 +164,12 @@ def _why(standing: Standing, limit: Limit, amount: float, *, is_accepted: bool) 
     """Return the reason of an answer."""
     if is_accepted and amount <= TRIAL:
         return f"may be tried for {amount:g}, up to {TRIAL:g}"
-    more = "more" if is_accepted else "less"
+    verb = "suffices" if is_accepted else "does not suffice"
     return {
         Ground.HELD_BACK: "is held back: its ratings were made up",
         Ground.BAD: f"is rated at most {standing.upper:.0f} of 100",
         Ground.LOW_RATING: f"is rated {standing.rating or 0:.0f} of 100",
         Ground.CONTESTED: "is tied to false ratings by acts of its own",
         Ground.SHARED_TRIAL: "is new, and another new agent with the same source of funds is tried first",
-        Ground.EVIDENCE: f"has evidence that cost {standing.evidence_cost:.2f}, {more} than the {amount:g} at stake",
+        Ground.EVIDENCE: f"has evidence that cost {standing.evidence_cost:.2f}, which {verb} for {amount:g}",
     }[limit.ground]

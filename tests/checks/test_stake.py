@@ -6,6 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
+from pydantic import ValidationError
 
 from bilateral.checks import Code, Policy, Severity, Trust, Verdict
 from bilateral.checks.providers import Finding, FoundFindings
@@ -33,7 +34,7 @@ FINDING = Finding("links-1", account(1), "links", "Its owner funded two raters."
 @pytest.mark.parametrize(
     ("standing", "limit"),
     [
-        (SOLID, Limit(12.5, Ground.EVIDENCE)),
+        (SOLID, Limit(50.0, Ground.EVIDENCE)),
         (replace(SOLID, evidence_cost=0.1), Limit(1.0, Ground.EVIDENCE)),
         (THIN, Limit(1.0, Ground.EVIDENCE)),
         (replace(THIN, rating=30.0, raters=1, evidence_cost=9.0), Limit(1.0, Ground.EVIDENCE)),
@@ -65,8 +66,8 @@ def judged(standing, amount, policy=None, findings=(FINDING,)):
 @pytest.mark.parametrize(
     ("standing", "amount", "verdict"),
     [
-        (SOLID, "12.5", Verdict.ACCEPT),
-        (SOLID, "12.51", Verdict.CAUTION),
+        (SOLID, "50", Verdict.ACCEPT),
+        (SOLID, "50.01", Verdict.CAUTION),
         (SOLID, None, Verdict.ACCEPT),
         (THIN, "1", Verdict.ACCEPT),
         (THIN, "1.01", Verdict.CAUTION),
@@ -104,6 +105,22 @@ def test_strict_policy_accepts_a_rating_that_is_high_for_sure():
     assert judged(SOLID, "12.51", Policy(name="strict", minimum_raters=2)).verdict is Verdict.DECLINE
 
 
+@pytest.mark.parametrize(("share", "most"), [("0.01", "1250"), ("1", "12.5"), ("100", "1")])
+def test_share_of_the_stake_that_evidence_must_have_cost_is_the_policys(share, most):
+    policy = Policy(minimum_evidence=Decimal(share))
+    assert judged(SOLID, most, policy).verdict is Verdict.ACCEPT
+    reasons = judged(SOLID, str(Decimal(most) + Decimal("0.01")), policy)
+    assert {reason.code for reason in reasons.sorted if reason.severity is Severity.CAUTION} == {
+        Code.STAKE_ABOVE_EVIDENCE
+    }
+
+
+@pytest.mark.parametrize("share", ["0", "0.0099", "100.01", "-1", "NaN"])
+def test_share_beyond_its_limits_is_refused(share):
+    with pytest.raises(ValidationError, match="minimum_evidence"):
+        Policy(minimum_evidence=Decimal(share))
+
+
 def test_severity_that_a_policy_names_is_not_softened():
     named = Policy(severities={Code.FINDING: Severity.CAUTION})
     assert (judged(SOLID, "1").verdict, judged(SOLID, "1", named).verdict) == (Verdict.ACCEPT, Verdict.CAUTION)
@@ -116,6 +133,6 @@ def test_finding_about_a_held_back_agent_asks_for_caution():
 
 def test_own_list_accepts_on_the_word_of_two_reviewers_unless_the_agent_is_held_back():
     policy = Policy(name="own-list", trust=Trust(accounts=(account(1),)))
-    assert judged(SOLID, "12.5", policy).verdict is Verdict.ACCEPT
+    assert judged(SOLID, "50", policy).verdict is Verdict.ACCEPT
     assert judged(replace(SOLID, rating=20.0, upper=30.0), "0.5", policy).verdict is Verdict.ACCEPT
     assert judged(HELD, "0.5", policy).verdict is Verdict.DECLINE

@@ -50,11 +50,11 @@ def answers(tables, *asks, analyses=4):
     return decide(tables, asked(*asks), analyses).to_pylist()
 
 
-def test_small_amounts_are_accepted_and_large_ones_need_evidence_that_cost_more(tables):
+def test_small_amounts_are_accepted_and_large_ones_need_evidence_that_suffices(tables):
     small, large = answers(tables, (HONEST, 90_000.0, TRIAL), (HONEST, 90_000.0, 1e6))
     assert (small["verdict"], large["verdict"]) == ("accept", "caution")
     assert small["lower"] == large["lower"] > 0
-    assert "less than the 1e+06 at stake" in large["reason"]
+    assert large["reason"].endswith("which does not suffice for 1e+06")
 
 
 def test_one_that_all_call_bad_is_declined(tables):

@@ -32,6 +32,7 @@ class PolicyQuery(Moment, BaseModel):
     tag: Text | None = None
     minimum_raters: int | None = None
     first_purchase: Decimal | None = None
+    minimum_evidence: Decimal | None = None
     newcomers: Text | None = None
     trust_account: Annotated[_Texts, Field(description="An account whose feedback counts; may be repeated.")] = []
     trust_agent: Annotated[_Texts, Field(description="An agent whose ratings count; may be repeated.")] = []

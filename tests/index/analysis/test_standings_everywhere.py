@@ -13,6 +13,7 @@ from bilateral.query.search.agents import search_agents
 from bilateral.query.search.filters import AgentSearch, Gate
 from bilateral.query.search.leaders import Board, leaderboard
 from bilateral.query.standings import stored_standing
+from bilateral.values.decision import limit_of
 from tests.index.analysis.conftest import KEY
 
 RING, HONEST = 9, range(1, 8)
@@ -70,7 +71,7 @@ def test_check_declines_the_ring_and_accepts_honest_agents_for_small_stakes(conn
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_stake_above_the_cost_of_the_evidence_asks_for_caution(connection):
     standing = stored_standing(connection, KEY.chain_id, KEY.identity_registry, 1)
-    stake = Decimal(str(standing.evidence_cost)) + 2
+    stake = Decimal(str(limit_of(standing).amount)) + 2
     codes = {reason.code for reason in check(connection, 1, stake).reasons}
     assert "stake_above_evidence" in codes
     assert "stake_above_evidence" not in {reason.code for reason in check(connection, 1, Decimal(1)).reasons}
