@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bilateral.cli.buyer_options import Agent, Note, PaymentOptions, PlaceOptions, Service
+from bilateral.cli.buyer_options import Agent, Note, PaymentOptions, PlaceOptions, Service, buyers_module
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.errors import InvalidArgumentError, MissingExtraError
+from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from types import ModuleType
+    pass
 
 _BUYER = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
 _SELLER = "eip155:8453:0x8004…#247"
@@ -72,7 +72,7 @@ def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
     further = {} if details is None else json_of(invocation.read_file(details))
     if not isinstance(further, dict) or not isinstance(policy, dict | None):
         raise InvalidArgumentError("the files of --incentives and --details must have a JSON object")
-    publishing = _publishing()
+    publishing = buyers_module("publishing")
     offer = publishing.ServiceOffer(seller, name, _price(price), policy, further)
     taken = publishing.publish_service(service, offer, invocation.signer)
     invocation.output.result(dict(taken), title="Service published")
@@ -87,7 +87,7 @@ def send_review(  # noqa: PLR0913, PLR0917  # one a field of the message
     note: Note = "",
 ) -> None:
     """Review a seller that you paid, as the buyer. Sends no transaction."""
-    publishing, signer = _publishing(), invocation.signer
+    publishing, signer = buyers_module("publishing"), invocation.signer
     payment = paid.payment(str(signer.address), str(signer.address))
     taken = publishing.send_review(paid.service, publishing.PaidReview(payment, score, tag1, tag2, note), signer)
     invocation.output.result(dict(taken), title="Review given")
@@ -101,7 +101,7 @@ def dispute(
     withdraw: Annotated[bool, typer.Option("--withdraw", help="Withdraw the dispute that you filed.")] = False,
 ) -> None:
     """File a dispute about a payment to your agent, or withdraw it. Sends no transaction."""
-    publishing, signer = _publishing(), invocation.signer
+    publishing, signer = buyers_module("publishing"), invocation.signer
     payment = paid.payment(buyer, str(signer.address))
     taken = publishing.send_dispute(paid.service, publishing.PaidDispute(payment, reason, withdraw), signer)
     invocation.output.result(dict(taken), title="Dispute withdrawn" if withdraw else "Dispute filed")
@@ -113,7 +113,7 @@ def messages(
     chain_id: Annotated[int, typer.Option(min=1, help="The chain of the payments.")],
 ) -> None:
     """Show the feedback and the disputes about you, with the ids to reply to. Only the buyer itself sees them."""
-    published = _publishing().ask_messages(service, chain_id, invocation.signer)
+    published = buyers_module("publishing").ask_messages(service, chain_id, invocation.signer)
     invocation.output.result([dict(message) for message in published], title="Messages")
 
 
@@ -125,7 +125,7 @@ def reply(  # one a field of the message
     service: Service,
 ) -> None:
     """Reply to feedback or a dispute about you, as the buyer: once to each. Sends no transaction."""
-    publishing = _publishing()
+    publishing = buyers_module("publishing")
     taken = publishing.send_reply(service, publishing.MessageReply(message, seller, text), invocation.signer)
     invocation.output.result(dict(taken), title="Reply given")
 
@@ -145,7 +145,7 @@ def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
     from bilateral.cli.terms import fields_of  # noqa: PLC0415
 
     place.require()
-    _publishing()  # says which extra is missing
+    buyers_module("publishing")  # says which extra is missing
     made = request(service, holder, invocation.signer, chain_id=chain_id, scope=place.on(chain_id), policy=policy)
     signed = {"credential": fields_of(made.credential), "signature": "0x" + made.signature.hex()}
     invocation.output.raw(json.dumps(signed))
@@ -161,16 +161,3 @@ def _price(text: str | None) -> Decimal | None:
     if not price.is_finite() or price < 0:
         raise InvalidArgumentError(f"--price {text[:40]!r} is not a number of dollars, such as 0.05")
     return price
-
-
-def _publishing() -> ModuleType:
-    """Return the module that signs messages.
-
-    Raises:
-        MissingExtraError: A package that hashes messages is not installed.
-    """
-    try:
-        from bilateral.buyers import publishing  # noqa: PLC0415  # slow, and an extra
-    except ModuleNotFoundError as missing:
-        raise MissingExtraError("x402", [str(missing.name)]) from None
-    return publishing

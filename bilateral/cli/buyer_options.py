@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.errors import InvalidArgumentError, MissingExtraError
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from bilateral.buyers.payment_proofs import PaymentProof
 
 Service = Annotated[
@@ -21,6 +24,21 @@ Gate = Annotated[
     str | None,
     typer.Option("--gate", metavar="ADDRESS", help="The contract where it is used, which inherits BuyerTierGated."),
 ]
+
+
+def buyers_module(name: str) -> ModuleType:
+    """Return a module of `bilateral.buyers` that hashes messages.
+
+    Args:
+        name: Its name.
+
+    Raises:
+        MissingExtraError: A package that it needs is not installed.
+    """
+    try:
+        return import_module(f"bilateral.buyers.{name}")
+    except ModuleNotFoundError as missing:
+        raise MissingExtraError("x402", [str(missing.name)]) from None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.buyer_options import Note, PaymentOptions
+from bilateral.cli.buyer_options import Note, PaymentOptions, buyers_module
 from bilateral.cli.index_processes import require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.errors import InvalidArgumentError, MissingExtraError
+from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from bilateral.client import Client
 
 _BUYER = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
@@ -88,7 +86,7 @@ def discount(  # noqa: PLR0913, PLR0917  # one an option
         return
     if service is None or seller is None:
         raise InvalidArgumentError("name the service by --service and the agent by --seller, or give --incentives")
-    discount = _remote().ask_discount(service, buyer, seller, policy=policy)
+    discount = buyers_module("remote").ask_discount(service, buyer, seller, policy=policy)
     source = _source_of_service(service, discount.get("scoringPolicy"), None)
     invocation.output.result({**discount, "sources": [source]}, title="Discount")
 
@@ -104,7 +102,7 @@ def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
     note: Note = "",
 ) -> None:
     """Give feedback on the buyer of one payment, as the agent's owner or wallet. Sends no transaction."""
-    remote, signer = _remote(), invocation.signer
+    remote, signer = buyers_module("remote"), invocation.signer
     paid_feedback = remote.PaidFeedback(paid.payment(buyer, str(signer.address)), score, tuple(tags or ()), note)
     taken = remote.send_feedback(paid.service, paid_feedback, signer)
     invocation.output.result(dict(taken), title="Feedback given")
@@ -117,19 +115,6 @@ def _read(invocation: Invocation, place: str) -> bytes:
     return invocation.read_file(Path(place))
 
 
-def _remote() -> ModuleType:
-    """Return the module that asks a service.
-
-    Raises:
-        MissingExtraError: A package that hashes messages is not installed.
-    """
-    try:
-        from bilateral.buyers import remote  # noqa: PLC0415  # slow, and an extra
-    except ModuleNotFoundError as missing:
-        raise MissingExtraError("x402", [str(missing.name)]) from None
-    return remote
-
-
 def answer_about(invocation: Invocation, service: str, buyer: str, policy: str | None) -> dict[str, Any]:
     """Return the profile of a buyer by a service, with its source.
 
@@ -139,7 +124,7 @@ def answer_about(invocation: Invocation, service: str, buyer: str, policy: str |
         buyer: The buyer.
         policy: The scoring policy; None for the service's own one.
     """
-    profile = _remote().ask_buyer(service, buyer, chain_id=invocation.settings.chain, policy=policy)
+    profile = buyers_module("remote").ask_buyer(service, buyer, chain_id=invocation.settings.chain, policy=policy)
     reputation = profile.get("reputation")
     known: dict[str, Any] = reputation if isinstance(reputation, dict) else {}
     source = _source_of_service(service, known.get("scoringPolicy"), profile.get("asOfBlock"))
@@ -160,7 +145,12 @@ def source_on_chain(client: Client) -> dict[str, Any]:
 
 
 def _source_of_service(service: str, policy: Any, block: Any) -> dict[str, Any]:
-    known = {"source": "service", "service": _remote().base_of(service), "scoring_policy": policy, "as_of_block": block}
+    known = {
+        "source": "service",
+        "service": buyers_module("remote").base_of(service),
+        "scoring_policy": policy,
+        "as_of_block": block,
+    }
     return {name: value for name, value in known.items() if value is not None}
 
 

@@ -8,7 +8,6 @@ import socket
 import tempfile
 import threading
 import time
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -17,7 +16,7 @@ import typer
 from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.errors import MissingExtraError
+from bilateral.errors.base import require_modules
 
 if TYPE_CHECKING:
     from bilateral.dev.world import Ports, World
@@ -55,9 +54,7 @@ def dev(
     ] = False,
 ) -> None:
     """Start a local chain with registries, token, facilitator, two agents and the service. Ctrl-C ends all of it."""
-    missing = [name for name in _PACKAGES if not find_spec(name)]
-    if missing:
-        raise MissingExtraError("all", missing)
+    require_modules("all", *_PACKAGES)
     from bilateral.dev.anvil import Interrupted, find_anvil  # noqa: PLC0415  # slow to import
     from bilateral.dev.world import Ports, running_world  # noqa: PLC0415
 

@@ -6,10 +6,9 @@ import logging
 import signal
 import threading
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.errors import MissingExtraError
+from bilateral.errors.base import require_modules
 from bilateral.text.log_lines import safe_handler
 
 if TYPE_CHECKING:
@@ -109,6 +108,4 @@ def require_extra() -> None:
     Raises:
         MissingExtraError: They are not.
     """
-    missing = [name for name in _PACKAGES if not find_spec(name)]
-    if missing:
-        raise MissingExtraError("index", missing)
+    require_modules("index", *_PACKAGES)

@@ -13,7 +13,8 @@ from bilateral.cli.index_options import Database
 from bilateral.cli.index_processes import open_index, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.errors import InvalidArgumentError, MissingExtraError
+from bilateral.errors import InvalidArgumentError
+from bilateral.errors.base import require_modules
 
 if TYPE_CHECKING:
     from bilateral.contracts.buyer_terms import BuyerTier
@@ -231,8 +232,4 @@ def _require_private() -> None:
     Raises:
         MissingExtraError: It is not.
     """
-    try:
-        import py_ecc  # noqa: F401, PLC0415
-        import rfc8785  # noqa: F401, PLC0415
-    except ModuleNotFoundError as missing:
-        raise MissingExtraError("private", [str(missing.name)]) from None
+    require_modules("private", "py_ecc", "rfc8785")

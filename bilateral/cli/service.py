@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -13,7 +12,7 @@ from bilateral.cli.index_options import ChainOptions, Database, SettingsFile
 from bilateral.cli.index_processes import log_steps
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.errors import MissingExtraError
+from bilateral.errors.base import require_modules
 from bilateral.text.log_lines import log_safely
 
 app = typer.Typer()
@@ -135,7 +134,7 @@ def _check_aggregator(path: str) -> None:
         InvalidKeyError: A key is missing or malformed.
         DeploymentRecordError: A deployment record cannot be read.
     """
-    _require("x402", _PACKAGES_OF_X402)
+    require_modules("x402", *_PACKAGES_OF_X402)
     from bilateral.x402.aggregator.configuration import read_aggregator_settings  # noqa: PLC0415  # slow to import
 
     read_aggregator_settings(Path(path))
@@ -147,15 +146,4 @@ def require_api() -> None:
     Raises:
         MissingExtraError: They are not.
     """
-    _require("api", (*_PACKAGES, *_PACKAGES_OF_INDEX))
-
-
-def _require(extra: str, packages: tuple[str, ...]) -> None:
-    """Check that the packages of an extra are installed.
-
-    Raises:
-        MissingExtraError: They are not.
-    """
-    missing = [name for name in packages if not find_spec(name)]
-    if missing:
-        raise MissingExtraError(extra, missing)
+    require_modules("api", *_PACKAGES, *_PACKAGES_OF_INDEX)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar
 
 from bilateral.text import quoted
@@ -120,3 +121,18 @@ class MissingExtraError(BilateralError, ImportError):
         super().__init__(f"{', '.join(modules)} missing: install them with pip install 'bilateral[{extra}]'")
         self.extra = extra
         self.modules = tuple(modules)
+
+
+def require_modules(extra: str, *names: str) -> None:
+    """Check that the modules of an extra are installed. None of them is imported.
+
+    Args:
+        extra: The extra.
+        *names: The names by which they are imported.
+
+    Raises:
+        MissingExtraError: Some are missing.
+    """
+    missing = [name for name in names if find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(extra, missing)

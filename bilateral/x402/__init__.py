@@ -10,15 +10,9 @@ adapt it. Import adapters by their full names. `docs/x402.md` is the manual.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from bilateral.errors.base import require_modules
 
-from bilateral.errors import MissingExtraError
-
-_MISSING = [
-    name for name in ("brotli", "jsonschema", "nacl", "prometheus_client", "rfc8785", "x402") if find_spec(name) is None
-]
-if _MISSING:
-    raise MissingExtraError("x402", _MISSING)
+require_modules("x402", "brotli", "jsonschema", "nacl", "prometheus_client", "rfc8785", "x402")
 
 from bilateral.x402.answer_limits import AnswerLimits  # noqa: E402  # after the check
 from bilateral.x402.blind import BlindSealer  # noqa: E402

@@ -12,14 +12,11 @@ from __future__ import annotations
 import json
 import threading
 import time
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.errors import MissingExtraError
+from bilateral.errors.base import require_modules
 
-_MISSING = [name for name in ("platformdirs", "sqlalchemy") if find_spec(name) is None]
-if _MISSING:
-    raise MissingExtraError("index", _MISSING)
+require_modules("index", "platformdirs", "sqlalchemy")
 
 from sqlalchemy import (  # noqa: E402  # after the check
     BigInteger,

@@ -5,14 +5,11 @@ The database is SQLite or PostgreSQL. The table is made if it is missing.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Final
 
-from bilateral.errors import MissingExtraError
+from bilateral.errors.base import require_modules
 
-_MISSING = [name for name in ("platformdirs", "sqlalchemy") if find_spec(name) is None]
-if _MISSING:
-    raise MissingExtraError("index", _MISSING)
+require_modules("index", "platformdirs", "sqlalchemy")
 
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, MetaData, String, Table, delete, select  # noqa: E402  # after the check
 
