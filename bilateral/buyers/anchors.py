@@ -7,15 +7,13 @@ checks a state against a root with `verify_state`, or on chain with `verifyBuyer
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Final, Self
+from collections.abc import Iterable, Sequence
+from typing import Final, Self
 
 from eth_utils.crypto import keccak
 
 from bilateral.contracts.buyer_terms import BuyerState
 from bilateral.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _WORD: Final = 32  # bytes of a word of the contract ABI
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from decimal import Context, Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
 from bilateral.values.currency import ether, symbol_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 GWEI: Final = 10**9  # wei
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.main import get_command as make_command
@@ -18,9 +19,6 @@ from bilateral.cli.options import command, make_group, show_help
 from bilateral.cli.output import Output
 from bilateral.cli.secrets import refuse_keys
 from bilateral.errors import BilateralError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class CommandLine(ExampleGroup):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from bilateral import errors
 from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError, CredentialRefusedError
@@ -24,9 +25,6 @@ from bilateral.errors import solana as solana_errors
 from bilateral.index import errors as index_errors
 from bilateral.index.shards import errors as shard_errors
 from bilateral.query import errors as query_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 class ExitCode(IntEnum):

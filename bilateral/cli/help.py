@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from bilateral.cli.errors import ReaderLeftError
 from bilateral.cli.output import writing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 
 class _Examples:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from collections.abc import Callable
+from typing import Annotated, Any, Final
 
 import typer
 
 from bilateral.cli.invocation import Invocation
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _COLUMNS: Final = ("part", "question", "arithmetic", "answer")
 _COLUMNS_OF_CONSTANT: Final = ("name", "value", "unit", "source")

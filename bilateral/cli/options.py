@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -24,9 +25,6 @@ from bilateral.cli.settings import (
     StoreOptions,
 )
 from bilateral.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _AGENT_FORMS: Final = "write 42, 84532:42 or eip155:84532:0x…#42"
 

@@ -7,12 +7,10 @@ refused before anything else, and no message repeats it.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Sequence
+from typing import Any, Final
 
 from bilateral.cli.errors import KeyUnavailableError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
 
 ACCOUNT_VARIABLE: Final = "BILATERAL_ACCOUNT"
 KEYSTORE_VARIABLE: Final = "BILATERAL_KEYSTORE"

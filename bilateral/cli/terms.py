@@ -8,13 +8,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
 
 from bilateral.contracts.buyer_terms import AttestedPayment, BuyerTier
 from bilateral.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 T = TypeVar("T")
 

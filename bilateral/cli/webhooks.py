@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import signal
 import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -19,9 +20,6 @@ from bilateral.cli.service import require_api
 from bilateral.cli.watch import ChangeOptions
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 app = make_group("webhooks")
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from eth_utils.abi import abi_to_signature
 from eth_utils.crypto import keccak
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class Registry(StrEnum):

@@ -7,8 +7,9 @@ decoded as bytes first, and become `ChainText`.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from eth_abi.abi import decode, encode
 from eth_abi.exceptions import DecodingError
@@ -19,9 +20,6 @@ from bilateral.contracts import Registry, abi
 from bilateral.errors import UnexpectedAnswerError
 from bilateral.identifiers import checksummed
 from bilateral.text import ChainText
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _WORD: Final = 32  # bytes of a word of the contract ABI
 _STRING = re.compile(r"\bstring\b")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from bilateral.errors import MalformedNodeAnswerError
 from bilateral.identifiers import checksummed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")

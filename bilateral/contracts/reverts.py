@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
@@ -14,9 +15,6 @@ from bilateral.contracts import Registry, selectors
 from bilateral.contracts.abi import snake_case
 from bilateral.errors import BilateralError
 from bilateral.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _REASON_TEXT: Final = bytes.fromhex("08c379a0")  # Error(string)
 _PANIC: Final = bytes.fromhex("4e487b71")  # Panic(uint256)

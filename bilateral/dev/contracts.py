@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from web3 import HTTPProvider, Web3
 
 from bilateral.contracts import Registry, abi
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 TOKEN: Final = "MockPaymentToken"  # noqa: S105  # the name of a contract
 """The payment token, `Test Dollar`: six decimals, transfers by signature, and anybody may mint."""

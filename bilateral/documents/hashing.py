@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 from eth_utils.crypto import keccak
 
 from bilateral.errors import HashMismatchError, InvalidArgumentError, MalformedDocumentError
 from bilateral.text.encoding import decode_object
 from bilateral.values.arguments import checked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NO_HASH: Final = bytes(32)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import ssl
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import httpcore
 import httpx
@@ -26,9 +27,6 @@ from bilateral.http.connections import Resolver, resolve
 from bilateral.http.waits import seconds_to_wait
 from bilateral.text import quoted
 from bilateral.values.arguments import checked_class
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _PORTS: Final = {"http": 80, "https": 443}
 _MAX_PORT: Final = 65535  # a port of TCP has 16 bits

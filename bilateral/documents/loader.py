@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
@@ -27,9 +28,6 @@ from bilateral.errors import (
     UnsupportedUriError,
 )
 from bilateral.text import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PUBLIC_GATEWAYS: Final = ("https://trustless-gateway.link", "https://ipfs.io")
 

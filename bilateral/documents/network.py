@@ -7,16 +7,14 @@ differently a moment later ("DNS rebinding") gains nothing, and nor does another
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Iterable
+from typing import Any, Final, TypeAlias
 
 import httpcore
 
 from bilateral.documents.public_addresses import is_public
 from bilateral.errors import DocumentTimeoutError, ForbiddenAddressError, UnreachableDocumentError
 from bilateral.http.connections import DeadlineBackend, Resolver, resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Host: TypeAlias = tuple[str, int]
 

@@ -7,8 +7,9 @@ malformed signer makes the file unreadable.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -16,9 +17,6 @@ from bilateral.documents.model import DocumentModel, as_list
 from bilateral.errors import MalformedDocumentError, MalformedIdentifierError
 from bilateral.identifiers import AccountId, GlobalAgentId
 from bilateral.text import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 REGISTRATION_TYPE: Final = "https://eips.ethereum.org/EIPS/eip-8004#registration-v1"
 

@@ -6,15 +6,13 @@ and the walk over blocks does not recurse.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bilateral.documents.cid import RAW, Cid
 from bilateral.errors import DocumentTooLargeError, MalformedDocumentError, MissingExtraError, UnsupportedUriError
 from bilateral.text import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 MAX_BLOCKS: Final = 256
 """Blocks of one file: a hostile one would be read block by block without end."""

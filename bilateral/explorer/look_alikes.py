@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.explorer.text import MAX_SHOWN, UNSEEN
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _READ_AS: Final = (
     (re.compile(r"(?<=[a-z])I(?![A-Z])"), "l"),

@@ -6,15 +6,13 @@ import hashlib
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from eth_utils.crypto import keccak
 
 from bilateral.x402.headers import decode_header
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_KEPT_BODY: Final = 1024 * 1024
 """Bytes of a body that is kept for a buyer that asks again; of longer ones the proof is kept."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Callable
+from typing import Final, Protocol
 
 import brotli
 
 from bilateral.x402.errors import BodyTooLargeError, UnsupportedBodyError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_BODY: Final = 32 * 1024 * 1024
 """The default limit of a signed body, in bytes, after decoding."""

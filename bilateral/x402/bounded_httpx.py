@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import httpx
 
@@ -22,10 +23,6 @@ from bilateral.x402.bodies import decode_body
 from bilateral.x402.errors import BodyTooLargeError, UnsupportedBodyError
 from bilateral.x402.streaming import is_stream
 from bilateral.x402.transports import payment_among
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
 
 DAMAGED: Final = "bilateral.x402.damaged"
 """The key of `response.extensions` with the content encoding of a body that cannot be decoded."""

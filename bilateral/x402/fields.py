@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from bilateral.errors import MalformedIdentifierError
 from bilateral.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
 from bilateral.text import quoted
 from bilateral.x402.errors import InvalidMessageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 T = TypeVar("T")
 

@@ -7,16 +7,14 @@ may change until it is released. Clients verify either.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 from bilateral.x402 import fields as read
 from bilateral.x402.errors import InvalidMessageError
 from bilateral.x402.interactions import draft_data_hash, draft_interaction_hash, interaction_hash
 from bilateral.x402.schema import reputation_8004_schema, reputation_draft_schema
 from bilateral.x402.types import REPUTATION_8004, InteractionData, ReputationInfo
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 REPUTATION_DRAFT: Final = "reputation"
 """The key of the upstream draft in `extensions` of x402 messages."""

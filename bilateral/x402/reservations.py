@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import rfc8785
 from eth_utils.crypto import keccak
@@ -14,9 +15,6 @@ from bilateral.identifiers import SOLANA
 from bilateral.solana.payments import message_key
 from bilateral.x402.errors import TooManyPaymentsError
 from bilateral.x402.payments import EIP_3009, signed_part
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_RESERVATIONS: Final = 100_000
 """Payments that are under way in one process: each takes some hundred bytes."""

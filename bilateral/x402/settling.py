@@ -9,7 +9,8 @@ registry submits the payment to its token and records it in the same transaction
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Sequence
+from typing import Any, Final
 
 from eth_utils.crypto import keccak
 from web3.exceptions import ContractLogicError, TimeExhausted
@@ -19,9 +20,6 @@ from bilateral.contracts import Registry, abi
 from bilateral.identifiers import checksummed
 from bilateral.x402.payments import SEARCHED_BLOCKS
 from bilateral.x402.reservations import Reservations
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
 
 _TRANSFER_BY_SIGNATURE: Final = "transferWithAuthorization"
 _USED: Final = keccak(text="AuthorizationUsed(address,bytes32)")

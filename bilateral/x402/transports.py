@@ -6,8 +6,9 @@ answer, and one inside and sees the payment.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.errors import MalformedDocumentError
 from bilateral.text.encoding import decode_object
@@ -17,9 +18,6 @@ from bilateral.x402.errors import ReputationExtensionError
 from bilateral.x402.headers import MAX_HEADER, decode_header
 from bilateral.x402.paid_requests import PaidRequest
 from bilateral.x402.types import REPUTATION_8004, X402_VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PAYMENT: Final = "PAYMENT-SIGNATURE"
 PAYMENT_1: Final = "X-PAYMENT"

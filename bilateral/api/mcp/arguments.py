@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, create_model
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
 
 
 def brief(model: type[BaseModel], about: Mapping[str, str], **others: Any) -> Any:

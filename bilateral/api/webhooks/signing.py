@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import httpx
 from http_message_signatures import HTTPMessageSigner, MappingKeyResolver, algorithms
@@ -11,9 +12,6 @@ from joserfc.errors import JoseError
 from joserfc.jwk import OKPKey
 
 from bilateral.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TAG: Final = "bilateral-webhook"
 """The tag of the signatures. A receiver asks for it, so that no other signature by the same key passes for one."""

@@ -8,14 +8,12 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bilateral.buyers.private.errors import ArtifactMismatchError, ProverFailedError, ProverMissingError
 from bilateral.buyers.private.prover import ARTIFACTS, SOURCES, Prover, default_folder, packaged
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PACKAGE: Final = "@zk-kit/semaphore-artifacts@4.13.0"
 

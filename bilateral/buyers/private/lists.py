@@ -6,8 +6,9 @@ The order of the members decides the trees: by address, each group the members w
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bilateral.buyers.anchors import verify_state
 from bilateral.buyers.messages import TierMember
@@ -16,9 +17,6 @@ from bilateral.buyers.private.terms import MOST_MEMBERS, SCALAR_ORDER, TIERS
 from bilateral.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.errors import BilateralError
 from bilateral.identifiers import checksummed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 VERSION: Final = 1  # of the format; a reader of another one refuses the list
 

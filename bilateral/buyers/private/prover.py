@@ -11,15 +11,13 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bilateral.buyers.private.errors import ArtifactMismatchError, ProverFailedError, ProverMissingError
 from bilateral.buyers.private.terms import DEPTH, EMPTY_ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 FOLDER_VARIABLE: Final = "BILATERAL_PROVER"
 """The environment variable with the folder of the prover."""

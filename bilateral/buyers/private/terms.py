@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
@@ -14,9 +15,6 @@ from bilateral.buyers.private.errors import TierProofRefusedError
 from bilateral.contracts.buyer_terms import BuyerTier
 from bilateral.identifiers import checksummed
 from bilateral.signatures import Domain
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DEPTH: Final = 20
 """The depth of the circuit for all proofs, so that a proof does not show the number of members."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from bilateral.x402.errors import InvalidMessageError, ReputationExtensionError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class Code(StrEnum):
