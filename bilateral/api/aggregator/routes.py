@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
-router = APIRouter(prefix="/v1/aggregator", tags=["aggregator"])
+router = APIRouter(prefix="/v1/aggregator", tags=["aggregator"], default_response_class=Response)
 
 _LOOK_SECONDS: Final = 0.05
 """A block takes two seconds or more, so a caller that waits for one loses little by looks this far apart."""
@@ -194,7 +194,6 @@ _PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
 
 @router.post(
     "/feedback",
-    response_class=Response,
     status_code=HTTPStatus.CREATED,
     responses={200: {"model": Receipt}, 201: {"model": Receipt}, 202: {"model": Receipt}, **_PROBLEMS},
     openapi_extra={"requestBody": {"required": True, "content": _BODY}},
@@ -234,7 +233,7 @@ class LogQuery(BaseModel):
     shown_as: ListFormat = Format.JSON
 
 
-@router.get("/feedback", response_class=Response, responses=list_of(LogEntry))
+@router.get("/feedback", responses=list_of(LogEntry))
 def list_sponsored_feedback(request: Request, query: Annotated[LogQuery, Query()]) -> Response:
     """Return the public log: all feedback that this service took, the newest first."""
     chosen = _filter(query.agent, query.client, query.task_ref, query.state)
@@ -246,7 +245,7 @@ def list_sponsored_feedback(request: Request, query: Annotated[LogQuery, Query()
     return answer_page(request, LogEntry, Page(entries, further), query.shown_as)
 
 
-@router.get("/feedback/{feedback_id}", response_class=Response, responses=one_of(LogEntry, 404))
+@router.get("/feedback/{feedback_id}", responses=one_of(LogEntry, 404))
 def read_sponsored_feedback(request: Request, feedback_id: int) -> Response:
     """Return one feedback of the log."""
     in_range = 0 < feedback_id < 1 << 63
@@ -256,7 +255,6 @@ def read_sponsored_feedback(request: Request, feedback_id: int) -> Response:
 
 @router.post(
     "/blind-ratings",
-    response_class=Response,
     status_code=HTTPStatus.ACCEPTED,
     responses={200: {"model": RelayedPair}, 202: {"model": RelayedPair}, **_PROBLEMS},
     openapi_extra={"requestBody": {"required": True, "content": _BODY}},
@@ -277,21 +275,21 @@ async def submit_blind_rating(request: Request) -> Response:
     return Response(adapter(RelayedPair).dump_json(taken), status, headers, JSON)
 
 
-@router.get("/blind-ratings/{pair_id}", response_class=Response, responses=one_of(RelayedPair, 404))
+@router.get("/blind-ratings/{pair_id}", responses=one_of(RelayedPair, 404))
 async def read_blind_ratings(request: Request, pair_id: int) -> Response:
     """Return the state of two blind ratings that this service relays. No answer has an opening."""
     pair = await to_thread.run_sync(_aggregator(request).read_pair, pair_id) if 0 < pair_id < 1 << 63 else None
     return answer(request, RelayedPair, known(pair, "blind_ratings", pair_id))
 
 
-@router.get("/tally", response_class=Response, responses=one_of(tuple[Tally, ...]))
+@router.get("/tally", responses=one_of(tuple[Tally, ...]))
 def read_tally(request: Request) -> Response:
     """Count accepted feedback and refusals by bands of ten values: no sentiment is refused more often."""
     _aggregator(request).flush_refusals()
     return answer(request, tuple[Tally, ...], tuple(service_of(request).read(tally_feedback)))
 
 
-@router.get("", response_class=Response, responses=one_of(tuple[SponsoredTerms, ...]))
+@router.get("", responses=one_of(tuple[SponsoredTerms, ...]))
 def read_terms(request: Request) -> Response:
     """Return the terms on which this service pays, for each chain."""
     aggregator = _aggregator(request)

@@ -16,10 +16,10 @@ from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_by
 from bilateral.query.pages import DEFAULT_LIMIT
 from bilateral.query.validations import Validation, validations_by
 
-router = APIRouter(prefix="/v1/accounts/{address}", tags=["accounts"])
+router = APIRouter(prefix="/v1/accounts/{address}", tags=["accounts"], default_response_class=Response)
 
 
-@router.get("", response_class=Response, responses=one_of(Account))
+@router.get("", responses=one_of(Account))
 def read_account(request: Request, address: AddressPath) -> Response:
     """Return the agents that an account owns, is paid for, or speaks as, on all chains."""
     service = service_of(request)
@@ -37,7 +37,7 @@ class GivenQuery(BaseModel):
     shown_as: ListFormat = Format.JSON
 
 
-@router.get("/feedback", response_class=Response, responses=list_of(Feedback, 404))
+@router.get("/feedback", responses=list_of(Feedback, 404))
 def read_given_feedback(request: Request, address: AddressPath, query: Annotated[GivenQuery, Query()]) -> Response:
     """Return the feedback that an account gave on a chain, the newest first."""
     wanted = FeedbackFilter(include_revoked=query.revoked)
@@ -58,7 +58,7 @@ class RequestedQuery(BaseModel):
     shown_as: ListFormat = Format.JSON
 
 
-@router.get("/validations", response_class=Response, responses=list_of(Validation, 404))
+@router.get("/validations", responses=list_of(Validation, 404))
 def read_requested_validations(
     request: Request, address: AddressPath, query: Annotated[RequestedQuery, Query()]
 ) -> Response:

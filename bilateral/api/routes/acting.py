@@ -10,11 +10,11 @@ from bilateral.api.service import service_of
 from bilateral.explorer import rendering
 from bilateral.explorer.acting import ActPage, Offers, act_page
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, default_response_class=Response)
 
 
-@router.get("/act/{action}.json", response_class=Response)
-@router.get("/act/{action}", response_class=Response)
+@router.get("/act/{action}.json")
+@router.get("/act/{action}")
 def act(request: Request, action: str) -> Response:
     """Show the form of an action."""
     service = service_of(request)

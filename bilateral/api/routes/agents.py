@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
     from bilateral.api.service import Service
 
-router = APIRouter(prefix="/v1/agents/{agent}", tags=["agents"])
+router = APIRouter(prefix="/v1/agents/{agent}", tags=["agents"], default_response_class=Response)
 
 
-@router.get("", response_class=Response, responses=one_of(Agent, 404))
+@router.get("", responses=one_of(Agent, 404))
 def read_agent(
     request: Request,
     agent_id: AgentPath,
@@ -75,7 +75,7 @@ class ReceivedFeedbackQuery(BaseModel):
     shown_as: ListFormat = Format.JSON
 
 
-@router.get("/feedback", response_class=Response, responses=list_of(Feedback, 404))
+@router.get("/feedback", responses=list_of(Feedback, 404))
 def read_feedback(request: Request, agent_id: AgentPath, query: Annotated[ReceivedFeedbackQuery, Query()]) -> Response:
     """Return the feedback on an agent, the newest first."""
     service = service_of(request)
@@ -96,7 +96,7 @@ class ClientQuery(BaseModel):
     shown_as: ListFormat = Format.JSON
 
 
-@router.get("/authorized-feedback", response_class=Response, responses=list_of(AuthorizedFeedback, 404))
+@router.get("/authorized-feedback", responses=list_of(AuthorizedFeedback, 404))
 def read_authorized_feedback(request: Request, agent_id: AgentPath, query: Annotated[ClientQuery, Query()]) -> Response:
     """Return the feedback on an agent that its owner authorised, the newest first."""
     service = service_of(request)
@@ -107,7 +107,7 @@ def read_authorized_feedback(request: Request, agent_id: AgentPath, query: Annot
     return answer_page(request, AuthorizedFeedback, page, query.shown_as)
 
 
-@router.get("/responses", response_class=Response, responses=list_of(FeedbackResponse, 404))
+@router.get("/responses", responses=list_of(FeedbackResponse, 404))
 def read_responses(request: Request, agent_id: AgentPath, query: Annotated[ClientQuery, Query()]) -> Response:
     """Return the responses to the feedback on an agent, the newest first."""
     service = service_of(request)
@@ -125,7 +125,7 @@ class RatingsQuery(RatingFilters):
     shown_as: ListFormat = Format.JSON
 
 
-@router.get("/ratings", response_class=Response, responses=list_of(Rating, 404))
+@router.get("/ratings", responses=list_of(Rating, 404))
 def read_ratings(request: Request, agent_id: AgentPath, query: Annotated[RatingsQuery, Query()]) -> Response:
     """Return the ratings by servers that an agent received or gave, the newest first."""
     service = service_of(request)
@@ -145,7 +145,7 @@ class SealedPairsQuery(BaseModel):
     shown_as: ListFormat = Format.JSON
 
 
-@router.get("/sealed-pairs", response_class=Response, responses=list_of(SealedPair, 404))
+@router.get("/sealed-pairs", responses=list_of(SealedPair, 404))
 def read_sealed_pairs(request: Request, agent_id: AgentPath, query: Annotated[SealedPairsQuery, Query()]) -> Response:
     """Return the ratings that an agent and others sealed, and which sides opened theirs, the newest seal first."""
     service = service_of(request)
@@ -163,7 +163,7 @@ class ListQuery(BaseModel):
     shown_as: ListFormat = Format.JSON
 
 
-@router.get("/validations", response_class=Response, responses=list_of(Validation, 404))
+@router.get("/validations", responses=list_of(Validation, 404))
 def read_validations(request: Request, agent_id: AgentPath, query: Annotated[ListQuery, Query()]) -> Response:
     """Return the validations of an agent, the newest request first."""
     service = service_of(request)
@@ -171,7 +171,7 @@ def read_validations(request: Request, agent_id: AgentPath, query: Annotated[Lis
     return answer_page(request, Validation, page, query.shown_as)
 
 
-@router.get("/neighbourhood", response_class=Response, responses=one_of(Neighbourhood, 404))
+@router.get("/neighbourhood", responses=one_of(Neighbourhood, 404))
 def read_neighbourhood(
     request: Request,
     agent_id: AgentPath,

@@ -36,7 +36,7 @@ from bilateral.values.standing import Standing
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-router = APIRouter(prefix="/v1", tags=["trust analysis"])
+router = APIRouter(prefix="/v1", tags=["trust analysis"], default_response_class=Response)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class ExplainedAccount:
     scores: tuple[TrustScore, ...]
 
 
-@router.get("/agents/{agent}/standing", response_class=Response, responses=one_of(Standing, 404))
+@router.get("/agents/{agent}/standing", responses=one_of(Standing, 404))
 def read_standing(request: Request, agent: AgentPath, side: Literal["server", "client"] = "server") -> Response:
     """Return the standing of an agent: its status, figures, reasons, and the cost of faking it.
 
@@ -96,7 +96,7 @@ def read_standing(request: Request, agent: AgentPath, side: Literal["server", "c
     return answer(request, Standing, held)
 
 
-@router.get("/analysis", response_class=Response, responses=one_of(AnalysisRun, 404))
+@router.get("/analysis", responses=one_of(AnalysisRun, 404))
 def read_analysis(request: Request, chain_id: ChainId) -> Response:
     """Return the last analysis of a chain: its block, and how much it read and found."""
     service = service_of(request)
@@ -106,7 +106,7 @@ def read_analysis(request: Request, chain_id: ChainId) -> Response:
     return answer(request, AnalysisRun, run)
 
 
-@router.get("/findings", response_class=Response, responses=list_of(Finding, 404, 422))
+@router.get("/findings", responses=list_of(Finding, 404, 422))
 def read_findings(
     request: Request,
     chain_id: ChainId,
@@ -125,7 +125,7 @@ def read_findings(
     return answer_page(request, Finding, Page(stored, None), shown_as)
 
 
-@router.get("/findings/{finding_id}", response_class=Response, responses=one_of(ExplainedFinding, 404))
+@router.get("/findings/{finding_id}", responses=one_of(ExplainedFinding, 404))
 def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60)], chain_id: ChainId) -> Response:
     """Return a finding with its members and the events that it rests on."""
     service = service_of(request)
@@ -141,7 +141,7 @@ def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60
     return answer(request, ExplainedFinding, explained)
 
 
-@router.get("/clusters", response_class=Response, responses=list_of(Cluster, 404))
+@router.get("/clusters", responses=list_of(Cluster, 404))
 def read_clusters(request: Request, chain_id: ChainId, shown_as: ListFormat = Format.JSON) -> Response:
     """Return the clusters of accounts that seem to be under one control, the most suspicious first: at most 100."""
     service = service_of(request)
@@ -149,7 +149,7 @@ def read_clusters(request: Request, chain_id: ChainId, shown_as: ListFormat = Fo
     return answer_page(request, Cluster, Page(groups, None), shown_as)
 
 
-@router.get("/clusters/{cluster}", response_class=Response, responses=list_of(Suspect, 404))
+@router.get("/clusters/{cluster}", responses=list_of(Suspect, 404))
 def read_cluster(
     request: Request,
     cluster: Annotated[int, Path(ge=0, lt=2**63, description="The number of the cluster.")],
@@ -164,7 +164,7 @@ def read_cluster(
     return answer_page(request, Suspect, Page(suspects, None), shown_as)
 
 
-@router.get("/accounts/{address}/trust", response_class=Response, responses=one_of(ExplainedAccount, 404))
+@router.get("/accounts/{address}/trust", responses=one_of(ExplainedAccount, 404))
 def read_account_trust(request: Request, address: AddressPath, chain_id: ChainId) -> Response:
     """Return the judgement about an account with its parts, and the findings that name it."""
     service = service_of(request)
@@ -186,7 +186,7 @@ def explain_account(connection: Connection, chain_id: int, identity: str, accoun
     return ExplainedAccount(suspect(*of, account), named, trust_scores(*of, [account]))
 
 
-@router.get("/agents/{agent}/trust", response_class=Response, responses=list_of(TrustScore, 404))
+@router.get("/agents/{agent}/trust", responses=list_of(TrustScore, 404))
 def read_agent_trust(request: Request, agent: AgentPath, shown_as: ListFormat = Format.JSON) -> Response:
     """Return the scores of an agent without false ratings: as a server, and as a validator."""
     service = service_of(request)
@@ -195,7 +195,7 @@ def read_agent_trust(request: Request, agent: AgentPath, shown_as: ListFormat = 
     return answer_page(request, TrustScore, Page(scores, None), shown_as)
 
 
-@router.get("/agents/{agent}/trusted-clients", response_class=Response, responses=one_of(TrustedClients, 404))
+@router.get("/agents/{agent}/trusted-clients", responses=one_of(TrustedClients, 404))
 def read_trusted_clients(request: Request, agent: AgentPath) -> Response:
     """Return the clients whose feedback on an agent should count, for the registry's `getSummary` (ERC-8004)."""
     service = service_of(request)

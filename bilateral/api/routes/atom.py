@@ -42,10 +42,10 @@ _VERBS: Final = {
 _Entry = tuple[int, str, str, str]
 """Time, id, title and text of an entry."""
 
-router = APIRouter(tags=["changes"])
+router = APIRouter(tags=["changes"], default_response_class=Response)
 
 
-@router.get("/v1/agents/{agent}/atom", response_class=Response, responses=_ANSWERS)
+@router.get("/v1/agents/{agent}/atom", responses=_ANSWERS)
 def read_agent_feed(request: Request, agent_id: AgentPath) -> Response:
     """Return the newest feedback on an agent, and its newest changes, as an Atom feed."""
     service = service_of(request)
@@ -55,7 +55,7 @@ def read_agent_feed(request: Request, agent_id: AgentPath) -> Response:
     return _answer(request, f"Agent {key.id}", key.global_id, entries)
 
 
-@router.get("/v1/accounts/{address}/atom", response_class=Response, responses=_ANSWERS)
+@router.get("/v1/accounts/{address}/atom", responses=_ANSWERS)
 def read_account_feed(request: Request, address: AddressPath) -> Response:
     """Return the newest feedback that an account gave, on all chains, as an Atom feed."""
     service, account = service_of(request), checksummed(address)

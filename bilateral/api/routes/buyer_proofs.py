@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bilateral.buyers.pseudonyms import Pseudonyms
     from bilateral.contracts.buyer_terms import BuyerState, TierCredential
 
-router = APIRouter(tags=["buyers"])
+router = APIRouter(tags=["buyers"], default_response_class=Response)
 
 _REQUEST_SECONDS: Final = 600
 """The time in which a signed request must arrive: a copy of it is of no use for longer."""
@@ -101,7 +101,7 @@ class Credential:
     scoringPolicy: str
 
 
-@router.get("/api/buyer/{address}/anchor", response_class=Response, responses=one_of(AnchoredState, 404, 422))
+@router.get("/api/buyer/{address}/anchor", responses=one_of(AnchoredState, 404, 422))
 def read_anchor(
     request: Request,
     address: _Buyer,

@@ -23,7 +23,7 @@ from bilateral.query.registries import AgentKey
 from bilateral.query.search.agents import FoundAgent, search_agents
 from bilateral.query.search.filters import AgentSearch, Gate
 
-router = APIRouter(tags=["buyers"])
+router = APIRouter(tags=["buyers"], default_response_class=Response)
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class PricedSearch(BaseModel):
     policy: Annotated[str | None, Query(max_length=64)] = None
 
 
-@router.get("/api/search", response_class=Response, responses=one_of(SearchAnswer, 404, 422))
+@router.get("/api/search", responses=one_of(SearchAnswer, 404, 422))
 def search_with_prices(request: Request, query: Annotated[PricedSearch, Query()]) -> Response:
     """Find agents, and show the prices that a buyer has with each."""
     service = service_of(request)

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from bilateral.query.registries import Registries
 
 
-router = APIRouter(tags=["buyers"])
+router = APIRouter(tags=["buyers"], default_response_class=Response)
 
 INCENTIVES_TYPE: Final = "https://agentarena.site/spec/buyer-incentives#v1"
 """The type of the well-known document (section 9)."""
@@ -79,7 +79,7 @@ _AnyChain = Annotated[
 _Policy = Annotated[str | None, Query(max_length=64, description="The scoring policy, such as brp-1.0.")]
 
 
-@router.get("/api/buyer/{address}", response_class=Response, responses=one_of(ExpandedProfile, 401, 422))
+@router.get("/api/buyer/{address}", responses=one_of(ExpandedProfile, 401, 422))
 async def read_profile(
     request: Request,
     address: _Buyer,
@@ -179,7 +179,7 @@ def _require_consent(request: Request, standing: Standing) -> None:
     raise ProblemError(HTTPStatus.UNAUTHORIZED, "signature_required", detail)
 
 
-@router.post("/api/buyers", response_class=Response, responses=one_of(Profiles, 422))
+@router.post("/api/buyers", responses=one_of(Profiles, 422))
 def read_profiles(request: Request, batch: Batch) -> Response:
     """Return the reputation of up to 100 buyers."""
     service = service_of(request)
@@ -202,7 +202,7 @@ class DiscountQuery(BaseModel):
     policy: _Policy = None
 
 
-@router.get("/api/buyer/{address}/discount", response_class=Response, responses=one_of(DiscountAnswer, 404, 422))
+@router.get("/api/buyer/{address}/discount", responses=one_of(DiscountAnswer, 404, 422))
 def read_discount(request: Request, address: _Buyer, query: Annotated[DiscountQuery, Query()]) -> Response:
     """Return the discount that a seller offers a buyer, for all its services or for one."""
     service = service_of(request)
@@ -285,7 +285,7 @@ class SignedResult:
     jws: str
 
 
-@router.get("/api/buyer/{address}/signed", response_class=Response, responses=one_of(SignedResult, 404, 422))
+@router.get("/api/buyer/{address}/signed", responses=one_of(SignedResult, 404, 422))
 def read_signed(request: Request, address: _Buyer, chainId: _Chain = None, policy: _Policy = None) -> Response:
     """Return the score of a buyer, signed by this service and valid for an hour."""
     service = service_of(request)
@@ -312,7 +312,7 @@ def signer_of(request: Request) -> ResultSigner:
     return signer
 
 
-@router.get("/.well-known/jwks.json", response_class=Response, responses=one_of(dict[str, Any], 404))
+@router.get("/.well-known/jwks.json", responses=one_of(dict[str, Any], 404))
 def read_keys(request: Request) -> Response:
     """Return the key that signs results (RFC 7517)."""
     return _cached(request, encode(signer_of(request).key_set))
@@ -328,9 +328,7 @@ class IncentivesDocument:
     reputationProvider: str
 
 
-@router.get(
-    "/.well-known/agent-buyer-incentives.json", response_class=Response, responses=one_of(IncentivesDocument, 404)
-)
+@router.get("/.well-known/agent-buyer-incentives.json", responses=one_of(IncentivesDocument, 404))
 def read_incentives(request: Request) -> Response:
     """Return the policy for buyers of the agent that this service belongs to."""
     settings = service_of(request).settings.buyers

@@ -16,7 +16,7 @@ from bilateral.query.pages import Page
 from bilateral.query.registries import IndexedRegistry
 from bilateral.query.statistics import DayStatistics, statistics
 
-router = APIRouter(prefix="/v1", tags=["chains"])
+router = APIRouter(prefix="/v1", tags=["chains"], default_response_class=Response)
 
 _DEFAULT_DAYS = 30  # a month, a row a day and chain
 
@@ -34,7 +34,7 @@ class Chain:
     registries: tuple[IndexedRegistry, ...]
 
 
-@router.get("/chains", response_class=Response, responses=list_of(Chain))
+@router.get("/chains", responses=list_of(Chain))
 def read_chains(request: Request, shown_as: ListFormat = Format.JSON) -> Response:
     """Return the indexed chains with their registries."""
     service = service_of(request)
@@ -46,7 +46,7 @@ def read_chains(request: Request, shown_as: ListFormat = Format.JSON) -> Respons
     return answer_page(request, Chain, Page(listed, None), shown_as)
 
 
-@router.get("/statistics", response_class=Response, responses=list_of(DayStatistics, 404))
+@router.get("/statistics", responses=list_of(DayStatistics, 404))
 def read_statistics(
     request: Request,
     chain_id: Annotated[

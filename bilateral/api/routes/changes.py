@@ -44,7 +44,7 @@ _MOST_VALUES: Final = 20
 
 _DEFAULT: Final = 100  # as many as one delivery of a webhook has
 
-router = APIRouter(tags=["changes"])
+router = APIRouter(tags=["changes"], default_response_class=Response)
 
 
 class FeedFormat(StrEnum):
@@ -128,7 +128,7 @@ class ChangesQuery(BaseModel):
     shown_as: Annotated[FeedFormat, Query(alias="format", description="The format.")] = FeedFormat.JSON
 
 
-@router.get("/v1/changes", response_class=Response, responses=_ANSWERS)
+@router.get("/v1/changes", responses=_ANSWERS)
 async def read_changes(
     request: Request,
     query: Annotated[ChangesQuery, Query()],

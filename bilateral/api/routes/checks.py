@@ -19,7 +19,7 @@ from bilateral.checks.questions import Moment, OfClient, OfServer, Text
 from bilateral.errors import InvalidArgumentError
 from bilateral.values.blind import Blind
 
-router = APIRouter(prefix="/v1/checks", tags=["checks"])
+router = APIRouter(prefix="/v1/checks", tags=["checks"], default_response_class=Response)
 
 _Texts = Annotated[list[Text], Field(max_length=200)]
 
@@ -104,25 +104,25 @@ class ClientQuestion(OfClient, Question):
     """A question about a client, as a body."""
 
 
-@router.get("/server", response_class=Response, responses=one_of(Check, 404, 409, 422))
+@router.get("/server", responses=one_of(Check, 404, 409, 422))
 def read_server_check(request: Request, query: Annotated[ServerQuery, Query()]) -> Response:
     """Answer the question: should I pay this server? The answer names the block that it was made at."""
     return _answer(request, query)
 
 
-@router.get("/client", response_class=Response, responses=one_of(Check, 404, 409, 422))
+@router.get("/client", responses=one_of(Check, 404, 409, 422))
 def read_client_check(request: Request, query: Annotated[ClientQuery, Query()]) -> Response:
     """Answer the question: should I serve this client? The answer names the block that it was made at."""
     return _answer(request, query, buyers=stored_buyers)
 
 
-@router.post("/server", response_class=Response, responses=one_of(Check, 404, 409, 422))
+@router.post("/server", responses=one_of(Check, 404, 409, 422))
 def answer_server_check(request: Request, question: ServerQuestion) -> Response:
     """Answer the same question under a whole policy, which the body holds. Nothing is stored."""
     return _answer(request, question)
 
 
-@router.post("/client", response_class=Response, responses=one_of(Check, 404, 409, 422))
+@router.post("/client", responses=one_of(Check, 404, 409, 422))
 def answer_client_check(request: Request, question: ClientQuestion) -> Response:
     """Answer the same question under a whole policy, which the body holds. Nothing is stored."""
     return _answer(request, question, buyers=stored_buyers)

@@ -15,7 +15,7 @@ from bilateral.explorer.pictures import favicon, touch_icon
 from bilateral.query.agents import agent as read_agent
 from bilateral.query.standings import standings_of
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, default_response_class=Response)
 
 _Side = Annotated[Literal["server", "client"], Query()]
 
@@ -29,7 +29,7 @@ _SHARED: Final = {
 """The headers of answers for other sites. Standings are renewed every few minutes."""
 
 
-@router.get("/embed/{network}/{agent_id:number}.svg", response_class=Response)
+@router.get("/embed/{network}/{agent_id:number}.svg")
 def agent_badge(request: Request, network: str, agent_id: int, side: _Side = "server") -> Response:
     """Return the badge of an agent: its standing, and the number of its raters."""
     service = service_of(request)
@@ -40,7 +40,7 @@ def agent_badge(request: Request, network: str, agent_id: int, side: _Side = "se
     return _shared(request, badge(key.id, standings, side), "image/svg+xml")
 
 
-@router.get("/embed/{network}/{agent_id:number}", response_class=Response)
+@router.get("/embed/{network}/{agent_id:number}")
 def agent_frame(request: Request, network: str, agent_id: int, side: _Side = "server") -> Response:
     """Return a page with the badge alone, for frames on other sites."""
     service = service_of(request)
@@ -49,13 +49,13 @@ def agent_frame(request: Request, network: str, agent_id: int, side: _Side = "se
     return _shared(request, embedded_page(key.id, side), "text/html; charset=utf-8")
 
 
-@router.get("/favicon.ico", response_class=Response)
+@router.get("/favicon.ico")
 def icon() -> Response:
     """Return the icon of the site for browsers that take no SVG."""
     return Response(favicon(), 200, {"Cache-Control": "public, max-age=86400"}, "image/vnd.microsoft.icon")
 
 
-@router.get("/apple-touch-icon.png", response_class=Response)
+@router.get("/apple-touch-icon.png")
 def icon_of_phones() -> Response:
     """Return the icon of the site for the home screens of phones."""
     return Response(touch_icon(), 200, {"Cache-Control": "public, max-age=86400"}, "image/png")

@@ -16,7 +16,7 @@ from bilateral.query.feedback import Feedback, feedback, responses_of
 from bilateral.query.feedback import Response as FeedbackResponse
 from bilateral.query.pages import MAX_LIMIT
 
-router = APIRouter(prefix="/v1/feedback", tags=["feedback"])
+router = APIRouter(prefix="/v1/feedback", tags=["feedback"], default_response_class=Response)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class FeedbackWithResponses:
     responses: tuple[FeedbackResponse, ...]
 
 
-@router.get("/{id}", response_class=Response, responses=one_of(FeedbackWithResponses, 404))
+@router.get("/{id}", responses=one_of(FeedbackWithResponses, 404))
 def read_one_feedback(
     request: Request,
     feedback_id: Annotated[

@@ -13,7 +13,7 @@ from bilateral.api.metrics import CONTENT_TYPE
 from bilateral.api.service import service_of
 from bilateral.query.chains import ChainProgress
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], default_response_class=Response)
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,13 @@ class Readiness:
     missing: tuple[int, ...]
 
 
-@router.get("/healthz", response_class=Response, responses={200: {"model": Health}})
+@router.get("/healthz", responses={200: {"model": Health}})
 async def read_health() -> Response:
     """Tell that the process answers."""
     return Response(b'{"status":"ok"}', media_type=JSON, headers={"Cache-Control": "no-store"})
 
 
-@router.get(
-    "/readyz", response_class=Response, responses={200: {"model": Readiness}, 503: {"model": Readiness, **PROBLEM}}
-)
+@router.get("/readyz", responses={200: {"model": Readiness}, 503: {"model": Readiness, **PROBLEM}})
 def read_readiness(request: Request) -> Response:
     """Tell whether the database answers, each chain is close to its head, and its payments are close to its index."""
     service = service_of(request)
@@ -74,7 +72,7 @@ def read_readiness(request: Request) -> Response:
     return Response(body, status, {"Cache-Control": "no-store"}, JSON)
 
 
-@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+@router.get("/metrics", responses={200: {"content": {"text/plain": {}}}})
 def read_metrics(request: Request) -> Response:
     """Return the figures of the service for Prometheus."""
     return Response(service_of(request).metrics.text(), media_type=CONTENT_TYPE)

@@ -30,7 +30,7 @@ from bilateral.signatures import recover_signer
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-router = APIRouter(tags=["buyers"])
+router = APIRouter(tags=["buyers"], default_response_class=Response)
 
 _DAY_SECONDS: Final = 86_400  # seconds; Unix time has no leap seconds
 _SIGNATURE: Final = r"^0x[0-9a-fA-F]{130}$"
@@ -122,7 +122,7 @@ def _join(request: Request, buyer: str, value: dict[str, Any]) -> MemberTaken:
     return MemberTaken(buyer, policy, body.fromEpoch, tier.value)
 
 
-@router.get("/api/tier-lists/{policy}/{epoch}", response_class=Response, responses=one_of(dict[str, Any], 404, 422))
+@router.get("/api/tier-lists/{policy}/{epoch}", responses=one_of(dict[str, Any], 404, 422))
 def read_list(
     request: Request, policy: _Policy, epoch: Annotated[int, Path(ge=0, lt=2**32, description="The UTC day.")]
 ) -> Response:
@@ -135,7 +135,7 @@ def read_list(
     return response
 
 
-@router.get("/api/tier-groups/{policy}", response_class=Response, responses=one_of(TierGroups, 404, 422))
+@router.get("/api/tier-groups/{policy}", responses=one_of(TierGroups, 404, 422))
 def read_groups(request: Request, policy: _Policy) -> Response:
     """Return the number of members of each group of the last day. A proof hides its author among them."""
     last = read_last_sizes(_engine(request), policy)

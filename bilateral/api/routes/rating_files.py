@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, default_response_class=Response)
 
 _MOST_FILES: Final = 2
 """The files that a process sends at a time. One of a million ratings takes a thousand queries."""
@@ -37,7 +37,7 @@ class _File(StreamingResponse):
             _SLOTS.release()
 
 
-@router.get("/{network}/{agent_id:number}/ratings.csv", response_class=Response)
+@router.get("/{network}/{agent_id:number}/ratings.csv")
 def ratings_file(request: Request, network: str, agent_id: int) -> Response:
     """Return all of the ratings that a list of an agent has, as CSV. They are read and sent a thousand at a time."""
     service = service_of(request)

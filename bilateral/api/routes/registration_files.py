@@ -13,7 +13,7 @@ from bilateral.api.file_store import PATH
 from bilateral.api.problems import known
 from bilateral.api.service import service_of
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, default_response_class=Response)
 
 _NAME: Final = re.compile(r"[0-9a-f]{64}")
 _HEADERS: Final = {
@@ -24,7 +24,7 @@ _HEADERS: Final = {
 """The headers of a file: its name is its hash, and its texts are the words of a stranger."""
 
 
-@router.get(f"{PATH}/{{name}}.json", response_class=Response)
+@router.get(f"{PATH}/{{name}}.json")
 def read_registration_file(request: Request, name: str) -> Response:
     """Return a registration file that this service keeps, by its keccak-256 hash."""
     folder = service_of(request).settings.store

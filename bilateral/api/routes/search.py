@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bilateral.query.registries import AgentKey
 
-router = APIRouter(tags=["search"])
+router = APIRouter(tags=["search"], default_response_class=Response)
 
 _Names = Annotated[list[str] | None, Query(max_length=200)]
 _Chains = Annotated[list[Annotated[int, Field(ge=1, lt=2**63)]] | None, Query(alias="chain", max_length=200)]
@@ -40,7 +40,7 @@ class AgentQuery(AgentQuestion):
     shown_as: ListFormat = Format.JSON
 
 
-@router.get("/v1/search/agents", response_class=Response, responses=list_of(FoundAgent, 404))
+@router.get("/v1/search/agents", responses=list_of(FoundAgent, 404))
 def read_agents(request: Request, query: Annotated[AgentQuery, Query()]) -> Response:
     """Find agents by words, capabilities, and gates on their ratings. Texts are the words of strangers.
 
@@ -93,7 +93,7 @@ class FeedbackSearchQuery(BaseModel):
         )
 
 
-@router.get("/v1/search/feedback", response_class=Response, responses=list_of(Feedback, 404))
+@router.get("/v1/search/feedback", responses=list_of(Feedback, 404))
 def read_feedback(request: Request, query: Annotated[FeedbackSearchQuery, Query()]) -> Response:
     """Find open feedback of one chain, the newest first."""
     service = service_of(request)
@@ -115,7 +115,7 @@ class LeadersQuery(BaseModel):
     shown_as: ListFormat = Format.JSON
 
 
-@router.get("/v1/leaders", response_class=Response, responses=list_of(Leader, 404))
+@router.get("/v1/leaders", responses=list_of(Leader, 404))
 def read_leaders(request: Request, query: Annotated[LeadersQuery, Query()]) -> Response:
     """Rank agents with ratings for a tag by their standing. Those who are held back have a board of their own."""
     service = service_of(request)
@@ -149,7 +149,7 @@ class KeywordResults(BaseModel):
     results: list[KeywordResult]
 
 
-@router.post("/api/v1/search", response_class=Response, responses=one_of(KeywordResults))
+@router.post("/api/v1/search", responses=one_of(KeywordResults))
 def search_keywords(request: Request, keywords: Keywords) -> Response:
     """Find agents by words, for the `keyword` of published SDKs. At most 1,000 agents are found."""
     keyword_results: list[KeywordResult] = []

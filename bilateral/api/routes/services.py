@@ -10,10 +10,10 @@ from bilateral.api.answers import answer, one_of
 from bilateral.api.service import service_of
 from bilateral.query.named_hosts import NamedHost, services_at
 
-router = APIRouter(prefix="/v1/services", tags=["agents"])
+router = APIRouter(prefix="/v1/services", tags=["agents"], default_response_class=Response)
 
 
-@router.get("", response_class=Response, responses=one_of(NamedHost))
+@router.get("", responses=one_of(NamedHost))
 def read_services(
     request: Request, url: Annotated[str, Query(max_length=2_000, description="An https URL, or a host alone.")]
 ) -> Response:

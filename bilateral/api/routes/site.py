@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
-router = APIRouter(prefix="/docs", include_in_schema=False)
+router = APIRouter(prefix="/docs", include_in_schema=False, default_response_class=Response)
 
 
 @asynccontextmanager
@@ -34,8 +34,8 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     yield
 
 
-@router.get("", response_class=Response)
-@router.get("/", response_class=Response)
+@router.get("")
+@router.get("/")
 def first_page(request: Request) -> Response:
     """Lead to the newest version; without documentation, to the page of the HTTP API."""
     versions = request.app.state.site.versions
@@ -43,14 +43,14 @@ def first_page(request: Request) -> Response:
     return Response(None, HTTPStatus.TEMPORARY_REDIRECT, {**SECURITY, "Location": place, "Cache-Control": "no-cache"})
 
 
-@router.get("/versions.json", response_class=Response)
+@router.get("/versions.json")
 def versions(request: Request) -> Response:
     """List the versions, the newest first, in the form that the site's selector reads."""
     listed = [{"version": version, "title": version, "aliases": []} for version in request.app.state.site.versions]
     return tagged(request, msgspec.json.encode(listed), JSON)
 
 
-@router.get("/{version}", response_class=Response)
+@router.get("/{version}")
 def version(request: Request, version: str) -> Response:
     """Lead to the first page of a version."""
     if version not in request.app.state.site.versions:
@@ -58,7 +58,7 @@ def version(request: Request, version: str) -> Response:
     return Response(None, HTTPStatus.TEMPORARY_REDIRECT, {**SECURITY, "Location": f"/docs/{version}/"})
 
 
-@router.get("/{version}/{path:path}", response_class=Response)
+@router.get("/{version}/{path:path}")
 def file(request: Request, version: str, path: str) -> Response:
     """Return a file of a version, under the same policy as all pages: nothing inline, and nothing of others."""
     content = known(request.app.state.site.read(version, path), "documentation", f"{version}/{path}"[:200])

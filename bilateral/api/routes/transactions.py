@@ -12,10 +12,10 @@ from bilateral.api.actions.preparing import prepare
 from bilateral.api.answers import JSON, adapter, one_of
 from bilateral.api.service import service_of
 
-router = APIRouter(tags=["actions"])
+router = APIRouter(tags=["actions"], default_response_class=Response)
 
 
-@router.post(PATH, response_class=Response, responses=one_of(Prepared, 404, 409, 422))
+@router.post(PATH, responses=one_of(Prepared, 404, 409, 422))
 async def prepare_transaction(request: Request, action: Annotated[AnyAction, Body()]) -> Response:
     """Check and simulate an action of an account, and return what its wallet has to sign. Nothing is sent or stored."""
     service = service_of(request)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from bilateral.query.registries import AgentKey
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, default_response_class=Response)
 
 _Number = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
 _Event = Annotated[int, Path(ge=0, lt=2**31)]
@@ -42,8 +42,8 @@ _Block = Annotated[int, Path(ge=0, lt=2**63)]
 _Id = Annotated[str, Query(max_length=200)]
 
 
-@router.get("/search.json", response_class=Response)
-@router.get("/search", response_class=Response)
+@router.get("/search.json")
+@router.get("/search")
 def search(request: Request) -> Response:
     """Find agents by a form. Each state of it has one path."""
     fields, service = filled(request.query_params), service_of(request)
@@ -54,8 +54,8 @@ def search(request: Request) -> Response:
     )
 
 
-@router.get("/compare.json", response_class=Response)
-@router.get("/compare", response_class=Response)
+@router.get("/compare.json")
+@router.get("/compare")
 def compare(request: Request, first: _Id = "", second: _Id = "") -> Response:
     """Compare two agents."""
     service = service_of(request)
@@ -83,13 +83,13 @@ def _key(service: Service, text: str) -> AgentKey:
     return key
 
 
-@router.get("/network", response_class=Response)
+@router.get("/network")
 def first_network(request: Request) -> Response:
     """Lead to the network of the first chain."""
     return _first_chain(request, "network")
 
 
-@router.get("/analysis", response_class=Response)
+@router.get("/analysis")
 def first_analysis(request: Request) -> Response:
     """Lead to the trust analysis of the first chain."""
     return _first_chain(request, "analysis")
@@ -101,8 +101,8 @@ def _first_chain(request: Request, name: str) -> Response:
     return RedirectResponse(f"/{slug_of(chains[0])}/{name}" if chains else "/", 303)
 
 
-@router.get("/{network}/network.json", response_class=Response)
-@router.get("/{network}/network", response_class=Response)
+@router.get("/{network}/network.json")
+@router.get("/{network}/network")
 def chain_network(
     request: Request,
     network: str,
@@ -119,8 +119,8 @@ def chain_network(
     return page_answer(request, NetworkPage, read, _network(number))
 
 
-@router.get("/{network}/{agent_id:number}/network.json", response_class=Response)
-@router.get("/{network}/{agent_id:number}/network", response_class=Response)
+@router.get("/{network}/{agent_id:number}/network.json")
+@router.get("/{network}/{agent_id:number}/network")
 def agent_network(request: Request, network: str, agent_id: int, number: _Number = 1) -> Response:
     """Show the counterparts of an agent, and theirs."""
     service = service_of(request)
@@ -137,8 +137,8 @@ def _network(number: int) -> Callable[[rendering.Frame, Any], str]:
     return lambda frame, page: rendering.render_network(frame, page, number)
 
 
-@router.get("/{network}/ratings/{block:number}-{log_index:number}.json", response_class=Response)
-@router.get("/{network}/ratings/{block:number}-{log_index:number}", response_class=Response)
+@router.get("/{network}/ratings/{block:number}-{log_index:number}.json")
+@router.get("/{network}/ratings/{block:number}-{log_index:number}")
 def rating(request: Request, network: str, block: _Block, log_index: _Event) -> Response:
     """Show one rating with all its evidence."""
     service = service_of(request)
@@ -151,8 +151,8 @@ def rating(request: Request, network: str, block: _Block, log_index: _Event) -> 
     return page_answer(request, RatingPage, read, rendering.template("rating"))
 
 
-@router.get("/{network}/validations/{request_hash}", response_class=Response)
-@router.get("/{network}/validations/{request_hash}.json", response_class=Response)  # looked at first
+@router.get("/{network}/validations/{request_hash}")
+@router.get("/{network}/validations/{request_hash}.json")  # looked at first
 def validation(
     request: Request, network: str, request_hash: Annotated[str, Path(pattern="^0x[0-9a-f]{64}$")]
 ) -> Response:
@@ -167,8 +167,8 @@ def validation(
     return page_answer(request, ValidationPage, read, rendering.template("validation"))
 
 
-@router.get("/{network}/analysis.json", response_class=Response)
-@router.get("/{network}/analysis", response_class=Response)
+@router.get("/{network}/analysis.json")
+@router.get("/{network}/analysis")
 def analysis(request: Request, network: str) -> Response:
     """Show what the trust analysis of a chain found, and how."""
     service = service_of(request)
@@ -180,8 +180,8 @@ def analysis(request: Request, network: str) -> Response:
     return page_answer(request, AnalysisPage, read, rendering.template("analysis"))
 
 
-@router.get("/{network}/clusters/{number:number}.json", response_class=Response)
-@router.get("/{network}/clusters/{number:number}", response_class=Response)
+@router.get("/{network}/clusters/{number:number}.json")
+@router.get("/{network}/clusters/{number:number}")
 def cluster(request: Request, network: str, number: _Block) -> Response:
     """Show the accounts of one cluster."""
     service = service_of(request)
@@ -196,8 +196,8 @@ def cluster(request: Request, network: str, number: _Block) -> Response:
     return page_answer(request, ClusterPage, read, rendering.template("cluster"))
 
 
-@router.get("/{network}/findings/{finding_id}", response_class=Response)
-@router.get("/{network}/findings/{finding_id}.json", response_class=Response)  # looked at first
+@router.get("/{network}/findings/{finding_id}")
+@router.get("/{network}/findings/{finding_id}.json")  # looked at first
 def finding(request: Request, network: str, finding_id: Annotated[str, Path(max_length=60)]) -> Response:
     """Show one finding with its accounts and events."""
     service = service_of(request)

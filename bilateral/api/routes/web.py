@@ -27,15 +27,15 @@ from bilateral.query.chains import chains
 from bilateral.query.names import names_of
 from bilateral.query.standings import doubts_of
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, default_response_class=Response)
 
 _PNG: Final = "image/png"
 _Rated = Annotated[Literal["server", "client"] | None, Query()]
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 
 
-@router.get("/index.json", response_class=Response)
-@router.get("/", response_class=Response)
+@router.get("/index.json")
+@router.get("/")
 def home(request: Request, side: _Rated = None) -> Response:
     """Show the indexed chains, the leaders and the latest ratings."""
     service = service_of(request)
@@ -44,7 +44,7 @@ def home(request: Request, side: _Rated = None) -> Response:
     )
 
 
-@router.get("/latest", response_class=Response)
+@router.get("/latest")
 def latest(request: Request, side: _Rated = None) -> Response:
     """Return the table of the latest ratings, with which a page renews its own."""
     service = service_of(request)
@@ -55,16 +55,16 @@ def latest(request: Request, side: _Rated = None) -> Response:
     return html(request, rendering.render_latest(rows, names, doubts))
 
 
-@router.get("/method.json", response_class=Response)
-@router.get("/method", response_class=Response)
+@router.get("/method.json")
+@router.get("/method")
 def method(request: Request) -> Response:
     """Show how each figure is made."""
     service = service_of(request)
     return page_answer(request, MethodPage, lambda: method_page(service.read(chains)), rendering.template("method"))
 
 
-@router.get("/private-tiers.json", response_class=Response)
-@router.get("/private-tiers", response_class=Response)
+@router.get("/private-tiers.json")
+@router.get("/private-tiers")
 def private_tiers(request: Request) -> Response:
     """Show who learns what of a private proof, and the size of the groups."""
     service = service_of(request)
@@ -73,13 +73,13 @@ def private_tiers(request: Request) -> Response:
     )
 
 
-@router.get("/openapi", response_class=Response)
+@router.get("/openapi")
 def openapi(request: Request) -> Response:
     """Show the paths of the HTTP API."""
     return page_answer(request, dict[str, Any], request.app.openapi, rendering.template("docs"))
 
 
-@router.get("/assets/{name}", response_class=Response)
+@router.get("/assets/{name}")
 def asset(request: Request, name: str) -> Response:
     """Return a file that pages load, by its name with a hash."""
     asset = known(assets().get(name), "asset", name)
@@ -88,14 +88,14 @@ def asset(request: Request, name: str) -> Response:
     return response if asset.name.endswith(".woff2") else compressed(request, response)  # fonts are compressed
 
 
-@router.get("/picture.png", response_class=Response)
+@router.get("/picture.png")
 def picture(request: Request) -> Response:
     """Return the picture that previews of links show."""
     return tagged(request, site_picture(), _PNG)
 
 
-@router.get("/accounts/{address}", response_class=Response)
-@router.get("/accounts/{address}.json", response_class=Response)  # the lower one is looked at first
+@router.get("/accounts/{address}")
+@router.get("/accounts/{address}.json")  # the lower one is looked at first
 def account(request: Request, address: str) -> Response:
     """Show an account: its agents, and what it gave."""
     service = service_of(request)
@@ -106,7 +106,7 @@ def account(request: Request, address: str) -> Response:
     return page_answer(request, AccountPage, read, rendering.render_account)
 
 
-@router.get("/{network}/{agent_id:number}.png", response_class=Response)
+@router.get("/{network}/{agent_id:number}.png")
 def agent_preview(request: Request, network: str, agent_id: int) -> Response:
     """Return the picture of an agent that previews of links show."""
     service = service_of(request)
@@ -114,16 +114,16 @@ def agent_preview(request: Request, network: str, agent_id: int) -> Response:
     return tagged(request, agent_picture(*known(service.read(agent_sides, key), "agent", key.id)), _PNG)
 
 
-@router.get("/{network}/{agent_id:number}.json", response_class=Response)
-@router.get("/{network}/{agent_id:number}", response_class=Response)
+@router.get("/{network}/{agent_id:number}.json")
+@router.get("/{network}/{agent_id:number}")
 def agent(request: Request, network: str, agent_id: int) -> Response:
     """Show an agent from both sides."""
     service = service_of(request)
     return page_answer(request, AgentPage, lambda: _read_agent(service, network, agent_id), rendering.render_agent)
 
 
-@router.get("/{network}/{agent_id:number}/ratings.json", response_class=Response)
-@router.get("/{network}/{agent_id:number}/ratings", response_class=Response)
+@router.get("/{network}/{agent_id:number}/ratings.json")
+@router.get("/{network}/{agent_id:number}/ratings")
 def ratings(request: Request, network: str, agent_id: int) -> Response:
     """Show the ratings that a figure of an agent is made of."""
     service = service_of(request)
