@@ -17,11 +17,7 @@ from bilateral.query.search.questions import AgentQuestion
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sqlalchemy import Connection
-
-    from bilateral.query.pages import Page
     from bilateral.query.search.agents import FoundAgent
-    from bilateral.query.search.filters import AgentSearch
 
 app = typer.Typer()
 
@@ -75,11 +71,12 @@ def search(
     """Find agents in the index by words, by what they do, and by how they are rated."""
     require_extra()
     from bilateral.query.readers import Reader  # noqa: PLC0415  # slow to import
+    from bilateral.query.search.agents import search_indexed  # noqa: PLC0415
 
     wanted = question.search()
     reader = Reader(database, seconds=_SECONDS)
     try:
-        page = reader.read(_answer, wanted, limit=limit, cursor=cursor)
+        page = reader.read(search_indexed, wanted, limit=limit, cursor=cursor)
     finally:
         reader.close()
     if invocation.output.as_json:
@@ -88,16 +85,6 @@ def search(
     invocation.output.results(page.items, _COLUMNS, none="no agent fulfils all conditions")
     if page.next is not None:
         invocation.output.note(f"more: --cursor {page.next}")
-
-
-def _answer(connection: Connection, wanted: AgentSearch, *, limit: int, cursor: str | None) -> Page[FoundAgent]:
-    """Return the agents of a page, after a look whether the chains are indexed."""
-    from bilateral.query.registries import read_registries  # noqa: PLC0415  # slow to import
-    from bilateral.query.search.agents import search_agents  # noqa: PLC0415
-
-    if wanted.chains:
-        read_registries(connection).require_indexed(wanted.chains)
-    return search_agents(connection, wanted, limit=limit, cursor=cursor)
 
 
 def _of_rating(name: str) -> Callable[[FoundAgent], Any]:

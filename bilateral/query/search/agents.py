@@ -18,6 +18,7 @@ from bilateral.index.tables import files
 from bilateral.index.tables.schema import agent
 from bilateral.query.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
 from bilateral.query.prepared import Prepared, listed, one_of
+from bilateral.query.registries import read_registries
 from bilateral.query.search.conditions import KEY, WITH_FILES
 from bilateral.query.search.facets import LOOKED_AT, Facets, count_facets
 from bilateral.query.search.filters import AgentSearch
@@ -102,6 +103,19 @@ def search_agents(
     """
     page, _ = search_with_facets(connection, search, limit=limit, cursor=cursor, sample=0)
     return page
+
+
+def search_indexed(
+    connection: Connection, search: AgentSearch, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None
+) -> Page[FoundAgent]:
+    """Return the agents as `search_agents` does, if the chains of the search are indexed.
+
+    Raises:
+        ChainNotIndexedError: One is not.
+    """
+    if search.chains:
+        read_registries(connection).require_indexed(search.chains)
+    return search_agents(connection, search, limit=limit, cursor=cursor)
 
 
 def search_with_facets(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from anyio import to_thread
@@ -11,9 +12,7 @@ from bilateral.api.mcp.arguments import asks, brief
 from bilateral.api.mcp.lookups import READS, Cursor, Limit, tool_errors
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
 from bilateral.query.pages import Page
-from bilateral.query.registries import read_registries
-from bilateral.query.search.agents import FoundAgent
-from bilateral.query.search.agents import search_agents as find_agents
+from bilateral.query.search.agents import FoundAgent, search_indexed
 from bilateral.query.search.filters import MAX_GATES, Order
 from bilateral.query.search.gate_texts import GateFilters
 from bilateral.query.search.questions import AgentFilters
@@ -21,7 +20,6 @@ from bilateral.values.blind import Blind
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
-    from sqlalchemy import Connection
 
     from bilateral.query.readers import Reader
 
@@ -75,11 +73,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
 
         Ratings can be bought: name `reviewers` that your principal trusts, and use check_server before you pay.
         """
-
-        def read(connection: Connection) -> Page[FoundAgent]:
-            search = question.search_by(tuple(gate.gate() for gate in question.gates or ()), question.order)
-            read_registries(connection).require_indexed(search.chains)
-            return find_agents(connection, search, limit=limit, cursor=cursor)
-
         with tool_errors():
-            return untrusted(Page[FoundAgent], await to_thread.run_sync(reader.read, read))
+            search = question.search_by(tuple(gate.gate() for gate in question.gates or ()), question.order)
+            read = partial(reader.read, search_indexed, search, limit=limit, cursor=cursor)
+            return untrusted(Page[FoundAgent], await to_thread.run_sync(read))
