@@ -11,9 +11,12 @@ from bilateral.index.analysis.funding import FundingCollector
 from bilateral.index.analysis.run import analyse as analyse_registry
 from bilateral.index.analysis.run import identity_registries
 from bilateral.index.analysis.stored import stored_results
+from bilateral.index.analysis.tables import read_tables
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
+from bilateral.index.store.database import snapshot
+from bilateral.query.registries import read_registries
 from bilateral.trust.reviews import told_absent
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from bilateral.cli.review_options import ReviewOptions
     from bilateral.index.tables.analysis import AnalysisKey
     from bilateral.trust.results import Results
+    from bilateral.trust.tables import Tables
 
 
 def analyse(
@@ -82,6 +86,26 @@ def results_of_index(engine: Engine, chain_id: int | None) -> Results:
         raise UsageProblemError(f"the index has agents of {len(keys)} registries: give --chain-id")
     with engine.connect().execution_options(bilateral_reader=True) as connection:
         return stored_results(connection, keys[0][1])
+
+
+def tables_of_index(engine: Engine) -> dict[int, Tables]:
+    """Return the tables of each chain's agents: of those that an id without a registry names.
+
+    Args:
+        engine: The index's database, or the coordinator of its shards.
+
+    Raises:
+        UsageProblemError: The index has no agents.
+    """
+    with snapshot(engine) as connection:
+        registries = read_registries(connection)
+        tables = {
+            chain_id: read_tables(connection, chain_id, registries.identity_of(chain_id)).tables
+            for chain_id in registries.chains
+        }
+    if not tables:
+        raise UsageProblemError("the index has no chain: see bilateral index status")
+    return tables
 
 
 def _keys(engines: Sequence[Engine], chain_id: int | None) -> list[tuple[Engine, AnalysisKey]]:

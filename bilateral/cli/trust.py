@@ -42,21 +42,28 @@ _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of 
     "bilateral trust analyse --tables tables --out results --reviews cases.json",
     "bilateral trust analyse --tables duckdb://tables.duckdb --out results",
     "bilateral trust analyse --tables 1=ethereum --tables 8453=base --out results",
+    "bilateral trust analyse --database postgresql://index@db/bilateral --out results",
     is_local=True,
 )
-def analyse(
+def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
+    out: _Out,
+    judged: ReviewOptions,
     tables: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--tables",
             metavar="[CHAIN=]DIR|URL",
             help="The folder of the tables, as Parquet, or its URL, or that of a database that has them. "
             "Repeat it with the id of each chain to analyse several together.",
         ),
-    ],
-    out: _Out,
-    judged: ReviewOptions,
+    ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            "--database", metavar="URL", help="The database of an index instead: analyse all of its chains together."
+        ),
+    ] = None,
     checkpoints: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Keep finished steps here until the end, and continue a lost run."),
@@ -72,7 +79,9 @@ def analyse(
 
     cases, trusted = judged.cases(), judged.trusted or []
     run = Run(checkpoints, _Pace(invocation.output.note))
-    with _opened(tables) as (steps, read, by_chain):
+    if bool(tables) == (database is not None):
+        raise UsageProblemError("give either --tables or the --database of an index")
+    with _opened(tables) if tables else _indexed(database) as (steps, read, by_chain):
         engine = Engine(steps=steps, run=run).fit(run.step("tables", read, keep=False), cases, trusted)
     run.step("results", lambda: by_chain(Results.of(engine)).write(out), keep=False)
     run.close()
@@ -125,7 +134,7 @@ def _opened(tables: list[str]) -> Iterator[_Source]:
     from bilateral.trust.tables import Tables  # noqa: PLC0415
 
     if (chains := _chains(tables)) is not None:
-        yield _together(chains)
+        yield _together(lambda: {chain_id: Tables.read(folder) for chain_id, folder in chains.items()})
     elif not is_database(tables[0]):
         yield ARRAYS, lambda: Tables.read(tables[0]), lambda results: results
     else:
@@ -149,15 +158,24 @@ def _chains(tables: list[str]) -> dict[int, str] | None:
     return chains
 
 
-def _together(chains: dict[int, str]) -> _Source:
+@contextmanager
+def _indexed(database: str | None) -> Iterator[_Source]:
+    """Open an index, to analyse its chains together."""
+    from bilateral.cli.analysis import tables_of_index  # noqa: PLC0415  # slow to import
+    from bilateral.cli.index_processes import open_index  # noqa: PLC0415
+
+    with open_index(database) as engine:
+        yield _together(lambda: tables_of_index(engine))
+
+
+def _together(read: Callable[[], dict[int, Tables]]) -> _Source:
     """Return the source of an analysis of several chains."""
     from bilateral.trust.chains import Chains  # noqa: PLC0415  # pyarrow is heavy, and an extra
     from bilateral.trust.steps import ARRAYS  # noqa: PLC0415
-    from bilateral.trust.tables import Tables  # noqa: PLC0415
 
     @cache
     def joined() -> Chains:
-        return Chains.of({chain_id: Tables.read(folder) for chain_id, folder in chains.items()})
+        return Chains.of(read())
 
     return ARRAYS, lambda: joined().tables, lambda results: joined().apart(results)
 

@@ -128,6 +128,12 @@ def test_several_folders_without_their_chains_are_refused(refused, tables, tmp_p
     assert "need the id of a chain each" in refused(2, *words)["message"]
 
 
+@pytest.mark.parametrize("sources", [(), ("--tables", "tables", "--database", "sqlite:///index.sqlite")])
+def test_analysis_of_no_rows_or_of_two_sources_is_refused(refused, sources, tmp_path):
+    told = refused(2, "trust", "analyse", *sources, "--out", tmp_path / "r")["message"]
+    assert told == "give either --tables or the --database of an index"
+
+
 def test_an_analysis_that_failed_at_its_end_continues(bilateral, refused, tables, tmp_path):
     (tmp_path / "file").touch()
     kept = tmp_path / "kept"

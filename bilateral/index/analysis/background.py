@@ -68,7 +68,8 @@ class Background:
 
     def refresh_once(self) -> None:
         """Make the standings as of now, and wait for them."""
-        process = self._process(self._context.Event(), is_once=True)
+        stop = self._context.Event()  # kept here: without it, the system forgets the event before the process opens it
+        process = self._process(stop, is_once=True)
         process.start()
         process.join()
         self._note_end(process.exitcode)

@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.events import NewFeedback
+from bilateral.index.analysis.kept import COUNT
 from bilateral.index.databases import Shard, databases_of
 from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
 from bilateral.index.shards.coordinator import places
@@ -98,9 +99,14 @@ def test_question_about_one_chain_is_one_statement_on_its_shard(settings, statem
     assert "31337" not in plan
 
 
-def test_shard_counts_the_days_of_its_chain_itself(settings):
-    table = schema.EVENT_TABLES[NewFeedback]
-    statement = str(count_by_day(table, OTHER_CHAIN).compile(dialect=dialect(), compile_kwargs={"literal_binds": True}))
+BY_DAY = count_by_day(schema.EVENT_TABLES[NewFeedback], OTHER_CHAIN)
+ALL = COUNT.format(table="new_feedback").replace(":chain_id", str(OTHER_CHAIN)).replace(":last", "100")
+
+
+@pytest.mark.parametrize(
+    "statement", [str(BY_DAY.compile(dialect=dialect(), compile_kwargs={"literal_binds": True})), ALL]
+)
+def test_shard_counts_the_events_of_its_chain_itself(settings, statement):
     administer(settings.shards["b"].url, "ANALYZE new_feedback")
     administer(settings.database, "ALTER SERVER b OPTIONS (ADD fdw_tuple_cost '10')")  # as if there were many rows
     plan = plan_of(settings.database, statement)
