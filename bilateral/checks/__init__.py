@@ -76,46 +76,26 @@ __all__ = [
     "stored_findings",
 ]
 
-_MODULES: Final = {
-    "BlockNotHeldError": "bilateral.checks.errors",
-    "BuyerRecord": "bilateral.checks.providers",
-    "BuyerRecords": "bilateral.checks.providers",
-    "Check": "bilateral.checks.verdicts",
-    "CheckError": "bilateral.checks.errors",
-    "Code": "bilateral.checks.verdicts",
-    "EventEvidence": "bilateral.checks.verdicts",
-    "FileEvidence": "bilateral.checks.verdicts",
-    "FileNotHeldError": "bilateral.checks.errors",
-    "Finding": "bilateral.checks.providers",
-    "Findings": "bilateral.checks.providers",
-    "FindingsNotHeldError": "bilateral.checks.errors",
-    "FoundFindings": "bilateral.checks.providers",
-    "HistoryTooLongError": "bilateral.checks.errors",
-    "LiveCheck": "bilateral.checks.live",
-    "Newcomers": "bilateral.checks.policy",
-    "OtherHistoryError": "bilateral.checks.errors",
-    "OtherRegistration": "bilateral.checks.live",
-    "Payment": "bilateral.checks.server",
-    "PaymentsNotHeldError": "bilateral.checks.errors",
-    "Policy": "bilateral.checks.policy",
-    "ProvenTier": "bilateral.checks.providers",
-    "PolicyName": "bilateral.checks.presets",
-    "Reason": "bilateral.checks.verdicts",
-    "Severity": "bilateral.checks.verdicts",
-    "Trust": "bilateral.checks.policy",
-    "UnknownAgentError": "bilateral.checks.errors",
-    "UnknownChainError": "bilateral.checks.errors",
-    "UnknownRegistryError": "bilateral.checks.errors",
-    "Verdict": "bilateral.checks.verdicts",
-    "check_client": "bilateral.checks.client",
-    "check_live_server": "bilateral.checks.live_evm",
-    "check_server": "bilateral.checks.server",
-    "check_solana_server": "bilateral.checks.live",
-    "read_policy": "bilateral.checks.policy",
-    "snapshot": "bilateral.index.store.database",
-    "stored_findings": "bilateral.checks.stored",
+_NAMES: Final = {
+    "bilateral.checks.client": ("check_client",),
+    "bilateral.checks.errors": (
+        *("BlockNotHeldError", "CheckError", "FileNotHeldError", "FindingsNotHeldError", "HistoryTooLongError"),
+        *("OtherHistoryError", "PaymentsNotHeldError"),
+        *("UnknownAgentError", "UnknownChainError", "UnknownRegistryError"),
+    ),
+    "bilateral.checks.live": ("LiveCheck", "OtherRegistration", "check_solana_server"),
+    "bilateral.checks.live_evm": ("check_live_server",),
+    "bilateral.checks.policy": ("Newcomers", "Policy", "Trust", "read_policy"),
+    "bilateral.checks.presets": ("PolicyName",),
+    "bilateral.checks.providers": ("BuyerRecord", "BuyerRecords", "Finding", "Findings", "FoundFindings", "ProvenTier"),
+    "bilateral.checks.server": ("Payment", "check_server"),
+    "bilateral.checks.stored": ("stored_findings",),
+    "bilateral.checks.verdicts": ("Check", "Code", "EventEvidence", "FileEvidence", "Reason", "Severity", "Verdict"),
+    "bilateral.index.store.database": ("snapshot",),
 }
-"""The module of each name. Modules are imported when a name is asked for, because the database is slow to import."""
+"""The names of each module. Modules are imported when a name is asked for, because the database is slow to import."""
+
+_MODULES: Final = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

@@ -143,7 +143,10 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         **agent_figures(moment, facts),
         "pay_to": None if payment is None else checksummed(payment.pay_to),
         "file": None if registration is None else registration.sight.state.value,
-        "domains": [_domain_figure(number, domain) for number, domain in enumerate(domains, 1)],
+        "domains": [
+            {"domain": number, "is_proven": domain.is_proven, "is_denied": domain.is_denied}
+            for number, domain in enumerate(domains, 1)
+        ],
         "rating": rating_figures(judgement.counted, reasons.policy.tag),
         "standing": judge_standing(reasons, backing),
         "lines": known,
@@ -318,7 +321,3 @@ def _judge_approvals(
             *(event for _, event in strangers[:3]),
         )
     return {account for account, _ in approved}
-
-
-def _domain_figure(number: int, domain: Domain) -> dict[str, Any]:
-    return {"domain": number, "is_proven": domain.is_proven, "is_denied": domain.is_denied}

@@ -96,7 +96,9 @@ class _Process:
             self._files.start()
         pruning = partial(keep_pruned, self._engine, self._settings.feed, self._stop)
         threading.Thread(target=pruning, name="pruning", daemon=True).start()
-        background = self._background() if self._settings.analyses else None
+        background = None
+        if self._settings.analyses:
+            background = Background(self._engine, [chain.rpc_urls for chain in self._settings.chains])
         if background is not None and not until_head:
             background.start()
         self._wait([self._started(partial(self._follow, chain, until_head)) for chain in self._settings.chains])
@@ -111,10 +113,6 @@ class _Process:
         if self._files is not None:
             self._files.close()
         return is_done
-
-    def _background(self) -> Background:
-        """Return the process that keeps standings current."""
-        return Background(self._engine, [chain.rpc_urls for chain in self._settings.chains])
 
     def _follow(self, chain: ChainSettings, until_head: bool) -> None:
         """Follow one chain, once its endpoints say which it is."""

@@ -8,6 +8,7 @@ import time
 from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import update
@@ -311,7 +312,7 @@ def first_block_of(pool: Pool, deployments: Sequence[Deployment]) -> int:
             continue
         is_known = True
         try:
-            return min(_first_with_code(source, address, head) for address in addresses)
+            return min(bisect_left(range(head), True, key=partial(source.has_code, address)) for address in addresses)
         except NODE_FAILURES as problem:
             _LOGGER.warning("endpoint=%s first_block=0 problem=%r", source.name, str(problem))
     if is_known:
@@ -320,11 +321,6 @@ def first_block_of(pool: Pool, deployments: Sequence[Deployment]) -> int:
     if missing is not None:
         raise missing
     raise NoEndpointError(pool.chain_id, "; ".join(map(str, problems)))
-
-
-def _first_with_code(source: Source, address: str, head: int) -> int:
-    """Find the first block after which there is a contract at an address."""
-    return bisect_left(range(head), True, key=lambda block: source.has_code(address, block))
 
 
 def _require_code(source: Source, addresses: Sequence[str], block: int) -> None:

@@ -177,10 +177,7 @@ def _present(state: ClientState, batch: _Batch, period: str, block: str) -> Oper
 def _prepare(state: ClientState, key: _Key, signal: Signal, period: str) -> Operation[Sent[FeedbackEntry]]:
     """Make the transaction of a signal, and simulate it."""
     agent, _ = key
-    arguments = yield from feedback.arguments_of(state, agent, _draft(signal, period))
+    draft = feedback.Draft(signal.value, signal.tag, period, signal.endpoint)
+    arguments = yield from feedback.arguments_of(state, agent, draft)
     decode = feedback.given_decoder(agent, registries.require_address(state))
     return (yield from transactions.prepare(state, Registry.REPUTATION, feedback.GIVE, arguments, decode))
-
-
-def _draft(signal: Signal, period: str) -> feedback.Draft:
-    return feedback.Draft(signal.value, signal.tag, period, signal.endpoint)

@@ -102,7 +102,9 @@ class ActivityTable:
             events: The rows of the events of some blocks.
             agents: The rows of the agents that the events of identity registries are about, after these events.
         """
-        times = self._times(joined.from_iterable(self._found(table, events.get(table, ())) for table in RAISING))
+        # Each registry, agent and time once: most events of an agent share a block's time.
+        raising = ((table, *entry) for table in RAISING for entry in set(map(_pick[table], events.get(table, ()))))
+        times = self._times(raising)
         raised = {(self._chain_id, *agent) for agent in times}
         changed = sorted(raised | agents.keys())  # in the order of the table's pages
         stored = {row[:3]: row for row in self._rows.select(agent_activity, _KEY, changed)}
@@ -179,10 +181,6 @@ class ActivityTable:
         """Return the identity registry of an event's agent; None if the event does not count."""
         is_of_identity = table is RAISING[-1] or table in _CHANGING
         return registry if is_of_identity else self._identities.get(registry)
-
-    def _found(self, table: Table, rows: Iterable[Row]) -> Iterable[tuple[Table, str, int, int]]:
-        """Yield registry, agent and time of events, each once: most events of an agent share a block's time."""
-        return ((table, *entry) for entry in set(map(_pick[table], rows)))
 
     def _last_of_all(self, table: Table) -> Iterable[tuple[Table, str, int, int]]:
         """Yield registry and agent, and the time of the last event of a table about it."""

@@ -5,6 +5,7 @@ Words are learnt with their file and stay, although their last file may go: a wo
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select
@@ -31,16 +32,10 @@ def learn_words(connection: Connection, words: Iterable[str]) -> None:
         return
     known = set(connection.execute(select(known_word.c.word).where(known_word.c.word.in_(wanted))).scalars())
     parts = {word: trigrams(word) for word in wanted if word not in known}
+    trigram_rows = [{"word": word, "trigram": trigram} for word, of_word in parts.items() for trigram in of_word]
     for table, rows in (
         (known_word, [{"word": word, "trigrams": len(of_word)} for word, of_word in parts.items()]),
-        (
-            word_trigram,
-            sorted(({"word": w, "trigram": t} for w, of_word in parts.items() for t in of_word), key=_by_trigram),
-        ),
+        # In one order, so that two transactions do not wait for each other in a circle.
+        (word_trigram, sorted(trigram_rows, key=itemgetter("trigram", "word"))),
     ):
         insert_new(connection, table, rows)
-
-
-def _by_trigram(row: dict[str, str]) -> tuple[str, str]:
-    """Return the key of a row: two transactions insert in one order, and do not wait for each other in a circle."""
-    return row["trigram"], row["word"]

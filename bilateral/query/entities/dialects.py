@@ -123,11 +123,11 @@ class EntityDialect(ABC):
     def decimal_operand(self, value: Decimal) -> ColumnElement[Any]:
         """Return a number in the form of `decimal_key`."""
 
-    @abstractmethod
     def decimal_in(
         self, value: ColumnElement[Any], decimals: ColumnElement[int], operands: Sequence[Decimal]
     ) -> ColumnElement[bool]:
         """Return true if a fixed-point number is one of some numbers."""
+        return self.decimal_key(value, decimals).in_([self.decimal_operand(operand) for operand in operands])
 
     @abstractmethod
     def listed_keys(self, keys: Sequence[tuple[int, str, int]]) -> Select[Any]:
@@ -201,11 +201,6 @@ class SqliteDialect(EntityDialect):
     def decimal_operand(self, value: Decimal) -> ColumnElement[Any]:
         return literal(_sort_key(value), Text)
 
-    def decimal_in(
-        self, value: ColumnElement[Any], decimals: ColumnElement[int], operands: Sequence[Decimal]
-    ) -> ColumnElement[bool]:
-        return self.decimal_key(value, decimals).in_([_sort_key(operand) for operand in operands])
-
     def listed_keys(self, keys: Sequence[tuple[int, str, int]]) -> Select[Any]:
         listed = msgspec.json.encode([(sqlite_integer(number), text, sqlite_integer(of)) for number, text, of in keys])
         keys_table = func.json_each(literal(listed.decode(), Text)).table_valued("value")
@@ -269,11 +264,6 @@ class PostgresDialect(EntityDialect):
 
     def decimal_operand(self, value: Decimal) -> ColumnElement[Any]:
         return literal(value, Numeric)
-
-    def decimal_in(
-        self, value: ColumnElement[Any], decimals: ColumnElement[int], operands: Sequence[Decimal]
-    ) -> ColumnElement[bool]:
-        return self.decimal_key(value, decimals).in_(operands)
 
     def listed_keys(self, keys: Sequence[tuple[int, str, int]]) -> Select[Any]:
         listed = msgspec.json.encode([(str(number), text, str(of)) for number, text, of in keys])

@@ -114,8 +114,8 @@ class RegistrationFileRows(Rows):
             "oasfDomains": ("oasf_domain", card.oasf_domains),
         }
         return {
-            "id": lambda: Id(self._id()),
-            "cid": lambda: String(self._cid()),
+            "id": lambda: Id(file_id(self.file.c.uri, self._transaction(), self.named.c.log_index)),
+            "cid": lambda: String(file_cid(self.file.c.uri, self._transaction(), self.named.c.log_index)),
             "agentId": lambda: Id(agent_id_text(agent, self.scope), agent_finder(agent, self.scope)),
             "active": lambda: Flag(read.active, is_nullable=True),
             "x402Support": lambda: Flag(read.x402_support, is_nullable=True),
@@ -150,12 +150,6 @@ class RegistrationFileRows(Rows):
             is_event = (table.c[name] == named.c[name] for name in ("chain_id", "block_number", "log_index"))
             queries.append(select(table.c[name]).where(*is_event).correlate(named).scalar_subquery())
         return func.coalesce(*queries)
-
-    def _cid(self) -> Any:
-        return file_cid(self.file.c.uri, self._transaction(), self.named.c.log_index)
-
-    def _id(self) -> Any:
-        return file_id(self.file.c.uri, self._transaction(), self.named.c.log_index)
 
     def _transaction(self) -> ColumnElement[str]:
         return self.scope.dialect.hexadecimal(self._event("transaction_hash"), is_nullable=False)
