@@ -30,7 +30,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play setup compile prover clean test test-all lint format test-interop ways prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
+.PHONY: help demo play setup compile prover spark clean test test-all lint format test-interop ways prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
 
 ##@ Try it
 
@@ -52,6 +52,9 @@ compile: setup ## Compile the contracts.
 prover: setup ## Install the prover of private tiers into .cache/prover. Does nothing if it is there.
 	@$(BIN)/bilateral buyer install-prover --folder .cache/prover > /dev/null
 
+spark: setup ## Install Apache Spark and Java into .cache/spark, for the tests of each night. Does nothing if they are there.
+	@./toolchain/spark/setup.sh
+
 clean: ## Remove everything that was installed, compiled or cached.
 	@rm -rf .venv node_modules .build .cache .mutants .user-projects contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
@@ -60,7 +63,7 @@ clean: ## Remove everything that was installed, compiled or cached.
 test: compile prover ## Run the test suite, or all tests of the files TESTS. What takes long is left to test-all.
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 6 --dist worksteal $(or $(TESTS),-m "not nightly")
 
-test-all: compile prover ## Run every test, as CI does each night.
+test-all: compile prover spark ## Run every test, as CI does each night.
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 6 --dist worksteal
 
 lint: setup ## Check style, types, format and plain words.
@@ -210,7 +213,7 @@ lock: ## Resolve the *.in files of toolchain/, assurance/ and interop/ into hash
 	@npm install --package-lock-only --ignore-scripts --prefix npm --omit-lockfile-registry-resolved
 	@npm install --package-lock-only --ignore-scripts --prefix toolchain/site --omit-lockfile-registry-resolved
 	@./toolchain/setup.sh # fails if package-lock.json and package.json differ
-	@for name in toolchain/uv toolchain/requirements assurance/requirements assurance/fuzz assurance/provenance interop/requirements toolchain/site/requirements; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	@for name in toolchain/uv toolchain/requirements assurance/requirements assurance/fuzz assurance/provenance interop/requirements toolchain/site/requirements toolchain/spark/requirements; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-annotate --no-header --override toolchain/overrides.in $$name.in --output-file $$name.lock \
 	  > /dev/null || exit 1; done
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
 from bilateral.trust.accounts import ACCOUNTS, in_small_letters, require_addresses
-from bilateral.trust.columns import LARGEST
+from bilateral.trust.columns import LARGEST, coded_together, encoded
 from bilateral.trust.folders import without_secrets
 from bilateral.trust.opinions import Kind
 from bilateral.trust.propagation import EigenTrust
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from bilateral.trust.ledger import Ledger
 
 _NEEDED: Final = ("agents", "feedback")
+
+_REPEATED: Final = {name: (*columns, "tag", "kind") for name, columns in ACCOUNTS.items()}
+"""Columns whose texts repeat."""
+
+_STRETCH: Final = 2**20
+"""The rows whose texts are held while they are coded: 150 MB of the widest table."""
 
 
 class Relational(Steps):
@@ -116,10 +122,23 @@ class Relational(Steps):
         Raises:
             InvalidArgumentError: A table is not as `Tables.of` takes it, or an account is not an address.
         """
-        tables = {name: self.runner.out(self.connection.table(name)) for name in self._names}
+        tables = {name: self._read(name) for name in self._names}
         for name, table in tables.items():
             require_addresses(name, table)
+        _share_texts(tables)
         return Tables.of(**tables)
+
+    def _read(self, name: str) -> pa.Table:
+        """Return a table with codes in place of repeated texts: it holds the texts of one stretch of rows at a time."""
+        table, batches, parts = self.connection.table(name), list[pa.RecordBatch](), list[pa.Table]()
+        schema = table.schema().to_pyarrow()
+        for batch in self.runner.batches(table):
+            batches.append(batch)
+            if sum(len(held) for held in batches) >= _STRETCH:
+                parts.append(_coded(name, pa.Table.from_batches(batches).cast(schema)))
+                batches.clear()
+        rest = pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
+        return pa.concat_tables([*parts, _coded(name, rest)]).unify_dictionaries()
 
     def first_transfers(self, addresses: pa.Array, moves: Moves) -> First:  # noqa: ARG002
         """See `Steps`."""
@@ -294,6 +313,28 @@ class Relational(Steps):
             return table.mutate(**{column: _lowered(table[column]) for column in ACCOUNTS.get(name, ())})
         columns = COLUMNS[name] | (OPTIONAL.get(name, {}) if name == "transfers" else {})
         return self.runner.rows(pa.table({column: pa.array([], kind) for column, kind in columns.items()}))
+
+
+def _coded(name: str, table: pa.Table) -> pa.Table:
+    """Return a table with codes in place of texts that repeat. It is copied: columns of a batch share its memory."""
+    for place, column in enumerate(table.column_names):
+        if column in _REPEATED.get(name, ()) and pa.types.is_string(table[column].type):
+            table = table.set_column(place, column, encoded(table[column]))
+    return table.combine_chunks()
+
+
+def _share_texts(tables: dict[str, pa.Table]) -> None:
+    """Let the columns of addresses have one dictionary together."""
+    places = [
+        (name, column)
+        for name, columns in ACCOUNTS.items()
+        for column in columns
+        if name in tables and column in tables[name].column_names and pa.types.is_dictionary(tables[name][column].type)
+    ]
+    texts, codes = coded_together([tables[name][column] for name, column in places])
+    for (name, column), own in zip(places, codes, strict=True):
+        shared = pa.DictionaryArray.from_arrays(pa.array(own, mask=own < 0), texts)
+        tables[name] = tables[name].set_column(tables[name].column_names.index(column), column, shared)
 
 
 def _array(table: pa.Table | pa.RecordBatch, name: str) -> Any:

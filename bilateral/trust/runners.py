@@ -23,6 +23,10 @@ SPARK: Final = "sc://"
 _RETRIES: Final = 8
 """The retries of a request. They take about 40 seconds: a restarting server answers, and a lost one is named."""
 
+_PART: Final = 2**24
+"""The bytes of rows that a Spark Connect server takes as part of a plan. A message has at most eight times as many, and
+the largest plan of a step has seven tables of rows."""
+
 _SHOWN: Final = 300
 """The letters of a server's message that an error shows: two or three sentences."""
 
@@ -96,7 +100,8 @@ class SparkConnect(Runner):
     """Apache Spark or Sail, by Spark Connect.
 
     The backend of Ibis does not register rows of this process inside a cached expression, and Sail ignores `cache()`:
-    it would compute an expression again for each use. So rows become views, and kept expressions are checkpointed.
+    it would compute an expression again for each use. So rows become views, and kept expressions are checkpointed, in
+    the server's store: Spark loses a local checkpoint with the worker that holds it.
     """
 
     def __init__(self, session: Any) -> None:
@@ -120,6 +125,7 @@ class SparkConnect(Runner):
         Raises:
             MissingExtraError: PySpark is not installed.
             NodeUnreachableError: No such server answers.
+            InvalidArgumentError: The server keeps no checkpoints.
         """
         try:
             from pyspark.sql import SparkSession  # noqa: PLC0415  # heavy, and an extra
@@ -131,6 +137,7 @@ class SparkConnect(Runner):
             session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
             try:
                 session.sql("SELECT 1").collect()
+                _require_checkpoints(session)
             except Exception:
                 session.stop()  # else PySpark would send the checkpoints of later sessions to this one
                 raise
@@ -159,22 +166,29 @@ class SparkConnect(Runner):
                 raise InvalidArgumentError(f"{refused}: {_first_line(error)}") from None
 
     def rows(self, table: pa.Table) -> Any:
-        """See `Runner`."""
+        """See `Runner`. Rows beyond one part are checkpointed, as each plan that used them would have them all."""
+        import ibis  # noqa: PLC0415  # heavy, and for this path only
         from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415  # heavy, and an extra
 
-        with _answering():  # the schema is named, as it cannot be inferred of no rows
-            return self._view(self._session.createDataFrame(table, from_arrow_schema(table.schema)))
+        step = max(1, table.num_rows * _PART // max(table.nbytes, 1))
+        parts = [table.slice(start, step) for start in range(0, table.num_rows, step)] or [table]
+        schema = from_arrow_schema(table.schema)  # it cannot be inferred of no rows
+        with _answering():
+            frames = [self._session.createDataFrame(part, schema) for part in parts]
+            if len(frames) > 1:
+                frames = [frame.checkpoint() for frame in frames]
+            return ibis.union(*map(self._view, frames))
 
     def keep(self, expression: Any) -> Any:
         """See `Runner`.
 
         Raises:
-            InvalidArgumentError: The server keeps no checkpoints, or computes with another type than Ibis expects.
+            InvalidArgumentError: The server computes with another type than Ibis expects.
         """
         with _answering():
             frame = self._session.sql(self.connection.compile(expression))
             _require_floats(expression, frame)
-            return self._view(frame.localCheckpoint())
+            return self._view(frame.checkpoint())
 
     def drop(self, kept: Any) -> None:
         """See `Runner`."""
@@ -182,13 +196,18 @@ class SparkConnect(Runner):
             self._session.catalog.dropTempView(kept.op().name)
 
     def out(self, expression: Any) -> pa.Table:
-        """See `Runner`."""
+        """See `Runner`. Ibis would make a data frame of pandas of the rows first, with an object for each text."""
         with _answering():
-            return self.connection.to_pyarrow(expression)
+            return self._session.sql(self.connection.compile(expression)).toArrow()
 
     def batches(self, expression: Any) -> Iterator[pa.RecordBatch]:
-        """See `Runner`. The server's rows come as one table."""
-        yield from self.out(expression).to_batches()
+        """See `Runner`."""
+        with _answering():
+            frame, client = self._session.sql(self.connection.compile(expression)), self._session.client
+            plan = frame._plan.to_proto(client)  # noqa: SLF001  # no public call yields Arrow's batches
+            for part in client.to_table_as_iterator(plan, {}):
+                if isinstance(part, pa.Table):  # the schema comes, too
+                    yield from part.to_batches()
 
     def close(self) -> None:
         """See `Runner`."""
@@ -212,6 +231,19 @@ def _require_floats(expression: Any, frame: Any) -> None:
     for column, kind in expression.schema().items():
         if kind.is_floating() and computed[column] != "double":
             raise InvalidArgumentError(f"the server computes column {column} as {computed[column]}: expected double")
+
+
+def _require_checkpoints(session: Any) -> None:
+    """Refuse a server without a store for checkpoints before the analysis begins."""
+    from pyspark.errors import PySparkException  # noqa: PLC0415  # heavy, and an extra
+
+    try:
+        session.range(1).checkpoint()
+    except PySparkException as error:
+        raise InvalidArgumentError(
+            "the server keeps no checkpoints: set spark.checkpoint.dir of Spark, or SAIL_EXECUTION__CHECKPOINT__PATH "
+            f"of Sail, to a folder that all its workers share ({_first_line(error)})"
+        ) from None
 
 
 @contextmanager

@@ -17,6 +17,7 @@ PYTHON_LOCKS = [
     "toolchain/uv.lock",
     "assurance/requirements.lock",
     "interop/requirements.lock",
+    "toolchain/spark/requirements.lock",
 ]
 LOCKS = ["package-lock.json", "assurance/package-lock.json", "interop/package-lock.json", *PYTHON_LOCKS]
 

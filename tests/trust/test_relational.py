@@ -13,9 +13,7 @@ import pytest
 from pyarrow import parquet
 from sqlalchemy import make_url
 
-from bench.trust.worlds.attacks import add
-from bench.trust.worlds.honest import honest_world
-from bench.trust.worlds.world import Settings
+from bench.trust.servers import running_sail
 from bilateral.errors import InvalidArgumentError, NodeUnreachableError
 from bilateral.trust import runners
 from bilateral.trust.coding import coded
@@ -26,9 +24,9 @@ from bilateral.trust.results import Results
 from bilateral.trust.runners import SparkConnect
 from bilateral.trust.steps import ARRAYS, Edges
 from bilateral.trust.tables import COLUMNS, Tables
+from tests.helpers import free_port
 from tests.postgres import administer, running_postgres
-from tests.trust.conftest import address_of, addressed
-from tests.trust.sail import running_sail
+from tests.trust.conftest import address_of, addressed, attacked_world, same
 
 pytestmark = pytest.mark.one_engine  # the statements are ibis's; PostgreSQL takes 30 times as long as DuckDB
 
@@ -48,8 +46,8 @@ def server(tmp_path_factory):
 @pytest.fixture(scope="module")
 def sail(tmp_path_factory):
     """The URL of a Spark Connect server: Sail with two workers, which exchange plans and rows by messages."""
-    with running_sail(tmp_path_factory.mktemp("sail")) as url:
-        yield url
+    with running_sail(tmp_path_factory.mktemp("sail"), free_port()) as server:
+        yield server.url
 
 
 @pytest.fixture(params=["duckdb", "postgresql", "sail"])
@@ -165,23 +163,9 @@ def test_an_empty_list_is_refused(tables, stored):
         stored(tables).trust(np.array([0]), np.array([1]), np.ones(1), nothing, 2)
 
 
-def same(first, second):
-    """Check that two results are equal, but for the last digits of trust."""
-    for field in fields(first):
-        left, right = getattr(first, field.name), getattr(second, field.name)
-        if field.name == "trust":
-            assert left["address"].to_pylist() == right["address"].to_pylist()
-            assert right["trust"].to_pylist() == pytest.approx(left["trust"].to_pylist(), abs=1e-12)
-        else:
-            assert left.equals(right), field.name
-
-
 @WITHOUT_SPARK_BY_DAY
 def test_a_whole_analysis_is_equal_on_both_paths(stored):
-    made = honest_world(17, Settings(clients=250, owners=120, platforms=1, communities=2))
-    for family in ("star", "camouflaged_ring", "validator_cartel", "punishing_gang", "retaliation", "dust_proofs"):
-        add(made, family, 6)
-    tables = made.tables()[0]
+    tables = attacked_world()
     database = stored(tables)
     reader = tables.feedback["client"][0].as_py()
     with_arrays = Engine().fit(tables, trusted=[reader])
@@ -235,6 +219,15 @@ def test_a_spark_server_that_does_not_answer_is_an_error_without_the_token(monke
     assert "secret" not in str(refused.value)
 
 
+@pytest.mark.nightly  # it starts a server of its own
+def test_a_spark_server_without_checkpoints_is_refused(tmp_path):
+    with (
+        running_sail(tmp_path, free_port(), keeps=False) as server,
+        pytest.raises(InvalidArgumentError, match=r"keeps no checkpoints: set spark\.checkpoint\.dir"),
+    ):
+        Relational.open(server.url)
+
+
 def test_a_spark_server_reads_a_folder_that_the_url_names(tables, sail, tmp_path):
     tables = addressed(tables)
     tables.write(tmp_path)
@@ -264,10 +257,26 @@ def test_values_of_any_size_pass_a_spark_server_unchanged(sail):
     runner.close()
 
 
+def test_rows_that_exceed_a_message_go_to_a_spark_server_in_parts(sail, monkeypatch):
+    runner = SparkConnect.open(sail)
+    monkeypatch.setattr(runners, "_PART", 100)
+    rows = pa.table({"number": np.arange(50)})
+    assert sorted(runner.out(runner.rows(rows))["number"].to_pylist()) == list(range(50))
+    runner.close()
+
+
+def test_a_table_of_many_stretches_is_that_of_one(tables, stored, monkeypatch):
+    whole = stored(addressed(tables)).tables()
+    monkeypatch.setattr("bilateral.trust.relational._STRETCH", 7)
+    parts = stored(addressed(tables)).tables()
+    for name in COLUMNS:
+        assert getattr(parts, name).to_pylist() == getattr(whole, name).to_pylist()
+
+
 def test_a_spark_server_that_is_lost_within_an_analysis_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(runners, "_RETRIES", 0)
-    with running_sail(tmp_path) as url:
-        runner = SparkConnect.open(url)
+    with running_sail(tmp_path, free_port()) as server:
+        runner = SparkConnect.open(server.url)
         kept = runner.rows(pa.table({"amount": [1.0]}))
     with pytest.raises(NodeUnreachableError, match=r"^the Spark Connect server failed"):
         runner.out(kept)
