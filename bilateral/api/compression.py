@@ -1,4 +1,4 @@
-"""Compresses pages and the files that they load. Both are made in threads, so nobody waits for it."""
+"""Gzip for pages and the files that they load. Their routes run in threads, so it never blocks the event loop."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def compressed(request: Request, response: Response) -> Response:
 
 
 def _takes_gzip(accepted: str) -> bool:
-    """Check that a list of encodings has gzip, and not with the weight 0."""
+    """Check that the header Accept-Encoding lists gzip with a weight above 0."""
     for entry in accepted.split(","):
         name, _, weight = entry.replace(" ", "").lower().partition(";q=")
         if name == "gzip":

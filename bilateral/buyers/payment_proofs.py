@@ -1,4 +1,4 @@
-"""Payments as messages about them name them, and the signatures of such messages."""
+"""The payment that a message is about, and signatures of such messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PaymentProof:
         """Check the values, and bring the addresses into checksum form.
 
         Raises:
-            InvalidArgumentError: The hash has another length, or the agent is of a chain that is not EVM's.
+            InvalidArgumentError: The hash has another length, or the agent is not on an EVM chain.
             MalformedIdentifierError: An address or the agent is malformed.
         """
         object.__setattr__(self, "buyer", checksummed(self.buyer))
@@ -80,7 +80,7 @@ def domain_of_agent(seller: str) -> Domain:
         seller: The global id of the agent.
 
     Raises:
-        InvalidArgumentError: The agent is of a chain that is not EVM's.
+        InvalidArgumentError: The agent is not on an EVM chain.
         MalformedIdentifierError: The agent is malformed.
     """
     registry = GlobalAgentId.parse(seller).registry
@@ -90,7 +90,7 @@ def domain_of_agent(seller: str) -> Domain:
 
 
 def signature_of(message: TypedMessage, domain: Domain, signer: TransactionSigner) -> str:
-    """Sign a message, and return the signature as a body has it.
+    """Sign a message, and return the signature as JSON has it: 0x and hexadecimal digits.
 
     Args:
         message: The message.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -61,7 +62,7 @@ class BuyerResult(TypedMessage):
 
 
 def domain_of(chain_id: int) -> Domain:
-    """Return the domain of results: no contract verifies them.
+    """Return the EIP-712 domain of results. It names the zero address, because no contract verifies results.
 
     Args:
         chain_id: The chain.
@@ -73,7 +74,7 @@ def result_of(standing: Standing, now: int) -> BuyerResult:
     """Return the result to sign.
 
     Args:
-        standing: The buyer.
+        standing: The buyer's standing.
         now: The time, in Unix seconds.
     """
     metrics = standing.weighed.metrics
@@ -148,7 +149,7 @@ class ResultSigner:
             "score": result.score,
             "tier": result.tier,
             "payments": result.payments,
-            "volume": str(result.volume),
+            "volume": str(result.volume),  # readers of JSON lose digits of numbers above 2^53
             "sellers": result.sellers,
             "policy": result.policy,
             "asOfBlock": result.as_of_block,
@@ -168,6 +169,4 @@ class ResultSigner:
 
 def _encoded(value: bytes) -> str:
     """Return bytes in base64url without padding."""
-    from base64 import urlsafe_b64encode  # noqa: PLC0415  # one function
-
     return urlsafe_b64encode(value).decode().rstrip("=")

@@ -1,4 +1,4 @@
-"""The databases of an index as the settings name them: one is written or has shards, and its replicas are read."""
+"""The databases of an index in its settings: that of its workers, its shards, and its replicas."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def databases_of(value: Any) -> Databases:
 
 
 def _require_shards(databases: Databases) -> None:
-    """Refuse shards that cannot be told apart, or that are not of PostgreSQL."""
+    """Refuse shards that are not in PostgreSQL, two on one database, and a chain on two shards."""
     places = {"database.url": databases.url} if databases.shards else {}
     places |= {f"database.shards.{name}.url": shard.url for name, shard in databases.shards.items()}
     named: dict[URL, str] = {}
@@ -84,7 +84,7 @@ def _require_shards(databases: Databases) -> None:
 
 
 def require_replicas(url: str | None, readers: list[str] | tuple[str, ...]) -> None:
-    """Refuse replicas of a database that has none.
+    """Check that a database with replicas, and each replica, is in PostgreSQL. SQLite has no replicas.
 
     Args:
         url: The URL of the database; None for the default one.

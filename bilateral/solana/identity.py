@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from bilateral.solana.sati import SatiAgent
 
 _OWN_FIELDS: Final = frozenset({"name", "symbol", "uri"})
+"""The fields that metadata of a token always have. They are not among an agent's further texts."""
+
 _LENGTHS: Final = 8
 """The bytes of the two lengths of a key and its value."""
 
@@ -80,7 +82,7 @@ class SatiIdentity(Closing):
         """Return everything that the chain says about an agent.
 
         Raises:
-            SolanaError: The agent cannot be believed.
+            SolanaError: The accounts do not prove the agent. See `code`.
         """
         return self._run(read_agent(self._node, mint))
 
@@ -121,7 +123,7 @@ class SatiIdentity(Closing):
         return self._run(self._set(mint, WALLET_KEY, str(account)))
 
     def remove(self, mint: str, key: str) -> str:
-        """Remove a further text of an agent's metadata. See `set_uri`. Without a wallet, the holder is paid."""
+        """Remove a further text of an agent's metadata. See `set_uri`. Without the wallet, the holder is paid."""
         return self._run(self._remove(mint, key))
 
     def transfer(self, mint: str, to: str) -> str:

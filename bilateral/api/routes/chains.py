@@ -18,7 +18,7 @@ from bilateral.query.statistics import DayStatistics, statistics
 
 router = APIRouter(prefix="/v1", tags=["chains"], default_response_class=Response)
 
-_DEFAULT_DAYS = 30  # a month, a row a day and chain
+_DEFAULT_DAYS = 30  # a month, with one row a day for each chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,10 @@ def read_statistics(
     service = service_of(request)
     known = service.registries()
     if chain_id is not None:
-        known.identity_of(chain_id)  # an unknown chain is an error
+        known.require_indexed([chain_id])
     today = datetime.now(UTC).date()
     end = last or today
     begin = first or max(date.min + timedelta(days=_DEFAULT_DAYS), end) - timedelta(days=_DEFAULT_DAYS - 1)
     wanted = tuple(known.by_chain) if chain_id is None else (chain_id,)
-    day_statisticses = service.read(statistics, wanted, begin, end)
-    return answer_page(request, DayStatistics, Page(day_statisticses, None), shown_as)
+    days = service.read(statistics, wanted, begin, end)
+    return answer_page(request, DayStatistics, Page(days, None), shown_as)

@@ -61,7 +61,7 @@ def _report(deployment: Deployment, name: str) -> Operation[RegistryReport]:
     for answer in (code, implementation, admin):
         if isinstance(answer, Exception):
             raise answer
-    proxied = _address(answers.data(implementation))
+    implementation = _address(answers.data(implementation))  # of a proxy; None for a contract without one
     bound = None if name == "identity" else _address(_returned(identity))
     is_identity = len(_returned(wallet)) == 32  # noqa: PLR2004  # a word
     problem: str | None = f"there is no contract at {address}"
@@ -74,8 +74,8 @@ def _report(deployment: Deployment, name: str) -> Operation[RegistryReport]:
         has_code=bool(answers.data(code)),
         version=_text(_returned(version)),
         identity_registry=bound,
-        implementation=proxied,
-        owner=(_address(answers.data(admin)) or _address(_returned(owner))) if proxied else None,
+        implementation=implementation,
+        owner=(_address(answers.data(admin)) or _address(_returned(owner))) if implementation else None,
         problem=problem,
     )
 

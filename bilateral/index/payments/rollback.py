@@ -1,4 +1,4 @@
-"""Payments leave with the blocks that they are of."""
+"""Remove payments with their blocks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def forget_payments_after(connection: Connection, chain_id: int, block: int, hash_: bytes) -> None:
-    """Take payments out with the blocks that a reorganisation replaced.
+    """Remove the payments of blocks that a reorganisation replaced, and move the cursor back.
 
     Args:
         connection: The connection, in the transaction of the rollback.
@@ -24,7 +24,7 @@ def forget_payments_after(connection: Connection, chain_id: int, block: int, has
         hash_: Its hash.
     """
     table, now = payment_cursor, int(time.time())
-    # First: it waits for a worker that stores payments of these blocks, and makes later ones give way.
+    # First, because it locks the cursor: a worker that stores payments of these blocks ends before, or gives up.
     connection.execute(update(table).where(table.c.chain_id == chain_id).values(changed_at=now))
     for chain_table in CHAIN_TABLES:
         connection.execute(

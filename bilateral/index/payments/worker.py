@@ -24,7 +24,7 @@ class PaymentFollower:
     """Follows the payments of one chain, one range of blocks after the other.
 
     Args:
-        store: The rows.
+        store: The chain's payments in the database.
         pool: The chain's endpoints.
         wait: Waits some seconds; returns False to give up.
     """
@@ -39,7 +39,7 @@ class PaymentFollower:
         """Store the payments of the next range of blocks.
 
         Returns:
-            False if payments are as far as the index; else True, and the index has to look again first.
+            False if payments are as far as the index; True if a range was stored, or the index must step first.
 
         Raises:
             NoEndpointError: No endpoint is usable now; try again later.
@@ -50,9 +50,9 @@ class PaymentFollower:
         while True:
             source = self._pool.choose()
             try:
-                stored = self._read(self._of_tokens(source), due)
+                stored = self._read(self._transfer_source(source), due)
             except (CursorMovedError, ChainChangedError):
-                return True  # the index rolls back first, or another worker was faster
+                return True  # the index must roll back first, or another worker was faster
             except ENDPOINT_FAILURES as problem:
                 self._pool.bench(source, problem)
             else:
@@ -60,8 +60,8 @@ class PaymentFollower:
                 _LOGGER.info("chain=%d payments=%d block=%d", self._store.chain_id, stored, due.last)
                 return True
 
-    def _of_tokens(self, source: Source) -> TransferSource:
-        """Return what reads the logs of tokens through an endpoint."""
+    def _transfer_source(self, source: Source) -> TransferSource:
+        """Return the reader of the tokens' logs through an endpoint, which is made once."""
         if source.name not in self._sources:
             tokens = list(self._store.terms.tokens)
             self._sources[source.name] = TransferSource(source.endpoint, tokens, self._wait)
@@ -69,7 +69,7 @@ class PaymentFollower:
 
     def _read(self, source: TransferSource, due: PaymentRange) -> int:
         """Read and store the payments of a range. Its end must have the same hash before and after."""
-        self._require(source, due)
+        self._require_end(source, due)
         wallets, owners = self._store.accounts(due)
         paid = source.received(wallets, due.first, due.last)
         returned = source.sent({*wallets, *owners}, due.first, due.last)
@@ -79,11 +79,11 @@ class PaymentFollower:
             used = source.authorizations(payers, first, last)
             unsure = unsure_senders(paid, used)
             paid = with_nonces(paid, used, source.sent(unsure, first, last) if unsure else ())
-        self._require(source, due)
+        self._require_end(source, due)
         return self._store.append(due, paid, returned)
 
-    def _require(self, source: TransferSource, due: PaymentRange) -> None:
-        """Check that the end of a range is in the chain.
+    def _require_end(self, source: TransferSource, due: PaymentRange) -> None:
+        """Check that the last block of a range is still in the chain.
 
         Raises:
             ChainChangedError: Another block is in its place.
