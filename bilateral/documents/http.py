@@ -23,7 +23,7 @@ from bilateral.errors import (
     UnreachableDocumentError,
     UnsupportedUriError,
 )
-from bilateral.http.connections import Resolver, resolve
+from bilateral.http.connections import HostUnreachableError, Resolver, resolve
 from bilateral.http.waits import seconds_to_wait
 from bilateral.text import quoted
 from bilateral.values.arguments import checked_class
@@ -342,6 +342,8 @@ def _named_errors(url: str, limits: Limits) -> Iterator[None]:
         raise
     except httpcore.TimeoutException:
         raise DocumentTimeoutError(limits.seconds) from None
+    except HostUnreachableError as error:
+        raise UnreachableDocumentError(str(error)) from None
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:
         raise UnsupportedUriError(f"{quoted_url(url)} leads to a malformed URL: {quoted(str(error))}") from None
     except httpcore.LocalProtocolError:  # which quotes the header

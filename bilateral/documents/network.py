@@ -7,13 +7,12 @@ differently a moment later ("DNS rebinding") gains nothing, and nor does another
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import httpcore
 
 from bilateral.documents.public_addresses import is_public
-from bilateral.errors import DocumentTimeoutError, ForbiddenAddressError, UnreachableDocumentError
+from bilateral.errors import DocumentTimeoutError, ForbiddenAddressError
 from bilateral.http.connections import DeadlineBackend, Resolver, resolve
 
 Host: TypeAlias = tuple[str, int]
@@ -84,23 +83,3 @@ class GuardedBackend(DeadlineBackend):
         for address in addresses:
             if not is_public(address):
                 raise ForbiddenAddressError(host, address)
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:
-        """Connect to the first of a host's addresses that answers.
-
-        Raises:
-            ForbiddenAddressError: An address is not public.
-            UnreachableDocumentError: The host has no address, or no address answers.
-            DocumentTimeoutError: The time is over.
-        """
-        try:
-            return super().connect_tcp(host, port, timeout, local_address, socket_options)
-        except httpcore.ConnectError as error:
-            raise UnreachableDocumentError(str(error)) from None

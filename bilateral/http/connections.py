@@ -44,6 +44,10 @@ def resolve(host: str, port: int) -> list[str]:
     return [str(answer[4][0]) for answer in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
+class HostUnreachableError(httpcore.ConnectError):
+    """A host has no address, or none of its addresses answers."""
+
+
 class DeadlineBackend(httpcore.NetworkBackend):
     """Makes connections that end at a deadline.
 
@@ -74,7 +78,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
         """Connect to the first of a host's addresses that answers.
 
         Raises:
-            ConnectError: The host has no address, or no address answers.
+            HostUnreachableError: The host has no address, or no address answers.
         """
         addresses = self._look_up(host, port)
         self.check_addresses(host, port, addresses)
@@ -92,7 +96,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
                 continue
             return _DeadlineStream(stream, self._remaining)
         self._remaining()
-        raise httpcore.ConnectError(f"{quoted(host)} does not answer at port {port}")
+        raise HostUnreachableError(f"{quoted(host)} does not answer at port {port}")
 
     def _look_up(self, host: str, port: int) -> list[str]:
         """Resolve a host in a thread, because the system's resolver takes no deadline."""
@@ -111,7 +115,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
             addresses = []
             self._remaining()
         if not addresses:
-            raise httpcore.ConnectError(f"the host {quoted(host)} is not found")
+            raise HostUnreachableError(f"the host {quoted(host)} is not found")
         return addresses
 
 
