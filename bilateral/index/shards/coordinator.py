@@ -213,6 +213,19 @@ def connect_shard(connection: Connection, name: str, number: int, url: str) -> N
     )
 
 
+def require_readable(connection: Connection, number: int) -> None:
+    """Read a shard from the coordinator, which may have another network and other rights than this program.
+
+    Args:
+        connection: The coordinator, in a transaction.
+        number: The number of the shard.
+
+    Raises:
+        DBAPIError: The coordinator cannot read it.
+    """
+    connection.exec_driver_sql(f'SELECT FROM sharded."{SHARED_TABLES[0].name}_{number:d}" LIMIT 1')
+
+
 def reads(connection: Connection, chain_id: int) -> bool:
     """Return True if the coordinator has foreign tables of a chain.
 

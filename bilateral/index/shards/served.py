@@ -50,16 +50,16 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
         raise ShardError(
             name, "another coordinator reads it: name that one as database.url, or pass --adopt if it is gone"
         )
+    if holder is not None and holder.coordinator == coordinator and holder.shard != name:
+        raise ShardError(name, f"the database is shard {holder.shard}: correct database.shards")
+    serve_shared(connection, number)
     if holder is not None and holder.coordinator == coordinator:
-        if holder.shard != name:
-            raise ShardError(name, f"the database is shard {holder.shard}: correct database.shards")
         return False
     connection.execute(text("DELETE FROM served.claim"))
     connection.execute(
         text("INSERT INTO served.claim VALUES (:coordinator, :name)"),
         {"coordinator": coordinator, "name": name},
     )
-    serve_shared(connection, number)
     return True
 
 

@@ -18,6 +18,7 @@ from bilateral.index.shards.coordinator import (
     places,
     reads,
     require_places,
+    require_readable,
     split,
 )
 from bilateral.index.shards.copying import forget_chain
@@ -96,20 +97,22 @@ def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool 
     Raises:
         DatabaseUnavailableError: A server does not answer.
         OlderSchemaError: The coordinator waits for `bilateral index schema`.
-        ShardError: A server is not what the settings say. The coordinator was not changed.
+        ShardError: A server is not what the settings say. The coordinator reads what it read before.
     """
     coordinator = open_database(url)
     try:
-        with opened_shards(shards, creates=True) as engines, coordinator.begin() as connection:
-            hold_places(connection)
-            identity = split(connection)
-            require_places(connection, shards)
-            for name, shard in shards.items():
-                with of_shard(name):
+        with opened_shards(shards, creates=True) as engines:
+            with coordinator.begin() as connection:
+                hold_places(connection)
+                identity = split(connection)  # kept if a shard is refused: those before it know the coordinator by it
+            with coordinator.begin() as connection:
+                hold_places(connection)
+                require_places(connection, shards)
+                for name, shard in shards.items():
                     _add(connection, engines[name], identity, (name, shard), adopts=adopts)
-            placed = places(connection)
-            keep_reachable(connection, placed)
-            return placed
+                placed = places(connection)
+                keep_reachable(connection, placed)
+                return placed
     finally:
         coordinator.dispose()
 
@@ -118,7 +121,7 @@ def _add(connection: Connection, engine: Engine, coordinator: str, named: tuple[
     """Prepare a shard, and let the coordinator read it and its new chains."""
     name, shard = named
     number = number_of(connection, name)
-    with engine.begin() as on_shard:
+    with of_shard(name), engine.begin() as on_shard:
         wait_for_locks(on_shard)
         is_new = claim(on_shard, coordinator, (name, number), adopts=adopts)
         if is_new and not adopts and any(placed.shard == name for placed in places(connection)):
@@ -132,6 +135,8 @@ def _add(connection: Connection, engine: Engine, coordinator: str, named: tuple[
         serve(on_shard, shard.chains)
         schema_name = on_shard.execute(text("SELECT current_schema()")).scalar_one()
     connect_shard(connection, name, number, shard.url)
+    with of_shard(name):
+        require_readable(connection, number)
     for chain_id in shard.chains:
         if not reads(connection, chain_id):
             place_chain(connection, Placed(chain_id, name, number), schema_name)

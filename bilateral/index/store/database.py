@@ -42,6 +42,9 @@ _PROBLEMS: Final = {
         "could not extend file",
     ): "the disk of the database is full, or "
     "does not work: free some space, and start again. Nothing is lost; the index resumes where it was.",
+    ('extension "postgres_fdw"', "foreign-data wrapper"): "the coordinator may not read other servers: let an "
+    "administrator run CREATE EXTENSION postgres_fdw and GRANT USAGE ON FOREIGN DATA WRAPPER postgres_fdw there.",
+    ("password",): "the server of the database refuses the user or the password: correct them in its URL.",
     ("readonly database", "read-only", "permission denied"): "the database may only be read: change the permissions "
     "of the file or the user, or name another --database.",
     ("no such table", "no such column", "does not exist"): "the database lacks a table of the index: name the "

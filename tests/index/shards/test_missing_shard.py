@@ -126,8 +126,9 @@ def test_shards_are_not_changed(told, settings):
 
 
 def test_shard_that_answers_again_is_read_again(client, told):
-    assert dead_servers()
     path = BY_CHAIN[OTHER_CHAIN][0]
+    assert client.get(path).status_code == 503
+    assert dead_servers()
     until(lambda: client.get(path).status_code, lambda status: status == 200)
     assert told[-1] == "the shard b answers again"
     until(lambda: client.get("/readyz").json()["missing"], lambda missing: not missing)
