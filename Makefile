@@ -169,8 +169,8 @@ bench-speed: compile ## Measure writes and reads of the SDK, the index beside a 
 	@$(BIN)/python -m bench.buyers_service
 	@$(BIN)/python -m bench.buyers_anchors
 
-bench-scale: setup ## Measure the cost of a rating for index and analysis at 1 and 10 million, with exponents. Takes up to an hour.
-	@$(BIN)/python -m bench.scale $(or $(SIZES),1000000 10000000)
+bench-scale: setup $(if $(SPARK),spark) ## Measure the cost of a rating for index and analysis at 1 and 10 million: by arrays, DuckDB, Sail and, with SPARK=1, Spark. Takes up to an hour.
+	@$(BIN)/python -m bench.scale $(or $(SIZES),1000000 10000000) $(if $(SPARK),--spark)
 
 bench-prover: prover ## Measure processor time and memory of a private proof, and write docs/private-tiers.md.
 	@$(BIN)/python -m bench.prover

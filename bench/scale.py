@@ -5,7 +5,8 @@
 
 It stores synthetic feedback in a PostgreSQL of its own, by the worker's own store. At each named size it tells the
 processor time of worker and server for a row since the size before, and the bytes of a row. The analysis runs on tables
-of the same sizes, by arrays, in a process of its own. The exponent says how a cost grows: 0 is a cost that stays.
+of the same sizes, by arrays, DuckDB and Sail one after another (`bench.trust.engines`), and with `--spark` by Apache
+Spark. The exponent says how a cost grows: 0 is a cost that stays.
 A size for which the disk or the memory is too small is left out, and the output says so.
 """
 
@@ -27,7 +28,8 @@ from rich.table import Table
 from sqlalchemy import text
 
 from bench.index.measurement import tuned_server
-from bench.trust.speed import speed
+from bench.trust.engines import Analysis, compare, shown
+from bench.trust.servers import processor
 from bilateral.contracts import Registry
 from bilateral.events import NewFeedback
 from bilateral.identifiers import checksummed
@@ -56,8 +58,8 @@ _RATER_SHARE: Final = 5
 _BYTES_OF_ROW: Final = 1_500
 """The disk of a row that a run asks for before it begins: the tables, and the log of PostgreSQL beside them."""
 
-_GB_OF_MILLION: Final = 0.5
-"""The memory of an analysis of a million ratings by arrays, with room."""
+_GB_OF_MILLION: Final = 0.8
+"""The memory of an analysis of a million ratings by client and server together, with room."""
 
 _TAG: Final = bytes(31) + b"\1"
 
@@ -124,7 +126,7 @@ def fill(url: str, sizes: list[int], server: psutil.Process) -> Iterator[Cost]:
     cursor, stored, random = Block(0, bytes(32), 0), 0, np.random.default_rng(1)
     agents = max(10, sizes[-1] // _RATINGS_OF_AGENT)
     for size in sizes:
-        before, worker, served = stored, 0.0, _processor(server)
+        before, worker, served = stored, 0.0, processor(server)
         while stored < size:
             rows = ratings(min(_BATCH, size - stored), stored, random, agents)
             number = stored // _BATCH + 1
@@ -133,7 +135,7 @@ def fill(url: str, sizes: list[int], server: psutil.Process) -> Iterator[Cost]:
             store.append(cursor, Batch(end, {schema.EVENT_TABLES[NewFeedback]: rows}, [end], number + 1_000))
             worker += time.process_time() - began
             cursor, stored = end, stored + len(rows)
-        spent = _processor(server) - served
+        spent = processor(server) - served
         with engine.connect() as connection:
             taken: int = connection.execute(text("SELECT pg_database_size(current_database())")).scalar_one()
         made = stored - before
@@ -156,31 +158,18 @@ def _hash(number: int) -> bytes:
     return number.to_bytes(32, "big")
 
 
-def _processor(server: psutil.Process) -> float:
-    """Return the processor seconds of a server: those of its processes that ended, too."""
-    spent = 0.0
-    for process in (server, *server.children(recursive=True)):
-        try:
-            times = process.cpu_times()
-        except psutil.NoSuchProcess:
-            continue
-        spent += times.user + times.system + (times.children_user + times.children_system) * (process == server)
-    return spent
-
-
-def _table(costs: list[Cost], analyses: dict[str, dict[str, float]]) -> Table:
+def _table(costs: list[Cost], analyses: list[Analysis]) -> Table:
     """Return the table of all costs, with the exponents."""
     table = Table("ratings", "worker µs/row", "server µs/row", "disk B/row", "analysis µs/row", "analysis B/row")
-    shown: dict[int, list[float | None]] = {cost.rows: [cost.worker, cost.server, cost.size] for cost in costs}
-    for size, figures in analyses.items():
-        rows = int(size)
-        shown.setdefault(rows, [None] * 3).extend(
-            [figures["processor"] / rows * 1e6, figures["gigabytes"] * 2**30 / rows]
-        )
-    for rows, values in sorted(shown.items()):
+    cells_of: dict[int, list[float | None]] = {cost.rows: [cost.worker, cost.server, cost.size] for cost in costs}
+    for analysis in analyses:
+        if analysis.engine == "arrays":
+            figures = (analysis.client / analysis.rows * 1e6, analysis.client_memory / analysis.rows)
+            cells_of.setdefault(analysis.rows, [None] * 3).extend(figures)
+    for rows, values in sorted(cells_of.items()):
         cells = [*values, *[None] * (5 - len(values))]
         table.add_row(f"{rows:,}", *("not measured" if cell is None else f"{cell:,.1f}" for cell in cells))
-    complete = [(rows, values) for rows, values in sorted(shown.items()) if len(values) == 5 and None not in values]  # noqa: PLR2004
+    complete = [(rows, values) for rows, values in sorted(cells_of.items()) if len(values) == 5 and None not in values]  # noqa: PLR2004
     if len(complete) > 1:
         (small, first), (large, last) = complete[0], complete[-1]
         pairs = zip(first, last, strict=True)
@@ -192,6 +181,7 @@ def main() -> None:
     """Measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sizes", type=int, nargs="+", help="The numbers of ratings.")
+    parser.add_argument("--spark", action="store_true", help="Analyse on Apache Spark, too: make spark installs it.")
     parser.add_argument("--no-analysis", action="store_true", help="Measure the index alone.")
     options = parser.parse_args()
     console = Console(width=110)
@@ -208,7 +198,9 @@ def main() -> None:
                 console.print(f"index: {cost}")
     memory = psutil.virtual_memory().available
     possible = [size for size in sizes if size / 1e6 * _GB_OF_MILLION * 1e9 < memory]
-    console.print(_table(costs, {} if options.no_analysis else speed(possible)))
+    analyses = list(compare([] if options.no_analysis else possible, spark=options.spark))
+    console.print(shown(analyses))
+    console.print(_table(costs, analyses))
 
 
 if __name__ == "__main__":

@@ -62,6 +62,22 @@ def peak(pid: int) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024
 
 
+def processor(server: psutil.Process) -> float:
+    """Return the processor seconds of a server: those of its processes that ended, too.
+
+    Args:
+        server: Its process.
+    """
+    spent = 0.0
+    for process in (server, *server.children(recursive=True)):
+        try:
+            times = process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        spent += times.user + times.system + (times.children_user + times.children_system) * (process == server)
+    return spent
+
+
 @contextmanager
 def running_sail(folder: Path, port: int, *, keeps: bool = True) -> Iterator[Server]:
     """Run Sail, with two workers that exchange plans and rows by messages, and yield it.

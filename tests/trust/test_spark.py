@@ -1,4 +1,7 @@
-"""Apache Spark gives the analysis of the arrays, also if a worker or the client is killed in the middle of it."""
+"""Apache Spark gives the analysis of the arrays, also if a worker or the client is killed in the middle of it.
+
+The workers of Sail are threads of its server, so that all of them are lost together.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ import time
 
 import pytest
 
-from bench.trust.servers import SPARK, running_spark
+from bench.trust.engines import compare
+from bench.trust.servers import SPARK, running_sail, running_spark
+from bilateral.errors import NodeUnreachableError
+from bilateral.trust import runners
 from bilateral.trust.engine import Engine
 from bilateral.trust.relational import Relational
 from bilateral.trust.results import Results
@@ -17,10 +23,7 @@ from bilateral.trust.runs import Run
 from tests.helpers import free_port
 from tests.trust.conftest import attacked_world, same
 
-pytestmark = [
-    pytest.mark.nightly,
-    pytest.mark.skipif(not (SPARK / ".installed").exists(), reason="make spark installs Spark and Java"),
-]
+pytestmark = pytest.mark.nightly
 
 RESTART_SECONDS = 120
 """The time in which Spark puts another worker in place of a lost one. On a busy machine a JVM starts in 15 seconds."""
@@ -42,6 +45,8 @@ Engine(steps=database, run=Run(Path(sys.argv[2]), tell)).fit(database.tables())
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory):
     """A server of Spark with two workers, each a process."""
+    if not (SPARK / ".installed").exists():
+        pytest.skip("make spark installs Spark and Java")
     with running_spark(tmp_path_factory.mktemp("spark"), free_port()) as server:
         yield server
 
@@ -96,3 +101,42 @@ def test_a_killed_client_continues_with_the_same_answer(spark, tmp_path):
     assert kept == ["first transfers", "degrees", "cells 1", "cells 2", "cells 3"]
     same(Results.of(Engine().fit(tables)), Results.of(engine))
     database.runner.close()
+
+
+def test_an_analysis_continues_on_the_next_sail_after_one_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr(runners, "_RETRIES", 0)
+    tables, told = attacked_world(), []
+    tables.write(tmp_path / "tables")
+    kept = tmp_path / "kept"
+
+    def analysed(server, tell):
+        database = Relational.open(f"{server.url}/#{tmp_path / 'tables'}")
+        try:
+            return Results.of(Engine(steps=database, run=Run(kept, tell)).fit(database.tables()))
+        finally:
+            database.runner.close()
+
+    for name in ("first", "next"):
+        (tmp_path / name).mkdir()
+    with running_sail(tmp_path / "first", free_port()) as server:
+
+        def kill(progress):
+            if progress.step == "cells 3":
+                server.process.kill()
+                server.process.wait()
+
+        with pytest.raises(NodeUnreachableError, match=r"^the Spark Connect server failed"):
+            analysed(server, kill)
+    with running_sail(tmp_path / "next", free_port()) as server:
+        results = analysed(server, told.append)
+    assert [progress.step for progress in told if progress.is_kept][-1] == "cells 3"
+    same(Results.of(Engine().fit(tables)), results)
+
+
+def test_engines_are_compared_by_cost_and_answer():
+    analyses = list(compare([2000]))
+    assert [analysis.engine for analysis in analyses] == ["arrays", "DuckDB", "Sail"]
+    assert len({analysis.answer for analysis in analyses}) == 1
+    assert all(analysis.client > 0 and analysis.client_memory > 2**26 for analysis in analyses)
+    assert analyses[-1].server > 0
+    assert analyses[-1].server_memory > 2**26
