@@ -311,13 +311,13 @@ def test_service_that_only_an_older_version_took_is_left_out(buyers, buyers_data
 
 def test_agent_has_a_limited_number_of_services(buyers, monkeypatch):
     monkeypatch.setattr("bilateral.buyers.acceptance.MOST_SERVICES", 3)
-    answers = []
+    answers, no_policy = [], {"buyerIncentives": None}  # tests of discounts need a seller without a policy
     for number in range(4):
-        body = enrichment(WASH_ID, serviceName=f"service {number}", issued_at=1_000)
+        body = enrichment(WASH_ID, serviceName=f"service {number}", issued_at=1_000, **no_policy)
         answers.append(buyers.post("/api/agent/enrichment", json=signed(EnrichmentBody, body, WASH_ID, WASH_SELLER)))
     assert [answer.status_code for answer in answers] == [200, 200, 200, 409]
     assert answers[3].json()["code"] == "too_many_services"
-    later = enrichment(WASH_ID, serviceName="service 0", issued_at=2_000)
+    later = enrichment(WASH_ID, serviceName="service 0", issued_at=2_000, **no_policy)
     response = buyers.post("/api/agent/enrichment", json=signed(EnrichmentBody, later, WASH_ID, WASH_SELLER))
     assert response.json()["isNew"]
 
