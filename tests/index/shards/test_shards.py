@@ -43,6 +43,7 @@ from tests.index.shards.world import (
     index_both,
     killed,
     plan_of,
+    rolled_back,
     rows_of_chain,
     server_program,
     written,
@@ -184,15 +185,6 @@ def test_move_that_breaks_off_loses_nothing_and_is_begun_again(apis, settings):
     assert rows_of_chain(b.url) == {}
     move_chain(settings.database, settings.shards, OTHER_CHAIN)
     assert answers() == before
-
-
-def rolled_back(url):
-    """Roll the other chain back by ten blocks, as a worker does after a reorganisation."""
-    engine = create_engine(url)
-    store = ChainStore(engine, OTHER_CHAIN)
-    cursor = store.cursor()
-    store.roll_back(cursor, store.checkpoints(cursor.number - 10)[0])
-    engine.dispose()
 
 
 def test_shard_is_restored_from_its_backup_and_tells_later_changes_again(apis, settings, whole, servers, tmp_path):

@@ -19,6 +19,7 @@ from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.index.shards.layout import CHAIN_TABLES
 from bilateral.index.shards.process import follow
 from bilateral.index.shards.servers import update_shards
+from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.database import open_database
 from bilateral.index.tables.changes import TABLES as FEED_TABLES
 from tests.api.world import BOB, CHAIN_ID, ERIN, FRANK
@@ -187,6 +188,15 @@ def cut_off(url, condition):
     """End connections of a database from outside, as if the program was killed."""
     of_database = f"datname = current_database() AND pid <> pg_backend_pid() AND {condition}"
     administer(url, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {of_database}")  # noqa: S608  # ours
+
+
+def rolled_back(url):
+    """Roll the other chain back by ten blocks, as a worker does after a reorganisation."""
+    engine = create_engine(url)
+    store = ChainStore(engine, OTHER_CHAIN)
+    cursor = store.cursor()
+    store.roll_back(cursor, store.checkpoints(cursor.number - 10)[0])
+    engine.dispose()
 
 
 def rows_of_chain(url):

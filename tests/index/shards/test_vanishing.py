@@ -1,0 +1,66 @@
+"""A shard's server that vanishes in the middle of a read and of a write: nothing is lost, and both chains go on."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from sqlalchemy import create_engine, select, text
+
+from bilateral.index.shards.process import follow
+from bilateral.index.store.database import open_database
+from bilateral.index.tables import schema
+from tests.index.shards.world import BY_CHAIN, OTHER_CHAIN, killed, rolled_back, rows_of_chain
+from tests.postgres import administer
+from tests.waiting import until
+
+WAITING = text(
+    "SELECT count(*) > 1 AND count(backend_xid) > 0 FROM pg_stat_activity "
+    "WHERE wait_event_type = 'Lock' AND datname = current_database()"
+)
+"""True if a worker that has written something waits, and the coordinator too."""
+
+
+def events_of_chain(url):
+    """Return the number of events of the other chain by table, and of rows that derive from them."""
+    names = {"agent", "summary", "counterpart"} | {table.name for table in schema.EVENT_TABLES.values()}
+    return {name: count for name, count in rows_of_chain(url).items() if name in names}
+
+
+@pytest.fixture
+def following(settings):
+    """Follow both chains into their shards meanwhile."""
+    engine, stop, ends = open_database(settings.database), threading.Event(), []
+    thread = threading.Thread(target=lambda: ends.append(follow(engine, settings, stop=stop)))
+    yield thread
+    stop.set()
+    thread.join()
+    engine.dispose()
+    assert ends == [False]  # stopped by the test, and by no error
+
+
+def test_read_and_write_that_a_vanishing_shard_breaks_off_lose_nothing(apis, settings, servers, following):
+    (a, b), path, answers = settings.shards.values(), BY_CHAIN[OTHER_CHAIN][0], []
+    before = events_of_chain(b.url)
+    rolled_back(b.url)
+    assert events_of_chain(b.url) != before
+    holder = create_engine(b.url)
+    held = holder.connect()
+    held.execute(text(f"LOCK TABLE agent_{OTHER_CHAIN}, summary_{OTHER_CHAIN} IN ACCESS EXCLUSIVE MODE"))
+    following.start()
+    reading = threading.Thread(target=lambda: answers.append(apis[0].get(path)))
+    reading.start()
+    with holder.execution_options(isolation_level="AUTOCOMMIT").connect() as looking:
+        until(lambda: looking.execute(WAITING).scalar_one(), bool, 60)
+    with killed(servers.processes[1]):
+        reading.join()
+        assert (answers[0].status_code, f"chain {OTHER_CHAIN} does not answer" in answers[0].text) == (503, True)
+        administer(a.url, "UPDATE chain SET updated_at = 0")
+        other = create_engine(a.url, isolation_level="AUTOCOMMIT")
+        with other.connect() as connection:
+            until(lambda: connection.execute(select(schema.chain.c.updated_at)).scalar_one(), bool, 60)
+        other.dispose()
+    held.invalidate()
+    holder.dispose()
+    until(lambda: events_of_chain(b.url), lambda rows: rows == before, 60)
+    until(lambda: apis[0].get(path).status_code, lambda status: status == 200, 60)
