@@ -115,7 +115,8 @@ def test_s33_seller_that_does_not_ask_the_chain_answers_unpaid(shop, node, world
 
 
 def test_s33_paid_request_is_answered_as_without_the_question(confirming_shop, buyer, rpc, verifier):
-    assert verifier.verify(buy(confirming_shop[0], buyer, rpc)).is_verified
+    verification = verifier.verify(buy(confirming_shop[0], buyer, rpc))
+    assert verification.is_verified, verification.problems
 
 
 class Facilitator:
