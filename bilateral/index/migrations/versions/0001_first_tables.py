@@ -1,7 +1,6 @@
-"""Create the tables and views of the first release.
+"""Create the tables and views of version 1, as their modules describe them today.
 
-Until that release this migration changes with the tables, and is the only one. From then on it is frozen, with the
-tables that it creates, and a change of a table is a further migration.
+A change of these tables is a further migration, which does nothing in new databases: this one has made the change.
 """
 
 from __future__ import annotations
