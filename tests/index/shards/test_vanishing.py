@@ -1,15 +1,19 @@
-"""A shard's server that vanishes in the middle of a read and of a write: nothing is lost, and both chains go on."""
+"""A shard's server that vanishes in the middle of a read and of a write, or hangs: nothing is lost."""
 
 from __future__ import annotations
 
+import signal
 import threading
 
+import httpx
 import pytest
 from sqlalchemy import create_engine, select, text
 
+from bilateral.api.settings import ApiSettings
 from bilateral.index.shards.process import follow
 from bilateral.index.store.database import open_database
 from bilateral.index.tables import schema
+from tests.api.world import CHAIN_ID, served
 from tests.index.shards.world import BY_CHAIN, OTHER_CHAIN, killed, rolled_back, rows_of_chain
 from tests.postgres import administer
 from tests.waiting import until
@@ -64,3 +68,27 @@ def test_read_and_write_that_a_vanishing_shard_breaks_off_lose_nothing(apis, set
     holder.dispose()
     until(lambda: events_of_chain(b.url), lambda rows: rows == before, 60)
     until(lambda: apis[0].get(path).status_code, lambda status: status == 200, 60)
+
+
+@pytest.fixture
+def hung(settings, servers):
+    """A client of a service with short visits, whose second shard takes connections and says nothing."""
+    with (
+        served(ApiSettings(database=settings.database, rate=None, max_silence=10**9)) as url,
+        httpx.Client(base_url=url, timeout=60) as client,
+    ):
+        assert {client.get(paths[0]).status_code for paths in BY_CHAIN.values()} == {200}  # its connections are open
+        process = servers.processes[1].get_postmaster_info().process
+        processes = [process, *process.children(recursive=True)]
+        for process in processes:
+            process.send_signal(signal.SIGSTOP)
+        yield client
+        for process in processes:
+            process.send_signal(signal.SIGCONT)
+
+
+def test_machine_that_hangs_is_left_out_after_a_request_that_needs_it(hung):
+    assert hung.get(BY_CHAIN[OTHER_CHAIN][0]).status_code == 503
+    readiness = until(lambda: hung.get("/readyz").json(), lambda told: told.get("missing") == [OTHER_CHAIN], 60)
+    assert readiness["ready"]
+    assert hung.get(BY_CHAIN[CHAIN_ID][0]).status_code == 200
