@@ -46,6 +46,11 @@ class Node:
         self._connection = HTTPConnection(parts.netloc, timeout=timeout)
         self._lock = threading.Lock()  # rules of a proxy ask in its threads
 
+    @property
+    def is_connected(self) -> bool:
+        """True if the connection of an earlier request is kept."""
+        return self._connection.sock is not None
+
     def rpc(self, method: str, *parameters: Any) -> Any:
         """Call a method of JSON-RPC, and return its result."""
         answer = self.request(method, *parameters)

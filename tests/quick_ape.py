@@ -42,11 +42,12 @@ def _ask(self, method, request_data):
     mine = vars(self).setdefault("_mine", threading.local())
     if not hasattr(mine, "node"):
         mine.node = Node(self.endpoint_uri, self._request_kwargs.get("timeout", 120))
+    is_kept = mine.node.is_connected
     try:
         try:
             status, content = mine.node.post(request_data)
         except (BrokenPipeError, ConnectionResetError):  # http.client.RemoteDisconnected is one of these
-            if not method.startswith(_READS):
+            if not (is_kept and method.startswith(_READS)):
                 raise
             status, content = mine.node.post(request_data)
     except (OSError, http.client.HTTPException) as failure:
