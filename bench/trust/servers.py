@@ -138,7 +138,7 @@ def running_spark(folder: Path, port: int, memory: int = 1024) -> Iterator[Serve
 
 @contextmanager
 def _running(command: list[str], settings: dict[str, str], folder: Path, port: int) -> Iterator[Server]:
-    """Run a server until it is no longer needed."""
+    """Yield a server, and end it and its workers afterwards."""
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, env=os.environ | settings, stdout=log, stderr=log, cwd=folder)  # noqa: S603
     server = Server(f"sc://127.0.0.1:{port}", psutil.Process(process.pid))

@@ -41,8 +41,6 @@ MINIMUM_RATING: Final = Decimal(70)
 FIRST_PURCHASE: Final = Decimal(TRIAL)
 """The stake for which a newcomer is tried: about a hundred usual x402 payments of a cent, and little to lose."""
 
-MINIMUM_EVIDENCE: Final = Decimal(str(LEAST_EVIDENCE))
-
 TAG: Final = "starred"
 """The tag of usual feedback. An analysis rates agents by all tags with a scale, of which this is nearly all."""
 
@@ -164,7 +162,7 @@ class Policy(_Few):
     tag: str = TAG
     minimum_raters: Annotated[int, Field(ge=1, le=1_000_000)] = 3
     first_purchase: Annotated[Decimal, Field(ge=0, le=1_000_000)] = FIRST_PURCHASE
-    minimum_evidence: Annotated[Decimal, Field(ge=Decimal("0.01"), le=100)] = MINIMUM_EVIDENCE
+    minimum_evidence: Annotated[Decimal, Field(ge=Decimal("0.01"), le=100)] = Decimal(str(LEAST_EVIDENCE))
     newcomers: Newcomers = Newcomers.CAUTION
     anonymous: Newcomers = Newcomers.CAUTION
     trust: Trust = Trust()

@@ -91,10 +91,10 @@ def verdict_of(standing: Standing) -> str:
         return f"Better not. Its rating is {rating:.0f} of 100."
     if standing.side == Side.CLIENT:
         return f"Yes. Servers rate it {rating:.0f} of 100."
-    if limit_of(standing).amount <= TRIAL:
+    if (most := limit_of(standing).amount) <= TRIAL:
         return f"Yes, for small amounts. Its rating is {rating:.0f} of 100, and would have been cheap to fake."
-    most = f"${limit_of(standing).amount:,.0f}"
-    return f"Yes, for payments up to {most}. Its rating is {rating:.0f} of 100, and to fake it costs ${cost:,.2f}."
+    rated = f"Its rating is {rating:.0f} of 100"
+    return f"Yes, for payments up to ${most:,.0f}. {rated}, and to fake it costs ${cost:,.2f}."
 
 
 def _count(count: int, noun: str) -> str:
