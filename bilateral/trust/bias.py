@@ -10,7 +10,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from bilateral.trust.arrays import Floats, Ints, group_sums
+from bilateral.trust.arrays import Floats, Groups, Ints
 
 _HUBER: Final = 14.0
 """The residual in points from which a value weighs less: about the deviation of an ordinary value."""
@@ -54,39 +54,38 @@ class BiasModel:
             subjects: The number of subjects.
         """
         values = np.asarray(values, np.float64)
-        trust = trust * _informative(rater, values, raters)
+        rater, subject = rater.astype(np.intp, copy=False), subject.astype(np.intp, copy=False)  # once for all rounds
+        by_rater, by_subject = Groups.by(rater, raters), Groups.by(subject, subjects)
+        trust = trust * _informative(by_rater, values)
         mean = float(np.average(values, weights=trust)) if trust.sum() > 0 else 50.0
         bias, quality = np.zeros(raters), np.full(subjects, mean)
         weight, spread = trust.copy(), 15.0
-        rater, subject = rater.astype(np.intp, copy=False), subject.astype(np.intp, copy=False)  # once for all rounds
-        rest, scratch = np.empty(len(values)), np.empty(len(values))  # reused, because they may be large
+        shift, rest, scratch = (np.zeros(len(values)) for _ in range(3))  # reused, because they may be large
         # Places are valid. To clip them avoids the copy that `numpy.take` makes otherwise, to raise an error.
         for _ in range(self.iterations):
-            np.subtract(values, np.take(bias, rater, out=scratch, mode="clip"), out=rest)
-            total = group_sums(weight, subject, subjects) + self.prior_subject
-            summed = group_sums(np.multiply(weight, rest, out=scratch), subject, subjects)
-            quality = (summed + self.prior_subject * mean) / total
+            np.multiply(weight, np.subtract(values, shift, out=rest), out=rest)
+            total = by_subject.sums(weight) + self.prior_subject
+            quality = (by_subject.sums(rest) + self.prior_subject * mean) / total
             np.subtract(values, np.take(quality, subject, out=scratch, mode="clip"), out=rest)
-            by_rater = group_sums(weight, rater, raters) + self.prior_rater
-            bias = group_sums(np.multiply(weight, rest, out=scratch), rater, raters) / by_rater
-            np.abs(np.subtract(rest, np.take(bias, rater, out=scratch, mode="clip"), out=rest), out=rest)
-            np.divide(_HUBER, np.maximum(rest, 1e-9, out=scratch), out=scratch)
-            np.power(np.minimum(1.0, scratch, out=scratch), 1.5, out=scratch)
+            summed = by_rater.sums(np.multiply(weight, rest, out=scratch))
+            bias = summed / (by_rater.sums(weight) + self.prior_rater)
+            np.abs(np.subtract(rest, np.take(bias, rater, out=shift, mode="clip"), out=rest), out=rest)
+            np.minimum(1.0, np.divide(_HUBER, np.maximum(rest, 1e-9, out=scratch), out=scratch), out=scratch)
             np.multiply(trust, scratch, out=weight)
+            np.multiply(weight, np.sqrt(scratch, out=scratch), out=weight)
             np.multiply(weight, np.square(rest, out=scratch), out=scratch)
             spread = float(np.sqrt(scratch.sum() / max(weight.sum(), 1e-9))) if len(rest) else 15.0
         self.quality_ = np.clip(quality, 0, 100)
         self.bias_, self.weight_, self.spread_ = bias, weight, max(spread, 5.0)
-        self.information_ = group_sums(weight, subject, subjects)
+        self.information_ = by_subject.sums(weight)
         return self
 
 
-def _informative(rater: Ints, values: Floats, raters: int) -> Floats:
+def _informative(by_rater: Groups, values: Floats) -> Floats:
     """Return a weight for each value: little for raters whose values never differ."""
-    count = np.bincount(rater, minlength=raters)
-    total = group_sums(values, rater, raters)
-    squares = group_sums(values**2, rater, raters)
-    variance = squares / np.maximum(count, 1) - (total / np.maximum(count, 1)) ** 2
+    count = by_rater.count
+    usual = np.maximum(count, 1)
+    variance = by_rater.sums(values**2) / usual - (by_rater.sums(values) / usual) ** 2
     constant = (count >= _CONSTANT) & (variance < 1.0)
-    full = (count < _CONSTANT)[rater] & (values >= 100.0)  # noqa: PLR2004  # a full mark, of which we see no other
-    return np.where(constant[rater], 0.05, np.where(full, 0.4, 1.0))
+    full = (count < _CONSTANT)[by_rater.of] & (values >= 100.0)  # noqa: PLR2004  # a full mark, of which we see no other
+    return np.where(constant[by_rater.of], 0.05, np.where(full, 0.4, 1.0))

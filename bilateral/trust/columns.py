@@ -41,7 +41,7 @@ def positions(column: pa.ChunkedArray, among: pa.Array, missing: int = -1) -> In
         missing: The number for a text that is not among them.
     """
     out = []
-    for chunk in column.chunks:
+    for chunk in (chunk for chunk in column.chunks if len(chunk)):  # to search none would hash all texts
         if pa.types.is_dictionary(chunk.type):
             table = np.asarray(pc.fill_null(pc.index_in(chunk.dictionary, among), missing))
             codes = _indices(chunk)

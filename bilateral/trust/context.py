@@ -11,6 +11,7 @@ from scipy import stats
 from bilateral.trust.arrays import (
     Flags,
     Floats,
+    Groups,
     Ints,
     first_of,
     group_sums,
@@ -107,6 +108,7 @@ class Context:
         grounded[rows] = np.isfinite(opinions.percent[rows]) & (paid[rows] | (activity[opinions.rater[rows]] > THIN))
         young = _youngness(ledger, rows, activity, freshness)
         youth[rows] = percentiles(-young)
+        by_subject = Groups.by(opinions.subject, ledger.subjects)
         risk[rows] = percentiles(-(young + _cheapness(ledger, rows, paid)))
         return cls(
             ledger=ledger,
@@ -121,8 +123,8 @@ class Context:
             paid_share=float(paid[feedback].mean()) if feedback.any() else 0.0,
             mean=_means(ledger),
             grounded=grounded,
-            grounded_count=group_sums(grounded, opinions.subject, ledger.subjects),
-            grounded_sum=group_sums(np.where(grounded, opinions.percent, 0.0), opinions.subject, ledger.subjects),
+            grounded_count=by_subject.sums(grounded),
+            grounded_sum=by_subject.sums(np.where(grounded, opinions.percent, np.float32(0))),
             risk=risk,
             youth=youth,
         )

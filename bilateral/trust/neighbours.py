@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Floats, Groups, Ints, group_sums, stretches
+from bilateral.trust.arrays import Floats, Groups, Ints, stretches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,8 +64,9 @@ def _believed(context: Context, judgements: Judgements, score: Floats) -> Iterat
         subject, kind = judgements.subject[stretch], judgements.kind[stretch]
         usual, weight = context.mean[kind], believed[judgements.rater[stretch]]
         percent = judgements.height[stretch] + usual
-        total = group_sums(weight * percent, subject, subjects)[subject] - weight * percent
-        count = group_sums(weight, subject, subjects)[subject] - weight
+        by_subject, weighed = Groups.by(subject, subjects), weight * percent
+        total = by_subject.sums(weighed)[subject] - weighed
+        count = by_subject.sums(weight)[subject] - weight
         distance[stretch] = percent - (total + usual) / (count + 1)
     yield "believed distance, mean as rater", judgements.by_rater.mean(distance)
     yield "believed distance, top as rater", judgements.by_rater.top(distance)

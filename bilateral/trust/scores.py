@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from bilateral.trust.arrays import Flags, Floats, Ints, contained, distinct_keys, group_sums, pairs, stretches
+from bilateral.trust.arrays import Flags, Floats, Groups, Ints, contained, distinct_keys, pairs, stretches
 from bilateral.trust.backing import backing
 from bilateral.trust.bias import BiasModel
 from bilateral.trust.change_points import lasting
@@ -194,11 +194,11 @@ def _weights(context: Context, suspicion: Suspicion, rows: Ints, backed: Floats 
     if backed is not None:  # an attacker's praise beside an honest rater's makes one burst of both
         false = np.where(suspicion.flagged[rater], false, false * (1 - np.minimum(backed / _USUAL, 1)))
     trust = np.where((false > 0.5) | own, 0.0, 1 - false) * np.where(suspicion.flagged[rater], 0.05, 1.0)  # noqa: PLR2004
-    every = np.maximum(group_sums(1 / repeats, subject, size), 1e-9)
+    by_subject = Groups.by(subject, size)
+    every = np.maximum(by_subject.sums(1 / repeats), 1e-9)
     doubted = trust <= 0.05  # noqa: PLR2004
     removed, by_itself = (
-        group_sums(marked / repeats, subject, size) / every
-        for marked in (doubted, doubted & (own | suspicion.own[rows]))
+        by_subject.sums(marked / repeats) / every for marked in (doubted, doubted & (own | suspicion.own[rows]))
     )
     trust /= np.sqrt(repeats)
     usual = _usual(suspicion)
@@ -307,8 +307,9 @@ def _lower(  # noqa: PLR0913, PLR0917
         ground = np.maximum(backed, (1 - _recorded(context)) * ground)
     ground = np.where(opinions.kind[rows] == Kind.FEEDBACK, ground, 1.0)
     weight = model.weight_ * ground
-    count = group_sums(weight, subject, size)
-    total = group_sums(weight * (opinions.percent[rows] - model.bias_[rater]), subject, size)
+    by_subject = Groups.by(subject, size)
+    count = by_subject.sums(weight)
+    total = by_subject.sums(weight * (opinions.percent[rows] - model.bias_[rater]))
     doubtful, quantile = (caution * _DOUBTFUL + (1 - caution) * _CALM), QUANTILE * (caution + (1 - caution) * _NARROW)
     mean = (total + _DOUBT * doubtful) / (count + _DOUBT)
     bound: Floats = np.clip(mean - quantile * spread / np.sqrt(count + 1), 0, 100)
@@ -328,7 +329,7 @@ def _repeats(rater: Ints, subject: Ints, accounts: int) -> Floats:
 def _spread(model: BiasModel, rater: Ints, subject: Ints, percent: Floats, size: int) -> Floats:
     """Return the standard deviation of the values about each subject, drawn towards that of all."""
     rest = percent - model.quality_[subject] - model.bias_[rater]
-    squares = group_sums(model.weight_ * rest**2, subject, size)
+    squares = Groups.by(subject, size).sums(model.weight_ * rest**2)
     prior = 4.0
     spread: Floats = np.sqrt((squares + prior * model.spread_**2) / (model.information_ + prior))
     return spread
