@@ -21,7 +21,7 @@ from bilateral.cli.index_processes import (
     require_extra,
     show_status,
 )
-from bilateral.cli.index_shards import indexes_with_rows, migrate_all, move, shards, show_shards, url_of_chain
+from bilateral.cli.index_shards import indexes_with_rows, migrate_all, move, shards, show_all, show_shards, url_of_chain
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.cli.review_options import ReviewOptions
@@ -52,9 +52,9 @@ def run(
     settings = options.settings(chains)
     log_steps()
     with open_index(database or settings.database, creates=True) as engine:
-        with monitor.answering(engine):
+        with monitor.answering(engine, settings.shards):
             is_done = follow(engine, settings, stop=stop, until_head=options.until_head)
-        show_status(invocation, engine)
+        show_all(invocation, engine, settings, is_strict=is_done)
     if not is_done:
         raise typer.Exit(SIGNAL_EXIT + signals[0])
 

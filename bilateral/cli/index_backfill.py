@@ -5,14 +5,8 @@ from __future__ import annotations
 import typer
 
 from bilateral.cli.index_options import ChainOptions, Database
-from bilateral.cli.index_processes import (
-    SIGNAL_EXIT,
-    ended_by_signals,
-    log_steps,
-    open_index,
-    require_extra,
-    show_status,
-)
+from bilateral.cli.index_processes import SIGNAL_EXIT, ended_by_signals, log_steps, open_index, require_extra
+from bilateral.cli.index_shards import show_all
 from bilateral.cli.invocation import Invocation
 
 
@@ -34,6 +28,6 @@ def backfill(
             is_done = on_each_shard(settings, stop, fill_chains)
         else:
             is_done = fill_chains(engine, settings, stop=stop)
-        show_status(invocation, engine)
+        show_all(invocation, engine, settings, is_strict=is_done)
     if not is_done:
         raise typer.Exit(SIGNAL_EXIT + signals[0])

@@ -13,8 +13,11 @@ from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.index_processes import monitored_index
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sqlalchemy import Engine
 
+    from bilateral.index.databases import Shard
     from bilateral.index.settings import IndexSettings
 
 Database = Annotated[
@@ -60,9 +63,14 @@ class MonitorOptions:
         "127.0.0.1"
     )
 
-    def answering(self, engine: Engine) -> AbstractContextManager[None]:
-        """Answer monitors meanwhile, if there is a port."""
-        return monitored_index(engine, self.metrics_host, self.metrics_port)
+    def answering(self, engine: Engine, shards: Mapping[str, Shard] | None = None) -> AbstractContextManager[None]:
+        """Answer monitors meanwhile, if there is a port.
+
+        Args:
+            engine: The database.
+            shards: The shards that hold the rows of chains.
+        """
+        return monitored_index(engine, self.metrics_host, self.metrics_port, shards)
 
 
 @dataclass(frozen=True)

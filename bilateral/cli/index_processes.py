@@ -12,11 +12,12 @@ from bilateral.errors.base import require_modules
 from bilateral.text.log_lines import safe_handler
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sqlalchemy import Engine
 
     from bilateral.cli.invocation import Invocation
+    from bilateral.index.databases import Shard
     from bilateral.index.status import ChainStatus
 
 _PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "prometheus_client", "psycopg", "sqlalchemy")
@@ -45,14 +46,16 @@ def open_index(url: str | None, *, creates: bool = False) -> Iterator[Engine]:
 
 
 @contextmanager
-def monitored_index(engine: Engine, host: str, port: int | None) -> Iterator[None]:
+def monitored_index(
+    engine: Engine, host: str, port: int | None, shards: Mapping[str, Shard] | None = None
+) -> Iterator[None]:
     """Answer monitors meanwhile, if a port is named."""
     if port is None:
         yield
         return
     from bilateral.index.monitoring import monitored  # noqa: PLC0415  # slow to import
 
-    with monitored(engine, host, port) as actual:
+    with monitored(engine, host, port, shards) as actual:
         logging.getLogger("bilateral.index").info("metrics=http://%s:%d/metrics", host, actual)
         yield
 

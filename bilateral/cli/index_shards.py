@@ -10,7 +10,7 @@ import typer
 
 from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.index_options import settings_of
-from bilateral.cli.index_processes import open_index, require_extra, show_statuses
+from bilateral.cli.index_processes import open_index, require_extra, show_status, show_statuses
 from bilateral.cli.invocation import Invocation
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from bilateral.index.settings import IndexSettings
     from bilateral.index.shards.places import Placed
-    from bilateral.index.status import ChainStatus
 
 _Settings = Annotated[
     Path, typer.Option("--settings", metavar="FILE", help="The TOML file with the table database.shards.")
@@ -110,27 +109,44 @@ def indexes_with_rows(
         yield engines
 
 
-def show_shards(invocation: Invocation, settings: IndexSettings) -> None:
+def show_all(invocation: Invocation, engine: Engine, settings: IndexSettings, *, is_strict: bool = True) -> None:
+    """Show the status of all chains: of the database, or of each shard that the settings name.
+
+    Args:
+        invocation: The command.
+        engine: The database.
+        settings: The settings.
+        is_strict: See `show_shards`.
+    """
+    if settings.shards:
+        show_shards(invocation, settings, is_strict=is_strict)
+    else:
+        show_status(invocation, engine)
+
+
+def show_shards(invocation: Invocation, settings: IndexSettings, *, is_strict: bool = True) -> None:
     """Show the status of each shard's chains.
+
+    Args:
+        invocation: The command.
+        settings: The settings.
+        is_strict: False to leave out a shard that cannot be read.
 
     Raises:
         DatabaseUnavailableError: A shard does not answer. The chains of the others are shown before.
+        ShardError: A shard has tables of another version. The same is true.
     """
     from bilateral.index.errors import DatabaseUnavailableError  # noqa: PLC0415  # slow to import
-    from bilateral.index.shards.servers import of_shard  # noqa: PLC0415
-    from bilateral.index.status import chain_statuses  # noqa: PLC0415
+    from bilateral.index.shards.statuses import statuses_of_shards  # noqa: PLC0415
 
-    statuses: list[ChainStatus] = []
-    problems: list[DatabaseUnavailableError] = []
-    for name, shard in settings.shards.items():
-        try:
-            with of_shard(name), open_index(shard.url) as engine:
-                statuses += chain_statuses(engine)
-        except DatabaseUnavailableError as problem:
-            problems.append(problem)
-    show_statuses(invocation, statuses)
-    if problems:
-        raise DatabaseUnavailableError("; ".join(map(str, problems)))
+    statuses = statuses_of_shards(settings.shards)
+    show_statuses(invocation, statuses.chains)
+    if not is_strict:
+        return
+    if statuses.problems[1:]:
+        raise DatabaseUnavailableError("; ".join(map(str, statuses.problems)))
+    if statuses.problems:
+        raise statuses.problems[0]
 
 
 def sharded_settings(settings_file: Path) -> IndexSettings:

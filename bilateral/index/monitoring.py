@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 from http import HTTPStatus
 from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any, Final
@@ -17,15 +18,17 @@ from prometheus_client.registry import Collector
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.errors import InvalidArgumentError
+from bilateral.index.shards.statuses import ShardStatuses, statuses_of_shards
 from bilateral.index.status import chain_statuses
 from bilateral.index.store.database import snapshot, unavailable
 from bilateral.index.store.webhooks import webhook_figures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from sqlalchemy import Engine
 
+    from bilateral.index.databases import Shard
     from bilateral.index.status import ChainStatus
 
 _MAX_SILENCE: Final = 120.0
@@ -36,13 +39,14 @@ _REQUEST_SECONDS: Final = 10.0
 
 
 @contextmanager
-def monitored(engine: Engine, host: str, port: int) -> Iterator[int]:
+def monitored(engine: Engine, host: str, port: int, shards: Mapping[str, Shard] | None = None) -> Iterator[int]:
     """Answer monitors meanwhile, at `/healthz`, `/readyz` and `/metrics`.
 
     Args:
         engine: The database.
         host: The address to listen on.
         port: The port; 0 for a free one.
+        shards: The shards that hold the rows of chains, which are asked instead of the database.
 
     Yields:
         The port.
@@ -50,8 +54,9 @@ def monitored(engine: Engine, host: str, port: int) -> Iterator[int]:
     Raises:
         InvalidArgumentError: The address or the port cannot be used.
     """
+    look = partial(_look, engine, shards)
     registry = CollectorRegistry()
-    registry.register(_Figures(engine))
+    registry.register(_Figures(engine, look, has_shards=bool(shards)))
     figures: Any = make_wsgi_app(registry)
 
     def answer(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -59,7 +64,7 @@ def monitored(engine: Engine, host: str, port: int) -> Iterator[int]:
         if path == "/metrics":
             text: Iterable[bytes] = figures(environ, start_response)
             return text
-        status, content = _state(engine, path)
+        status, content = _state(look, path)
         headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
         start_response(f"{status.value} {status.phrase}", headers)
         return [json.dumps(content).encode()]
@@ -77,18 +82,29 @@ def monitored(engine: Engine, host: str, port: int) -> Iterator[int]:
         server.server_close()
 
 
-def _state(engine: Engine, path: str) -> tuple[HTTPStatus, dict[str, Any]]:
-    """Return the answer to a question about the state of the process."""
+def _look(engine: Engine, shards: Mapping[str, Shard] | None) -> ShardStatuses:
+    """Return the progress of all chains, with the reason why some cannot be read."""
+    if shards:
+        return statuses_of_shards(shards)
+    try:
+        return ShardStatuses(chain_statuses(engine), [], [])
+    except DBAPIError as problem:
+        return ShardStatuses([], [], [unavailable(problem)])
+
+
+def _state(look: Callable[[], ShardStatuses], path: str) -> tuple[HTTPStatus, dict[str, Any]]:
+    """Return the answer to a question about the state of the process. It is ready while a chain can be read."""
     if path == "/healthz":
         return HTTPStatus.OK, {"status": "ok"}
     if path != "/readyz":
         return HTTPStatus.NOT_FOUND, {"detail": "ask /healthz, /readyz or /metrics"}
-    try:
-        problems = _problems(chain_statuses(engine))
-    except DBAPIError as problem:
-        problems = [str(unavailable(problem))]
+    statuses = look()
+    problems = [str(problem) for problem in statuses.problems]
+    if statuses.chains or not problems:
+        problems = _problems(statuses.chains)
     status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
-    return status, {"ready": not problems, "problems": problems}
+    missing = {"missing": statuses.missing} if statuses.missing else {}
+    return status, {"ready": not problems, "problems": problems, **missing}
 
 
 def _problems(chains: list[ChainStatus]) -> list[str]:
@@ -124,8 +140,10 @@ _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainStatus], float]], ...]] = (
 class _Figures(Collector):
     """The figures of each chain, read when somebody asks."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, look: Callable[[], ShardStatuses], *, has_shards: bool) -> None:
         self._engine = engine
+        self._look = look
+        self._has_shards = has_shards
 
     def describe(self) -> Iterable[Any]:
         """Return nothing: the database is not asked when the figures are registered."""
@@ -133,14 +151,16 @@ class _Figures(Collector):
 
     def collect(self) -> Iterable[Any]:
         """Read the figures. Without the database there are none, as a monitor may see by itself."""
-        try:
-            chains = chain_statuses(self._engine)
-        except DBAPIError:
-            chains = []
+        statuses = self._look()
         for name, text, value in _FIGURES:
             family = GaugeMetricFamily(name, text, labels=["chain_id"])
-            for chain in chains:
+            for chain in statuses.chains:
                 family.add_metric([str(chain.chain_id)], float(value(chain)))
+            yield family
+        if self._has_shards:
+            family = GaugeMetricFamily("bilateral_chain_missing", "1 while its shard fails.", labels=["chain_id"])
+            for chain_id in sorted({*statuses.missing, *(chain.chain_id for chain in statuses.chains)}):
+                family.add_metric([str(chain_id)], float(chain_id in statuses.missing))
             yield family
         yield from self._webhooks()
 

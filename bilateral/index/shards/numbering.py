@@ -17,6 +17,7 @@ from bilateral.index.store.database import unavailable
 
 if TYPE_CHECKING:
     import threading
+    from collections.abc import Iterable
 
     from sqlalchemy import Connection, Engine
 
@@ -55,30 +56,31 @@ _COPY_REGISTRIES: Final = (
 """A worker writes down the registries of its chain before the first step, and before it reads further ones."""
 
 
-def number_steps(engine: Engine) -> int:
+def number_steps(engine: Engine, failing: set[int] | None = None) -> int:
     """Number the steps that shards added. Those of a shard that does not answer wait.
 
     Args:
         engine: The coordinator.
+        failing: The chains whose failure is logged already, which are changed; none if left out.
 
     Returns:
         The number of steps.
     """
+    failing = set() if failing is None else failing
     with engine.connect() as connection:
         chains = [placed.chain_id for placed in places(connection)]
-    return sum(_numbered(engine, chain_id) for chain_id in chains)
+    return sum(_numbered(engine, chain_id, failing) for chain_id in chains)
 
 
-def release_restored(engine: Engine) -> None:
-    """Number steps again that come after a backup, if a shard was restored from one. Do it before workers begin.
+def release_restored(engine: Engine, chains: Iterable[int]) -> None:
+    """Number steps again that come after a backup, if a shard was restored from one. Do it before its workers begin.
 
     The shard gives the numbers of the steps after its backup once more, to other steps.
 
     Args:
         engine: The coordinator.
+        chains: The chains of the shard.
     """
-    with engine.connect() as connection:
-        chains = [placed.chain_id for placed in places(connection)]
     for chain_id in chains:
         with engine.begin() as connection:
             hold_numbers(connection)
@@ -106,11 +108,11 @@ def keep_numbered(engine: Engine, stop: threading.Event, pruning_seconds: float 
         stop: Set to end.
         pruning_seconds: The seconds between two looks for pruned steps.
     """
-    looks = 0
+    looks, failing = 0, set[int]()
     while not stop.wait(_SECONDS):
         looks += 1
         try:
-            number_steps(engine)
+            number_steps(engine, failing)
             if looks * _SECONDS >= pruning_seconds:
                 looks = 0
                 forget_pruned(engine)
@@ -118,8 +120,8 @@ def keep_numbered(engine: Engine, stop: threading.Event, pruning_seconds: float 
             _LOGGER.warning("outcome=waits problem=%r", str(unavailable(problem)))
 
 
-def _numbered(engine: Engine, chain_id: int) -> int:
-    """Number the steps of a chain, and return how many there were."""
+def _numbered(engine: Engine, chain_id: int, failing: set[int]) -> int:
+    """Number the steps of a chain, and return how many there were. A failure is logged once until it ends."""
     total = 0
     try:
         while True:
@@ -127,9 +129,12 @@ def _numbered(engine: Engine, chain_id: int) -> int:
                 count = _number(connection, chain_id)
             total += count
             if count < _AT_ONCE:
+                failing.discard(chain_id)
                 return total
     except DBAPIError as problem:
-        _LOGGER.warning("chain=%d outcome=waits problem=%r", chain_id, str(unavailable(problem)))
+        if chain_id not in failing:
+            failing.add(chain_id)
+            _LOGGER.warning("chain=%d outcome=waits problem=%r", chain_id, str(unavailable(problem)))
         return total
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.process import follow_chains
 from bilateral.index.shards.coordinator import require_places
 from bilateral.index.shards.errors import MisplacedChainError, ShardError
@@ -17,15 +20,20 @@ from bilateral.index.shards.servers import opened_shards
 from bilateral.index.worker import chain_id_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from sqlalchemy import Engine
 
     from bilateral.index.databases import Shard
     from bilateral.index.settings import ChainSettings, IndexSettings
 
+_LOGGER: Final = logging.getLogger("bilateral.index")
+
 _SIGNAL_SECONDS: Final = 0.2
 """The seconds after which a waiting thread looks whether the process was stopped."""
+
+_RETRY_SECONDS: Final = 1.0
+"""The seconds between two tries to open a shard that does not answer: as readers look at it."""
 
 
 def settings_of_shards(settings: IndexSettings) -> dict[str, IndexSettings]:
@@ -99,45 +107,85 @@ def require_rows(engine: Engine) -> None:
             raise ShardError("", "it holds no rows of chains: pass --settings without --database to work on each shard")
 
 
-def on_each_shard(settings: IndexSettings, stop: threading.Event, work: Callable[..., bool], **options: Any) -> bool:
+class _Openings:
+    """Opens shards, and may wait for those that do not answer while another one does.
+
+    Args:
+        shards: The shards.
+        waits: True to wait.
+    """
+
+    def __init__(self, shards: Mapping[str, Shard], *, waits: bool) -> None:
+        self._shards = shards
+        self._waits = waits
+        self._down: set[str] = set()
+
+    def open(self, stack: ExitStack, name: str, end: threading.Event) -> Engine | None:
+        """Open a shard until the end of a stack. Return None if the process ends before it answers."""
+        while True:
+            try:
+                return stack.enter_context(opened_shards({name: self._shards[name]}))[name]
+            except DatabaseUnavailableError as problem:
+                self._note(name, problem)
+                if not self._waits or len(self._down) == len(self._shards):
+                    raise
+            if end.wait(_RETRY_SECONDS):
+                return None
+
+    def _note(self, name: str, problem: DatabaseUnavailableError) -> None:
+        if name not in self._down:
+            _LOGGER.warning("outcome=waits problem=%r", str(problem))
+        self._down.add(name)
+
+
+def on_each_shard(
+    settings: IndexSettings, stop: threading.Event, work: Callable[..., bool], *, waits: bool = False, **options: Any
+) -> bool:
     """Do the work of a process on each shard at once, and wait for all.
 
     Args:
         settings: The settings of all shards.
         stop: Set to end the process.
         work: The work: `follow_chains`, or `fill_chains` of helpers.
+        waits: True to wait for shards that do not answer at the start, while another one does.
         **options: Its options.
 
     Returns:
         True if it was done everywhere; False if the process was stopped before.
     """
     by_shard = settings_of_shards(settings)
-    shards = {name: settings.shards[name] for name in by_shard}
     ends = {name: threading.Event() for name in by_shard}  # the end of one shard's work is not that of the others
-    is_done: dict[str, bool] = {}
+    openings = _Openings({name: settings.shards[name] for name in by_shard}, waits=waits)
+    is_done: dict[str, bool] = dict.fromkeys(by_shard, False)
     failures: list[Exception] = []
-    with opened_shards(shards) as engines:
 
-        def run(name: str) -> None:
-            try:
-                is_done[name] = work(engines[name], by_shard[name], stop=ends[name], **options)
-            except Exception as failure:  # noqa: BLE001  # it is raised when all have ended
-                failures.append(failure)
-                if not options.get("until_head"):
-                    stop.set()
+    def run(name: str) -> None:
+        try:
+            with ExitStack() as stack:
+                if (engine := openings.open(stack, name, ends[name])) is not None:
+                    is_done[name] = work(engine, by_shard[name], stop=ends[name], **options)
+        except Exception as failure:  # noqa: BLE001  # it is raised when all have ended
+            failures.append(failure)
+            if not options.get("until_head"):
+                stop.set()
 
-        threads = [threading.Thread(target=partial(run, name), daemon=True) for name in by_shard]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(_SIGNAL_SECONDS)
-                if stop.is_set():
-                    for end in ends.values():
-                        end.set()
+    threads = [threading.Thread(target=partial(run, name), daemon=True) for name in by_shard]
+    for thread in threads:
+        thread.start()
+    _wait(threads, stop, ends.values())
     if failures:
         raise failures[0]
     return all(is_done.values())
+
+
+def _wait(threads: Iterable[threading.Thread], stop: threading.Event, ends: Collection[threading.Event]) -> None:
+    """Wait for the end of threads, and end all once the process is stopped."""
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(_SIGNAL_SECONDS)
+            if stop.is_set():
+                for end in ends:
+                    end.set()
 
 
 def follow(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
@@ -148,6 +196,8 @@ def follow(engine: Engine, settings: IndexSettings, *, stop: threading.Event, un
 
 def follow_shards(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
     """Follow chains into their shards until the process is stopped. See `follow_chains` for the errors.
+
+    A shard that does not answer at the start is opened once it does, and the others are followed meanwhile.
 
     Args:
         engine: The coordinator.
@@ -160,15 +210,20 @@ def follow_shards(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
 
     Raises:
         ShardError: The database does not read the shards of the settings.
-        DatabaseUnavailableError: A shard does not answer at the start.
+        DatabaseUnavailableError: No shard answers at the start, or one of them for a run until the head.
     """
     require_coordinator(engine, settings)
-    release_restored(engine)
+    chains: dict[str | None, list[int]] = {shard.url: shard.chains for shard in settings.shards.values()}
+
+    def work(on_shard: Engine, of_shard: IndexSettings, **options: Any) -> bool:
+        release_restored(engine, chains[of_shard.database])
+        return follow_chains(on_shard, of_shard, **options)
+
     over = threading.Event()
     numbering = threading.Thread(target=keep_numbered, args=(engine, over), name="numbering", daemon=True)
     numbering.start()
     try:
-        return on_each_shard(settings, stop, follow_chains, until_head=until_head)
+        return on_each_shard(settings, stop, work, waits=not until_head, until_head=until_head)
     finally:
         over.set()
         numbering.join()

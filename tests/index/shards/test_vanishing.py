@@ -10,6 +10,8 @@ import pytest
 from sqlalchemy import create_engine, select, text
 
 from bilateral.api.settings import ApiSettings
+from bilateral.cli.index_processes import open_index
+from bilateral.index.monitoring import monitored
 from bilateral.index.shards.process import follow
 from bilateral.index.store.database import open_database
 from bilateral.index.tables import schema
@@ -29,6 +31,15 @@ def events_of_chain(url):
     """Return the number of events of the other chain by table, and of rows that derive from them."""
     names = {"agent", "summary", "counterpart"} | {table.name for table in schema.EVENT_TABLES.values()}
     return {name: count for name, count in rows_of_chain(url).items() if name in names}
+
+
+def looked_at(url):
+    """Return the time at which a shard's worker looked at its chain last."""
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        seconds = connection.execute(select(schema.chain.c.updated_at)).scalar_one()
+    engine.dispose()
+    return seconds
 
 
 @pytest.fixture
@@ -60,14 +71,31 @@ def test_read_and_write_that_a_vanishing_shard_breaks_off_lose_nothing(apis, set
         reading.join()
         assert (answers[0].status_code, f"chain {OTHER_CHAIN} does not answer" in answers[0].text) == (503, True)
         administer(a.url, "UPDATE chain SET updated_at = 0")
-        other = create_engine(a.url, isolation_level="AUTOCOMMIT")
-        with other.connect() as connection:
-            until(lambda: connection.execute(select(schema.chain.c.updated_at)).scalar_one(), bool, 60)
-        other.dispose()
+        until(lambda: looked_at(a.url), bool, 60)
     held.invalidate()
     holder.dispose()
     until(lambda: events_of_chain(b.url), lambda rows: rows == before, 60)
     until(lambda: apis[0].get(path).status_code, lambda status: status == 200, 60)
+
+
+def test_follower_that_starts_without_a_shard_follows_the_others_and_is_ready(settings, servers, following):
+    a, b = (shard.url for shard in settings.shards.values())
+    for url in (a, b):
+        administer(url, "UPDATE chain SET updated_at = 0")
+    with killed(servers.processes[1]):
+        following.start()
+        until(lambda: looked_at(a), bool, 60)
+        with (
+            open_index(settings.database) as engine,
+            monitored(engine, "127.0.0.1", 0, settings.shards) as port,
+            httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
+        ):
+            assert client.get("/readyz").json() == {"ready": True, "problems": [], "missing": [OTHER_CHAIN]}
+            figures = client.get("/metrics").text.splitlines()
+    assert f'bilateral_chain_missing{{chain_id="{OTHER_CHAIN}"}} 1.0' in figures
+    named = {figure.split("{")[0] for figure in figures if f'{{chain_id="{CHAIN_ID}"}}' in figure}
+    assert {"bilateral_chain_block", "bilateral_chain_silence_seconds", "bilateral_chain_files_waiting"} <= named
+    until(lambda: looked_at(b), bool, 60)
 
 
 @pytest.fixture
