@@ -93,7 +93,38 @@ def train(samples: Sequence[Sample]) -> dict[str, Any]:
     ]
     among = _fitted(coded, samples)
     listed = {name: [float(value) for value in values] for name, values in {**edges, **more}.items()}
-    return {"edges": listed, "alone": _written(alone), "among": _written(among)}
+    return pruned({"edges": listed, "alone": _written(alone), "among": _written(among)})
+
+
+def pruned(data: dict[str, Any]) -> dict[str, Any]:
+    """Return models without the edges that no tree looks at: to compare with edges takes most of the time of codes.
+
+    Args:
+        data: Both models as lists and objects.
+    """
+    pairs = [
+        (feature, above)
+        for name in ("alone", "among")
+        for tree in zip(data[name]["feature"], data[name]["above"], strict=True)
+        for feature, above in zip(*tree, strict=True)
+    ]
+    edges: dict[str, list[float]] = {}
+    places: dict[tuple[int, int], int] = {}
+    for number, (name, values) in enumerate(data["edges"].items()):
+        used = sorted({above for feature, above in pairs if feature == number and above < len(values)})
+        edges[name] = [values[above] for above in used]
+        places |= {(number, above): place for place, above in enumerate(used)}
+    trees = {
+        name: data[name]
+        | {
+            "above": [
+                [places.get(pair, 255) for pair in zip(*tree, strict=True)]
+                for tree in zip(data[name]["feature"], data[name]["above"], strict=True)
+            ]
+        }
+        for name in ("alone", "among")
+    }
+    return {"edges": edges} | trees
 
 
 def _acting(context: Context) -> Flags:

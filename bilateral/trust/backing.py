@@ -16,7 +16,6 @@ from bilateral.trust.arrays import (
     Flags,
     Floats,
     Ints,
-    distinct_keys,
     group_counts,
     group_sums,
     lexical_order,
@@ -106,8 +105,7 @@ def backing(context: Context, rows: Ints, hand: Ints) -> Floats:
     subject = opinions.subject[rows].astype(np.int64)
     seller = hand[ledger.subject_account[subject]]
     is_own = hand[rater] == seller
-    rated = group_counts(unpaired(distinct_keys(pairs(subject, rater, size)), size)[1], size)
-    own = looked_up(pairs(seller, rater, size), bought.keys, bought.share)
+    own, rated = _of_pairs(context, rows, hand, bought)
     voices = _Voices.of(context, rows, bought.usual)
     spent = np.maximum(group_sums(bought.share, bought.client, size), 1.0)
     trust = _first_trust(context, bought)
@@ -127,6 +125,21 @@ def backing(context: Context, rows: Ints, hand: Ints) -> Floats:
         weight = voices.shared(np.where(is_own, 0.0, np.minimum(weight, 1.0)))
         good = _good(seller[feedback], opinions.percent[rows][feedback], weight[feedback], size)
     return weight
+
+
+def _of_pairs(context: Context, rows: Ints, hand: Ints, bought: _Purchases) -> tuple[Floats, Ints]:
+    """Return what the rater of each opinion bought from the rated, and the number of subjects of each rater."""
+    ledger, opinions, size = context.ledger, context.ledger.opinions, context.ledger.accounts
+    pair = context.pair_of[rows]
+    is_told = np.zeros(len(context.pair), bool)
+    is_told[pair] = True
+    told = context.pair[is_told]  # in their order each search begins near the one before
+    rater = opinions.rater[told].astype(np.int64)
+    own = np.zeros(len(is_told))
+    own[is_told] = looked_up(
+        pairs(hand[ledger.subject_account[opinions.subject[told]]], rater, size), bought.keys, bought.share
+    )
+    return own[pair], group_counts(rater, size)
 
 
 def _purchases(context: Context, hand: Ints) -> _Purchases:

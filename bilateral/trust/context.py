@@ -23,6 +23,7 @@ from bilateral.trust.arrays import (
 from bilateral.trust.kinship import Kinship, kinship
 from bilateral.trust.money import Money
 from bilateral.trust.opinions import Kind
+from bilateral.trust.scored import Scored
 from bilateral.trust.steps import ARRAYS, KINDS, Edges, Steps
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ class Context:
         ledger: The coded tables.
         steps: Does the relational steps.
         kin: The groupings of accounts.
-        pair: The positions of the first opinion of each pair of rater and subject.
+        pair: The positions of the first opinion of each pair of rater and subject, ascending by subject and rater.
+        pair_of: The pair of each opinion, as its place there.
         judged: The number of distinct raters of each subject.
         activity: The number of distinct subjects that each account judges.
         money: The money between accounts.
@@ -64,12 +66,14 @@ class Context:
         risk: The share of opinions whose rater risks at most as little: a young account, with few other opinions, that
             did not pay, and gives an extreme value. 1 for an opinion that is not the first of its pair.
         youth: The same by age and number of opinions alone.
+        scored: The scores of the last analysis by weak signs, which are replaced by the next one's.
     """
 
     ledger: Ledger
     steps: Steps
     kin: Kinship
     pair: Ints
+    pair_of: Ints
     judged: Ints
     activity: Ints
     money: Money
@@ -82,18 +86,20 @@ class Context:
     grounded_sum: Floats
     risk: Floats
     youth: Floats
+    scored: Scored
 
     @classmethod
-    def of(cls, ledger: Ledger, steps: Steps = ARRAYS) -> Context:
+    def of(cls, ledger: Ledger, steps: Steps = ARRAYS, scored: Scored | None = None) -> Context:
         """Work out the context of a ledger's opinions.
 
         Args:
             ledger: The coded tables.
             steps: Does the relational steps.
+            scored: The scores of the last analysis by weak signs.
         """
         opinions = ledger.opinions
         kin = kinship(ledger)
-        first = _first_of_pairs(ledger)
+        first, pair_of = _pairs(ledger)
         edges = edges_of(ledger, first)
         degrees = steps.degrees(ledger, edges)
         judged, activity = degrees.judged, degrees.activity
@@ -101,8 +107,9 @@ class Context:
         del edges
         feedback = opinions.kind == Kind.FEEDBACK
         money = Money.of(ledger, kin.is_hub)
-        freshness, paid = _freshness(ledger, kin), _paid(ledger)
-        paid[paid] = ~_returned(ledger, money, np.flatnonzero(paid))
+        freshness, bought_at = _freshness(ledger, kin), _bought_at(ledger, first)
+        bought_at[_returned(ledger, money, first)] = np.inf
+        paid = bought_at[pair_of] <= opinions.ts + DAY
         risk, youth = np.ones(len(opinions), np.float32), np.ones(len(opinions), np.float32)
         grounded = np.zeros(len(opinions), bool)
         grounded[rows] = np.isfinite(opinions.percent[rows]) & (paid[rows] | (activity[opinions.rater[rows]] > THIN))
@@ -115,6 +122,7 @@ class Context:
             steps=steps,
             kin=kin,
             pair=first,
+            pair_of=pair_of,
             judged=judged,
             activity=activity,
             money=money,
@@ -127,6 +135,7 @@ class Context:
             grounded_sum=by_subject.sums(np.where(grounded, opinions.percent, np.float32(0))),
             risk=risk,
             youth=youth,
+            scored=scored or Scored(),
         )
 
 
@@ -138,15 +147,18 @@ def _means(ledger: Ledger) -> Floats:
     return np.where(count > 0, group_sums(ledger.opinions.percent[known], kind, KINDS) / np.maximum(count, 1), 50.0)
 
 
-def _first_of_pairs(ledger: Ledger) -> Ints:
-    """Return the positions of the first opinion of each pair of rater and subject."""
+def _pairs(ledger: Ledger) -> tuple[Ints, Ints]:
+    """Return the positions of the first opinion of each pair of rater and subject, and the pair of each opinion."""
     opinions = ledger.opinions
-    parts = [np.zeros(0, np.int32)]
+    parts, pair_of, count = [np.zeros(0, np.int32)], np.empty(len(opinions), np.int32), 0
     for stretch in stretches(opinions.subject):
         keys = pairs(opinions.subject[stretch], opinions.rater[stretch], ledger.accounts)
         order = lexical_order(keys)
-        parts.append((order[first_of(keys[order])] + stretch.start).astype(np.int32))
-    return np.concatenate(parts)
+        first = first_of(keys[order])
+        parts.append((order[first] + stretch.start).astype(np.int32))
+        pair_of[stretch.start + order] = count + np.cumsum(first) - 1
+        count += len(parts[-1])
+    return np.concatenate(parts), pair_of
 
 
 def edges_of(ledger: Ledger, first: Ints) -> Edges:
@@ -161,39 +173,44 @@ def edges_of(ledger: Ledger, first: Ints) -> Edges:
     return Edges(subject, ledger.opinions.rater[first], kind)
 
 
-def _paid(ledger: Ledger) -> Flags:
-    """Mark the opinions that follow a payment of a usual amount from the rater to the agent."""
-    opinions = ledger.opinions
-    agent = ledger.subject_agent[opinions.subject] if len(opinions) else np.zeros(0, np.int64)
+def _bought_at(ledger: Ledger, first: Ints) -> Floats:
+    """Return the time of the first usual payment from the rater to the agent, for each pair; infinity without one.
+
+    Args:
+        ledger: The coded tables.
+        first: The positions of the first opinion of each pair, ascending by subject and rater.
+    """
+    subject, out = ledger.opinions.subject[first], np.full(len(first), np.inf)
     usable = (ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0)
-    if not usable.any() or not len(opinions):
-        return np.zeros(len(opinions), bool)
+    if not usable.any() or not len(first):
+        return out
     logs = np.log(ledger.amount[usable])
     middle = np.median(logs)
     spread = 1.4826 * np.median(np.abs(logs - middle)) + 1e-9
     usable[usable] = logs > middle - 4 * spread  # less is dust, which buys a proof and nothing else
-    # The agent is the left code: opinions are sorted by subject, so that each search begins near the one before.
+    # The agent is the left code: pairs are sorted by subject, so that each search begins near the one before.
     keys = pairs(ledger.paid_agent[usable], ledger.payer[usable], ledger.accounts)
     order = np.argsort(keys)
     starts = np.flatnonzero(first_of(keys[order]))
     keys, times = keys[order[starts]], np.minimum.reduceat(ledger.paid_at[usable][order], starts)
-    paid: Flags = (agent >= 0) & (opinions.kind != Kind.CLIENT_RATING)
-    for stretch in stretches(opinions.subject):
-        wanted = pairs(np.maximum(agent[stretch], 0), opinions.rater[stretch], ledger.accounts)
+    sold = (ledger.subject_agent >= 0) & (ledger.subject_kind != Kind.CLIENT_RATING)
+    for stretch in stretches(subject):
+        rows = stretch.start + np.flatnonzero(sold[subject[stretch]])
+        wanted = pairs(ledger.subject_agent[subject[rows]], ledger.opinions.rater[first[rows]], ledger.accounts)
         places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        paid[stretch] &= (keys[places] == wanted) & (times[places] <= opinions.ts[stretch] + DAY)
-    return paid
+        out[rows] = np.where(keys[places] == wanted, times[places], np.inf)
+    return out
 
 
-def _returned(ledger: Ledger, money: Money, rows: Ints) -> Flags:
-    """Mark the opinions whose rater got most of its money back from the rated.
+def _returned(ledger: Ledger, money: Money, first: Ints) -> Flags:
+    """Mark the pairs whose rater got most of its money back from the rated.
 
     Args:
         ledger: The coded tables.
         money: The money between accounts.
-        rows: The positions of the opinions.
+        first: The positions of the first opinion of each pair.
     """
-    rater, rated = ledger.opinions.rater[rows], ledger.subject_account[ledger.opinions.subject[rows]]
+    rater, rated = ledger.opinions.rater[first], ledger.subject_account[ledger.opinions.subject[first]]
     return np.asarray(money.between(rated, rater, gifts=True) >= MOSTLY * money.between(rater, rated), np.bool_)
 
 

@@ -150,7 +150,8 @@ class Engine:
     def _context(self, tables: Tables) -> Context:
         """Code tables, and work out what detectors share."""
         steps = self.run.recorded(self.steps)
-        return Context.of(coded(tables, steps), steps)
+        scored = self.context_.scored if hasattr(self, "context_") else None
+        return Context.of(coded(tables, steps), steps, scored)
 
     def _options(self, reviews: Reviews | None, trusted: Sequence[str]) -> str:
         """Return all that answers depend on, but for the tables and the code."""

@@ -98,9 +98,14 @@ class Money:
             receiver: Their receivers.
             gifts: Count only what paid for no service: partners pay each other for their work.
         """
-        some = self.gifts > 0 if gifts else slice(None)  # gifts are few, which makes the search short
-        values = self.gifts if gifts else self.amount
-        return looked_up(pairs(receiver, sender, self.size), self.keys[some], values[some])
+        some = self.gifts > 0 if gifts else slice(None)
+        keys, values = self.keys[some], (self.gifts if gifts else self.amount)[some]
+        gets = np.zeros(self.size, bool)
+        gets[unpaired(keys, self.size)[0]] = True
+        rows = np.flatnonzero(gets[receiver])  # few get gifts, or money from those whom they pay
+        out = np.zeros(len(receiver))
+        out[rows] = looked_up(pairs(receiver[rows], sender[rows], self.size), keys, values)
+        return out
 
     def kept(self) -> tuple[Ints, Ints, Floats]:
         """Return the pairs whose receiver kept money, and how much: what it got less what it gave back."""

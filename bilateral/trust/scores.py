@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from bilateral.trust.arrays import Flags, Floats, Groups, Ints, contained, distinct_keys, pairs, stretches
+from bilateral.trust.arrays import Flags, Floats, Groups, Ints, contained, distinct_keys, group_counts, pairs
 from bilateral.trust.backing import backing
 from bilateral.trust.bias import BiasModel
 from bilateral.trust.change_points import lasting
@@ -151,7 +151,7 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     telling = np.flatnonzero((trust > 0) & (_usual(suspicion) ** 2 >= _TELLS)[rater] & ~suspicion.flagged[rater])
     values = percent[telling] - 0.7 * bias[rater[telling]]
     told = trust * _ground(context, rows, backed)
-    heard = _heard(subject[telling], rater[telling], told[telling], ledger.accounts)
+    heard = _heard(context.pair_of[rows[telling]], told[telling], len(context.pair))
     trust *= _lasting(subject, telling, values, told, heard, minimum)
     del telling, values, told, heard
     model = BiasModel().fit(rater, subject, percent, trust, ledger.accounts, size)
@@ -188,7 +188,8 @@ def _weights(context: Context, suspicion: Suspicion, rows: Ints, backed: Floats 
     """
     ledger, size = context.ledger, context.ledger.subjects
     rater, subject = context.ledger.opinions.rater[rows], context.ledger.opinions.subject[rows]
-    repeats = _repeats(rater, subject, ledger.accounts)
+    pair = context.pair_of[rows]
+    repeats = group_counts(pair, len(context.pair))[pair]
     own = rater == ledger.subject_account[subject]
     false = suspicion.row[rows]
     if backed is not None:  # an attacker's praise beside an honest rater's makes one burst of both
@@ -215,23 +216,20 @@ def _usual(suspicion: Suspicion) -> Floats:
     return np.asarray(1 - suspicion.odd / MOST, np.float32)
 
 
-def _heard(subject: Ints, rater: Ints, trust: Floats, accounts: int) -> Floats:
+def _heard(pair: Ints, trust: Floats, count: int) -> Floats:
     """Return the weight of each rater at the last of its opinions about a subject; 0 at the others.
 
     So the sum since a time counts each rater once. Otherwise one rater could make a turn by repeating itself.
 
     Args:
-        subject: The subject of each opinion, ascending; opinions about one are in order of time.
-        rater: Their raters.
+        pair: The pair of rater and subject of each opinion; opinions of one are in order of time.
         trust: Their weights, each divided by the root of the number of the rater's opinions about the subject.
-        accounts: The number of accounts.
+        count: The number of pairs.
     """
-    out = np.zeros(len(subject), np.float32)
-    for stretch in stretches(subject):
-        keys = pairs(subject[stretch], rater[stretch], accounts)[::-1]
-        _, place, count = np.unique(keys, return_index=True, return_counts=True)
-        last = stretch.stop - 1 - place
-        out[last] = trust[last] * np.sqrt(count)
+    last, out = np.zeros(count, np.int64), np.zeros(len(pair), np.float32)
+    last[pair] = np.arange(len(pair))
+    last = last[pair] == np.arange(len(pair))
+    out[last] = trust[last] * np.sqrt(group_counts(pair, count)[pair[last]])
     return out
 
 
@@ -314,16 +312,6 @@ def _lower(  # noqa: PLR0913, PLR0917
     mean = (total + _DOUBT * doubtful) / (count + _DOUBT)
     bound: Floats = np.clip(mean - quantile * spread / np.sqrt(count + 1), 0, 100)
     return bound
-
-
-def _repeats(rater: Ints, subject: Ints, accounts: int) -> Floats:
-    """Return, for each opinion, the number of opinions of its rater about its subject."""
-    out = np.empty(len(rater))
-    for stretch in stretches(subject):
-        keys = pairs(subject[stretch], rater[stretch], accounts)
-        _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
-        out[stretch] = counts[inverse]
-    return out
 
 
 def _spread(model: BiasModel, rater: Ints, subject: Ints, percent: Floats, size: int) -> Floats:

@@ -18,6 +18,7 @@ import numpy as np
 from bilateral.trust.features import features
 from bilateral.trust.judgements import Judgements
 from bilateral.trust.neighbours import around
+from bilateral.trust.scored import Scored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -143,13 +144,17 @@ class Model:
             context: The ledger and what detectors share.
             chosen: The accounts.
         """
-        judgements = Judgements.of(context)
+        judgements, before, addresses = Judgements.of(context), context.scored, context.ledger.addresses
+        places = before.places(addresses, chosen)
         codes = np.zeros((len(self.edges), len(chosen)), np.uint8)
         rows = self.coded(features(context, judgements), chosen, codes, 0)
+        alone = before.score("alone", codes[:rows], places, self.alone.score)
         first = np.zeros(context.ledger.accounts, np.float32)
-        first[chosen] = np.clip(self.alone.score(codes), -LARGEST, LARGEST)
+        first[chosen] = np.clip(alone, -LARGEST, LARGEST)
         self.coded(around(context, judgements, first), chosen, codes, rows)
-        return self.among.score(codes), codes
+        among = before.score("among", codes, places, self.among.score)
+        vars(before).update(vars(Scored(addresses, chosen, codes, {"alone": alone, "among": among})))
+        return among, codes
 
     def coded(self, features: Iterable[tuple[str, Floats]], chosen: Ints, codes: Ints, row: int) -> int:
         """Write the codes of features, and return the row after the last.

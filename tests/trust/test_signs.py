@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from bench.trust.measures import Truth
@@ -19,6 +20,7 @@ from bilateral.trust.features import features
 from bilateral.trust.findings import Basis, Finding, Part
 from bilateral.trust.judgements import Judgements
 from bilateral.trust.neighbours import around
+from bilateral.trust.scored import Scored
 from bilateral.trust.signs import MOST, Model, Trees, known, model
 from bilateral.trust.suspicion import suspicion
 
@@ -66,6 +68,30 @@ def test_trees_of_all_depths_lead_each_account_from_the_root_to_its_leaf(depth, 
                 node = 2 * node + 1 + int(codes[feature[node], account] > above[node])
             wanted[account] += value[node - nodes]
     assert np.array_equal(trees.score(codes), wanted)
+
+
+def test_scores_are_taken_over_where_all_codes_are_equal():
+    computed = []
+
+    def score(codes):
+        computed.append(codes.shape[1])
+        return codes.sum(axis=0).astype(np.float32)
+
+    before = Scored(pa.array(["a", "c", "d", "e"]), np.array([0, 1, 3]), np.array([[1, 2, 3], [4, 5, 6]], np.uint8))
+    before.scores["alone"] = score(before.codes)
+    places = before.places(pa.array(["a", "b", "c", "d", "e"]), np.array([0, 1, 2, 4]))
+    assert places[[0, 2, 3]].tolist() == [0, 1, 2]
+    codes = np.array([[1, 7, 2, 3], [4, 7, 5, 0]], np.uint8)
+    assert before.score("alone", codes, places, score).tolist() == [5, 14, 7, 3]
+    assert computed == [3, 2]
+    assert before.score("among", codes, places, score).tolist() == [5, 14, 7, 3]
+
+
+def test_each_edge_is_that_of_a_tree():
+    trees = model().alone, model().among
+    looked_at = {(int(f), int(a)) for t in trees for f, a in zip(t.feature.ravel(), t.above.ravel(), strict=True)}
+    edges = {(f, a) for f, values in enumerate(model().edges.values()) for a in range(len(values))}
+    assert edges == {pair for pair in looked_at if pair[1] < 255}
 
 
 def test_unknown_and_infinite_values_have_codes():
