@@ -12,7 +12,7 @@ from sqlalchemy.types import NullType
 from bilateral.events import ClientRated, NewFeedback
 from bilateral.index.tables import schema
 from bilateral.index.tables.columns import python_integer
-from bilateral.query.prepared import Prepared
+from bilateral.query.prepared import CHAIN, Prepared
 from bilateral.values.bounds import SHARES, scale_of_tag, share_of_scale
 
 if TYPE_CHECKING:
@@ -101,10 +101,9 @@ def _share(tag: str, value: Any, decimals: int) -> int | None:
 
 
 def _newest(event: type[Event], *names: str) -> Subquery:
-    """Return the newest rows of a table of events: chain, registry, and some columns."""
+    """Return the newest rows of a table of events: registry, and some columns."""
     columns = schema.EVENT_TABLES[event].c
-    query = select(columns.chain_id, columns.registry, *(columns[name] for name in names))
-    query = query.where(columns.chain_id == bindparam("chain", type_=columns.chain_id.type))
+    query = select(columns.registry, *(columns[name] for name in names)).where(columns.chain_id == CHAIN)
     newest = query.order_by(columns.block_number.desc(), columns.log_index.desc())
     return newest.limit(bindparam("limit", type_=BigInteger)).subquery("newest")
 
@@ -114,12 +113,12 @@ def _feedback() -> Prepared:
     newest = _newest(NewFeedback, "agent_id", "client_address", "value", "value_decimals", "tag1")
     primary, agent = schema.primary_agent, schema.agent
     chosen = and_(
-        primary.c.chain_id == newest.c.chain_id,
+        primary.c.chain_id == CHAIN,
         primary.c.identity_registry == bindparam("identity", type_=primary.c.identity_registry.type),
         primary.c.account == newest.c.client_address,
     )
     holds = and_(
-        agent.c.chain_id == primary.c.chain_id,
+        agent.c.chain_id == CHAIN,
         agent.c.identity_registry == primary.c.identity_registry,
         agent.c.agent_id == primary.c.agent_id,
         or_(agent.c.owner == primary.c.account, agent.c.wallet == primary.c.account),
@@ -137,8 +136,8 @@ def _ratings() -> Prepared:
 
 
 def _raw(subquery: Subquery) -> list[ColumnElement[Any]]:
-    """Return the columns of events without that of the chain, in the form of the database."""
-    return [type_coerce(column, NullType()).label(column.name) for column in subquery.c if column.name != "chain_id"]
+    """Return the columns of events, in the form of the database."""
+    return [type_coerce(column, NullType()).label(column.name) for column in subquery.c]
 
 
 _FEEDBACK: Final = _feedback()

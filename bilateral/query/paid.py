@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, bindparam, select
 
 from bilateral.index.tables.lists import in_parts
 from bilateral.index.tables.payments import payment
-from bilateral.query.prepared import Prepared
+from bilateral.query.prepared import CHAIN, Prepared
 from bilateral.query.values import Exact, exact
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def _selection() -> Select[Any]:
 def _of_account(name: str) -> Prepared:
     """Return the statement for the newest payments of an account, as the payer or as the payee."""
     columns = payment.c
-    chain = columns.chain_id == bindparam("chain", type_=columns.chain_id.type)
+    chain = columns.chain_id == CHAIN
     account = columns[name] == bindparam("account", type_=columns[name].type)
     limit = bindparam("limit", type_=BigInteger)
     order = (columns.block_number.desc(), columns.log_index.desc())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import bindparam, false, literal_column
+from sqlalchemy import BigInteger, bindparam, false, literal_column
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.tables.dialects import dialect_named, dialect_of
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.compiler import SQLCompiler
 
     Convert = Callable[[Any], Any]
+
+CHAIN: Final = bindparam("chain", type_=BigInteger)
+"""The parameter for the chain of a statement. Its subqueries name it, too: a coordinator then asks one shard."""
 
 
 def plan_by_values(connection: Connection) -> None:

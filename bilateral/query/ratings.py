@@ -14,6 +14,7 @@ from bilateral.index.tables import schema
 from bilateral.index.tables.blind import follows_feedback, is_blind_rating
 from bilateral.index.tables.unindexed import newest_first
 from bilateral.query.pages import Page, Small, after, decode_cursor, encode_cursor, page_of, require_limit
+from bilateral.query.prepared import CHAIN
 from bilateral.query.values import Wide
 
 if TYPE_CHECKING:
@@ -156,15 +157,20 @@ def _statement(direction: Direction, side: Side | None, **options: bool) -> Sele
     place = (united.c.block_number.desc(), united.c.log_index.desc())
     # Out here, it is computed for one page of ratings, and not for all that the parts sort.
     is_open = and_(united.c.side == Side.CLIENT.value, not_(united.c.is_blind))
-    answers = and_(is_open, follows_feedback(united, "agent_id")).label("is_answer")
+    answers = and_(is_open, follows_feedback(united, "agent_id", CHAIN)).label("is_answer")
     return select(united, answers).order_by(*place).limit(bindparam("limit", type_=BigInteger))
 
 
-def rating_selection(side: Side) -> Select[Any]:
-    """Return the statement for the ratings of one side, without a condition: `rating_of_row` wants `is_answer` too."""
+def rating_selection(side: Side, chain: Any) -> Select[Any]:
+    """Return the statement for the ratings of one side, without a condition: `rating_of_row` wants `is_answer` too.
+
+    Args:
+        side: The side.
+        chain: The chain, which the condition must name, too.
+    """
     table, subject = SIDES[side]
     columns = table.c
-    is_blind = is_blind_rating(table) if side is Side.CLIENT else false()
+    is_blind = is_blind_rating(table, chain) if side is Side.CLIENT else false()
     return select(
         *(literal(side.value).label("side"), columns.chain_id, columns[subject].label("agent_id")),
         *(columns.server_id, columns.registry, columns.rating, is_blind.label("is_blind")),
@@ -177,8 +183,8 @@ def _part(side: Side, direction: Direction, *, has_cursor: bool, has_servers: bo
     table, subject = SIDES[side]
     columns = table.c
     agent_id = columns[subject] if direction is Direction.RECEIVED else columns.server_id
-    statement = rating_selection(side).where(
-        columns.chain_id == bindparam("chain", type_=columns.chain_id.type),
+    statement = rating_selection(side, CHAIN).where(
+        columns.chain_id == CHAIN,
         columns.registry.in_(bindparam("registries", expanding=True, type_=columns.registry.type)),
         agent_id == bindparam("agent", type_=agent_id.type),
     )

@@ -11,6 +11,7 @@ from sqlalchemy import bindparam, exists, select
 from bilateral.events import ClientRated, FeedbackRevoked, NewFeedback, ResponseAppended
 from bilateral.index.tables import files, schema
 from bilateral.index.tables.unindexed import newest_first
+from bilateral.query.prepared import CHAIN
 from bilateral.query.values import Exact, exact
 
 if TYPE_CHECKING:
@@ -88,12 +89,12 @@ def _newest_feedback() -> Select[Any]:
     columns = schema.EVENT_TABLES[NewFeedback].c
     newest = (
         select(
-            *(columns.chain_id, columns.registry, columns.agent_id, columns.client_address, columns.feedback_index),
+            *(columns.registry, columns.agent_id, columns.client_address, columns.feedback_index),
             *(columns.tag1, columns.value, columns.value_decimals, columns.block_time),
             *(columns.block_number, columns.log_index),
         )
         .where(
-            columns.chain_id == bindparam("chain", type_=columns.chain_id.type),
+            columns.chain_id == CHAIN,
             columns.registry == bindparam("registry", type_=columns.registry.type),
             columns.agent_id == bindparam("agent", type_=columns.agent_id.type),
         )
@@ -110,15 +111,16 @@ def _newest_feedback() -> Select[Any]:
 
 def _has(events: Any, row: Any) -> Any:
     """Return the condition that an event about a feedback exists."""
-    names = ("chain_id", "registry", "agent_id", "client_address", "feedback_index")
-    return exists().where(*(events[name] == row[name] for name in names))
+    names = ("registry", "agent_id", "client_address", "feedback_index")
+    return exists().where(events.chain_id == CHAIN, *(events[name] == row[name] for name in names))
 
 
 def _claimed_payment(row: Any) -> Any:
     """Return the transaction that the file of a feedback names as its payment."""
     named, file, read = files.file_reference.c, files.file.c, files.feedback_file.c
     query = select(read.payment_transaction).where(
-        *(named[name] == row[name] for name in ("chain_id", "block_number", "log_index")),
+        named.chain_id == CHAIN,
+        *(named[name] == row[name] for name in ("block_number", "log_index")),
         file.file_id == named.file_id,
         read.content_hash == file.content_hash,
     )

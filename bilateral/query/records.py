@@ -233,8 +233,8 @@ def _answers(connection: Connection, chain_id: int, registry: str, request: byte
 def _rating_by_server(connection: Connection, chain_id: int, block: int, log_index: int) -> Rating | None:
     """Return a server's rating."""
     for side, (table, _) in SIDES.items():
-        is_late = follows_feedback(table) if side is Side.CLIENT else false()
-        query = rating_selection(side).add_columns(is_late)
+        is_late = follows_feedback(table, chain=chain_id) if side is Side.CLIENT else false()
+        query = rating_selection(side, chain_id).add_columns(is_late)
         row = connection.execute(query.where(*_at(table.c, chain_id, block, log_index))).first()
         if row is not None:
             rating = rating_of_row(row)

@@ -148,7 +148,7 @@ class AgentRows(Rows):
     def _events(self, table: FromClause, kind: str) -> list[Condition]:
         """Return the conditions that events of a registry are about the agent."""
         return [
-            table.c.chain_id == self.agent.c.chain_id,
+            self.scope.same_chain(table, self.agent),
             table.c.registry == self.scope.registry(kind, self.agent.c.chain_id),
             table.c.agent_id == self.agent.c.agent_id,
         ]
@@ -232,7 +232,7 @@ class MetadataRows(Rows):
         """Return the time of the event that set the entry; 0 for a key that is too long to be told."""
         table, columns = schema.EVENT_TABLES[MetadataSet].alias(), self.metadata.c
         latest = select(func.max(table.c.block_time)).where(
-            table.c.chain_id == columns.chain_id,
+            self.scope.same_chain(table, self.metadata),
             table.c.registry == columns.identity_registry,
             table.c.agent_id == columns.agent_id,
             table.c.metadata_key == columns.metadata_key,

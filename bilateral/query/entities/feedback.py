@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy import Text, and_, cast, exists, false, func, or_, select, tuple_
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 _GIVEN = schema.EVENT_TABLES[NewFeedback]
 _REVOKED = schema.EVENT_TABLES[FeedbackRevoked]
 _RESPONSE = schema.EVENT_TABLES[ResponseAppended]
-_KEY = ("chain_id", "registry", "agent_id", "client_address", "feedback_index")
+_KEY = ("registry", "agent_id", "client_address", "feedback_index")
 
 
 def _place(rows: FromClause) -> ColumnElement[Any]:
@@ -47,9 +48,9 @@ def _place(rows: FromClause) -> ColumnElement[Any]:
     return tuple_(rows.c.block_number + 0, rows.c.log_index)
 
 
-def _same(rows: FromClause, others: FromClause) -> list[Condition]:
+def _same(scope: Scope, rows: FromClause, others: FromClause) -> list[Condition]:
     """Return the conditions that two events are about the same feedback."""
-    return [rows.c[name] == others.c[name] for name in _KEY]
+    return [scope.same_chain(rows, others), *(rows.c[name] == others.c[name] for name in _KEY)]
 
 
 def feedback_id_text(rows: FromClause, scope: Scope) -> ColumnElement[str]:
@@ -115,7 +116,7 @@ class FeedbackRows(Rows):
 
     def of_response(self, rows: FromClause) -> FeedbackRows:
         """Keep the feedback that a response is about."""
-        self.conditions += _same(self.given, rows)
+        self.conditions += _same(self.scope, self.given, rows)
         return self
 
     @property
@@ -133,7 +134,7 @@ class FeedbackRows(Rows):
             "feedbackURIType": lambda: String(uri_type(columns.feedback_uri)),
             "feedbackHash": lambda: Blob(columns.feedback_hash),
             "isRevoked": lambda: Flag(self._is_revoked()),
-            "isBlind": lambda: Flag(is_blind_feedback(self.given)),
+            "isBlind": lambda: Flag(self._is_blind()),
             "createdAt": lambda: Whole(columns.block_time),
             "revokedAt": lambda: Whole(self._revoked_at(), is_nullable=True),
         }
@@ -165,12 +166,17 @@ class FeedbackRows(Rows):
     def _revoked(self) -> tuple[FromClause, list[Condition]]:
         """Return the revocations that revoke the feedback: later ones, before other feedback with its index."""
         feedback, revoked, again = self.given, _REVOKED.alias(), _GIVEN.alias()
-        between = and_(*_same(again, feedback), _place(again) > _place(feedback), _place(again) < _place(revoked))
+        same = partial(_same, self.scope)
+        between = and_(*same(again, feedback), _place(again) > _place(feedback), _place(again) < _place(revoked))
         return revoked, [
-            *_same(revoked, feedback),
+            *same(revoked, feedback),
             _place(revoked) > _place(feedback),
             ~exists().where(between).correlate(feedback, revoked),
         ]
+
+    def _is_blind(self) -> Condition:
+        chain = self.scope.chains[0].chain_id if self.scope.is_one_chain else None
+        return is_blind_feedback(self.given, chain=chain)
 
     def _is_revoked(self) -> Condition:
         revoked, conditions = self._revoked()
@@ -201,7 +207,7 @@ class ResponseRows(Rows):
     def of(self, rows: FromClause) -> ResponseRows:
         """Keep the responses to the feedback of a row."""
         self.parents["feedback"] = lambda: FeedbackRows(self.scope).of_response(rows)
-        self.conditions += _same(self.response, rows)
+        self.conditions += _same(self.scope, self.response, rows)
         return self
 
     @property

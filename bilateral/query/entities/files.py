@@ -46,6 +46,7 @@ class RegistrationFileRows(Rows):
         kind: ColumnElement[str] = literal_column("'registration'")
         is_named = and_(
             named.c.chain_id == agent.c.chain_id,
+            scope.same_chain(named, agent),
             named.c.registry == agent.c.identity_registry,
             named.c.agent_id == agent.c.agent_id,
             named.c.kind == kind,
@@ -53,7 +54,7 @@ class RegistrationFileRows(Rows):
         replaced = (
             exists()
             .where(
-                later.c.chain_id == named.c.chain_id,
+                scope.same_chain(later, named),
                 later.c.registry == named.c.registry,
                 later.c.agent_id == named.c.agent_id,
                 later.c.kind == kind,
@@ -147,8 +148,9 @@ class RegistrationFileRows(Rows):
         queries = []
         for event in (Registered, URIUpdated):
             table, named = schema.EVENT_TABLES[event].alias(), self.named
-            is_event = (table.c[name] == named.c[name] for name in ("chain_id", "block_number", "log_index"))
-            queries.append(select(table.c[name]).where(*is_event).correlate(named).scalar_subquery())
+            is_event = (table.c[name] == named.c[name] for name in ("block_number", "log_index"))
+            of_chain = self.scope.same_chain(table, named)
+            queries.append(select(table.c[name]).where(of_chain, *is_event).correlate(named).scalar_subquery())
         return func.coalesce(*queries)
 
     def _transaction(self) -> ColumnElement[str]:

@@ -127,7 +127,7 @@ class ProtocolRows(Rows):
         events = schema.EVENT_TABLES[Registered].alias()
         first = (
             select(events.c.block_time)
-            .where(events.c.chain_id == self.chain.c.chain_id)
+            .where(self.scope.same_chain(events, self.chain))
             .order_by(events.c.block_number)
             .limit(1)
             .correlate(self.chain)
