@@ -15,6 +15,7 @@ import numpy as np
 from bilateral.trust.arrays import (
     Flags,
     Floats,
+    Groups,
     Ints,
     group_counts,
     group_sums,
@@ -106,12 +107,12 @@ def backing(context: Context, rows: Ints, hand: Ints) -> Floats:
     seller = hand[ledger.subject_account[subject]]
     is_own = hand[rater] == seller
     own, rated = _of_pairs(context, rows, hand, bought)
-    voices = _Voices.of(context, rows, bought.usual)
+    by_seller, voices = Groups.by(seller, size), _Voices.of(context, rows, bought.usual)
     spent = np.maximum(group_sums(bought.share, bought.client, size), 1.0)
     trust = _first_trust(context, bought)
     good: Floats = np.ones(size)
     weight: Floats = np.zeros(len(rows))
-    feedback = opinions.kind[rows] == Kind.FEEDBACK
+    feedback, percent = opinions.kind[rows] == Kind.FEEDBACK, opinions.percent[rows]
     for _ in range(_ROUNDS):
         reached = group_sums((bought.share * trust[bought.client]) / spent[bought.client], bought.seller, size)
         sellers = np.minimum(reached / _CLIENTS, 1.0) * good
@@ -120,10 +121,10 @@ def backing(context: Context, rows: Ints, hand: Ints) -> Floats:
         others = np.maximum(backed[rater] - own * sellers[seller], 0.0)
         weight = np.minimum(others / np.maximum(_BOUGHT, _RATED * rated[rater]), 1.0)
         weight = np.where(own > 0, weight, _UNPAID * weight)
-        heard = group_sums(np.where(is_own, 0.0, weight), seller, size)
+        heard = by_seller.sums(np.where(is_own, 0.0, weight))
         weight += np.where(own > 0, _UNBACKED * np.maximum(1 - heard / _HEARD, 0.0)[seller], 0.0)
         weight = voices.shared(np.where(is_own, 0.0, np.minimum(weight, 1.0)))
-        good = _good(seller[feedback], opinions.percent[rows][feedback], weight[feedback], size)
+        good = _good(by_seller, percent, np.where(feedback, weight, 0.0))
     return weight
 
 
@@ -174,10 +175,9 @@ def _first_trust(context: Context, bought: _Purchases) -> Floats:
     return out
 
 
-def _good(seller: Ints, percent: Floats, weight: Floats, size: int) -> Floats:
+def _good(by_seller: Groups, percent: Floats, weight: Floats) -> Floats:
     """Return 0 for the sellers that backed raters rate badly, by account: their buyers were cheated, and trust none."""
-    mass = group_sums(weight, seller, size)
-    total = group_sums(weight * percent, seller, size)
+    mass, total = by_seller.sums(weight), by_seller.sums(weight * percent)
     bad: Flags = (mass >= 1.0) & (total < _BAD * mass)
     return np.where(bad, 0.0, 1.0)
 

@@ -82,13 +82,14 @@ def _current(subject: Ints, percent: Floats, weight: Floats, heard: Floats, mini
     """Return the probability of each opinion that its subject has not turned since."""
     starts, ends = _bounds(subject)
     place = np.arange(len(subject))
-    told = np.concatenate([np.zeros((1, len(_GRID))), np.cumsum(weight[:, None] * _logarithms(percent), axis=0)])
+    told = np.zeros((len(_GRID), len(subject) + 1))  # a row for each quality, over all of which sums are quick
+    np.cumsum(weight * _logarithms(percent), axis=1, dtype=np.float64, out=told[:, 1:])
     first = np.flatnonzero(first_of(subject))
     sizes = np.diff(np.append(first, len(subject)))
     (before, usual), (after, present) = (
-        _weighed(sums) for sums in (told[place] - told[starts], told[ends] - told[place])
+        _weighed(sums) for sums in (told[:, :-1] - told[:, starts], told[:, ends] - told[:, :-1])
     )
-    every, _ = _weighed(told[ends[first]] - told[first])
+    every, _ = _weighed(told[:, ends[first]] - told[:, first])
     odds, step = before + after - np.repeat(every, sizes), usual - present
     prior = np.where(step >= _SMALLEST, _DOWN, np.where(step <= -_SMALLEST, _UP, 0.0))
     possible = (place > starts) & (_beyond(percent, heard, usual, step, ends) >= minimum)
@@ -111,13 +112,13 @@ def _beyond(percent: Floats, heard: Floats, usual: Floats, step: Floats, ends: I
         ends: The row after the last of each place's subject.
     """
     place, width = np.arange(len(percent)), _GRID[1] - _GRID[0]
-    below = np.cumsum(heard[:, None] * (percent[:, None] < _GRID), axis=0, dtype=np.float64)
-    below = np.concatenate([np.zeros((1, len(_GRID))), below])
+    below = np.zeros((len(_GRID), len(percent) + 1))
+    np.cumsum(heard * (percent < _GRID[:, None]), axis=1, dtype=np.float64, out=below[:, 1:])
     count = _sums(heard)
     low, high = np.floor((usual - _SMALLEST) / width), np.ceil((usual + _SMALLEST) / width)
     low, high = (np.clip(bound, 0, len(_GRID) - 1).astype(np.int64) for bound in (low, high))
-    above = count[ends] - count[place] - (below[ends, high] - below[place, high])
-    return np.asarray(np.where(step > 0, below[ends, low] - below[place, low], above))
+    above = count[ends] - count[place] - (below[high, ends] - below[high, place])
+    return np.asarray(np.where(step > 0, below[low, ends] - below[low, place], above))
 
 
 def _bounds(subject: Ints) -> tuple[Ints, Ints]:
@@ -133,16 +134,19 @@ def _sums(values: Floats) -> Floats:
 
 
 def _logarithms(percent: Floats) -> Floats:
-    """Return the logarithm of the density of values, for each quality."""
+    """Return the logarithm of the density of values, in a row for each quality."""
     values = np.clip(percent, 0, 100).astype(np.float32)
-    usual = np.exp(-0.5 * ((values[:, None] - _GRID) / _SPREAD) ** 2) / (_SPREAD * np.sqrt(2 * np.pi))
+    usual = np.exp(-0.5 * ((values - _GRID[:, None]) / _SPREAD) ** 2) / (_SPREAD * np.sqrt(2 * np.pi))
     failed = _FAILED[0] / _FAILED[1] * (values <= _FAILED[1])
     praised = _PRAISED[0] / (100 - _PRAISED[1]) * (values >= _PRAISED[1])
-    return np.asarray(np.log((1 - _FAILED[0] - _PRAISED[0]) * usual + (failed + praised)[:, None] + 1e-5))
+    return np.asarray(np.log((1 - _FAILED[0] - _PRAISED[0]) * usual + (failed + praised) + 1e-5))
 
 
 def _weighed(told: Floats) -> tuple[Floats, Floats]:
     """Return the logarithm of the mean probability of some opinions, over all qualities, and the expected quality."""
-    top = told.max(axis=1)
-    share = np.exp(told - top[:, None])
-    return top + np.log(share.mean(axis=1)), (share * _GRID).sum(axis=1) / share.sum(axis=1)
+    top = told.max(axis=0)
+    told -= top
+    share = np.exp(told, out=told)
+    total = share.sum(axis=0)
+    share *= _GRID[:, None]
+    return top + np.log(total / len(_GRID)), share.sum(axis=0) / total

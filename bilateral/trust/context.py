@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -24,6 +25,7 @@ from bilateral.trust.kinship import Kinship, kinship
 from bilateral.trust.money import Money
 from bilateral.trust.opinions import Kind
 from bilateral.trust.scored import Scored
+from bilateral.trust.sharing import Sharing, sharing
 from bilateral.trust.steps import ARRAYS, KINDS, Edges, Steps
 
 if TYPE_CHECKING:
@@ -39,6 +41,9 @@ refund to a client that comes again."""
 
 RECORDED: Final = 0.05
 """The share of paid feedback below which payments are not recorded."""
+
+RARE: Final = 60
+"""The raters up to which a subject is rare. Beyond, that two raters share it says nothing, and pairs are too many."""
 
 THIN: Final = 2
 """An account that judges at most this many subjects is thin."""
@@ -87,6 +92,13 @@ class Context:
     risk: Floats
     youth: Floats
     scored: Scored
+
+    @cached_property
+    def sharing(self) -> Sharing:
+        """The raters that share several rare subjects, which are those of at most `RARE` raters."""
+        ledger, opinions = self.ledger, self.ledger.opinions
+        rows = self.pair[opinions.kind[self.pair] != Kind.CONSTANT_TAG]
+        return sharing(opinions.rater[rows], opinions.subject[rows], (ledger.accounts, ledger.subjects), RARE)
 
     @classmethod
     def of(cls, ledger: Ledger, steps: Steps = ARRAYS, scored: Scored | None = None) -> Context:

@@ -25,7 +25,6 @@ from bilateral.trust.arrays import (
 )
 from bilateral.trust.money import walked
 from bilateral.trust.opinions import Kind
-from bilateral.trust.sharing import sharing
 from bilateral.trust.significance import excess
 
 if TYPE_CHECKING:
@@ -39,9 +38,6 @@ _SPREAD: Final = 15.0
 
 _NEVER: Final = 400 * 86400.0
 """The pause of an opinion without a neighbour: longer than any pause that means something."""
-
-_RARE: Final = 60
-"""The raters up to which a subject is rare. Beyond, that two raters share it says nothing, and pairs are too many."""
 
 _CLUSTERING: Final = 6.0
 """The factor by which honest accounts share more subjects than chance lets them, because tastes are alike."""
@@ -90,7 +86,7 @@ def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Fl
     yield from _business(context, judgements)
     yield from _spans(context)
     yield from _shared(context)
-    yield from _partners(context, judgements)
+    yield from _partners(context)
 
 
 def _signs(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats | Flags]]:
@@ -240,16 +236,18 @@ def _untraced(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
 
 def _gaps(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield how opinions about an account differ: those of odd raters from the others, and all of them."""
-    size = context.ledger.accounts
-    percent = judgements.height + context.mean[judgements.kind]
+    percent, rated = judgements.height + context.mean[judgements.kind], judgements.by_rated
     for name, odd in (
         ("untraced", ~judgements.traced),
         ("fresh", -np.log(np.maximum(context.freshness[judgements.rows], 1e-6)) > _FRESH),
         ("thin", context.activity[judgements.rater] <= _FEW),
     ):
-        marked, others = (Groups.by(judgements.rated[side], size) for side in (odd, ~odd))
-        gap = marked.mean(percent[odd]) - others.mean(percent[~odd])
-        score = gap / (_SPREAD * np.sqrt(1 / np.maximum(marked.count, 1) + 1 / np.maximum(others.count, 1)))
+        marked = rated.sums(odd)
+        others = rated.count - marked
+        total = rated.sums(np.where(odd, percent, 0.0)), rated.sums(np.where(odd, 0.0, percent))
+        with np.errstate(invalid="ignore"):  # nobody is odd, or nobody else
+            gap = total[0] / marked - total[1] / others
+        score = gap / (_SPREAD * np.sqrt(1 / np.maximum(marked, 1) + 1 / np.maximum(others, 1)))
         yield f"gap of {name}", score
         row = np.nan_to_num(score[judgements.rated] * np.where(odd, 1, -1), nan=-9)
         yield f"gap of {name} as rater", judgements.by_rater.top(row)
@@ -339,10 +337,9 @@ def _shared(context: Context) -> Iterator[tuple[str, Floats]]:
         yield f"size of {grouping.name}", np.where(inside, np.log(np.maximum(count[grouping.group], 1)), 0.0)
 
 
-def _partners(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
+def _partners(context: Context) -> Iterator[tuple[str, Floats]]:
     """Yield how far accounts share more subjects than chance allows with the account that shares most with them."""
-    size = context.ledger.accounts
-    shared = sharing(judgements.rater, judgements.subject, (size, context.ledger.subjects), _RARE)
+    size, shared = context.ledger.accounts, context.sharing
     digits = -np.log10(excess(shared.count, _CLUSTERING * shared.expected))
     top, number, most = np.zeros(size), np.zeros(size), np.zeros(size)
     for side in (shared.left, shared.right):

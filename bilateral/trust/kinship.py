@@ -30,6 +30,9 @@ FUNDER: Final = "one funder"
 COLLECTOR: Final = "one collector of their money"
 """The name of the grouping that rests on what the accounts themselves do."""
 
+_SHARED: Final = 2
+"""The accounts that a group needs."""
+
 HOUR: Final = 3600.0
 DAY: Final = 86400.0
 
@@ -105,13 +108,13 @@ def kinship(ledger: Ledger, hub: int = HUB) -> Kinship:
         ("one funder within an hour", runs(funder, funded_at, HOUR), True),
         ("one funder within a day", runs(funder, funded_at, DAY / 4), True),
         ("one funder and one amount", _amounts(ledger), True),
-        ("one source of funds", _shared(root), True),
+        ("one source of funds", root, True),
         (COLLECTOR, collector, True),
         ("the hour of their birth", _born_together(born), False),
     ]
     groupings = []
     for name, keys, is_control in named:
-        group, size = dense(_shared(keys))
+        group, size = dense(keys, _SHARED)
         groupings.append(Grouping(name, group, size, is_control))
     return Kinship(tuple(groupings), root, is_hub, born, collector, _acknowledged(ledger, root, is_hub))
 
@@ -217,13 +220,4 @@ def _collectors(ledger: Ledger, hub: int) -> Ints:
     usual = (senders[dst] >= 2) & (senders[dst] <= hub) & (ledger.funder[dst] != src)  # noqa: PLR2004  # a pair
     order = np.argsort(counts[usual], kind="stable")
     out[src[usual][order]] = dst[usual][order]
-    return out
-
-
-def _shared(keys: Ints) -> Ints:
-    """Leave out the keys that only one account has."""
-    inside = keys >= 0
-    _, inverse, counts = np.unique(keys[inside], return_inverse=True, return_counts=True)
-    out = np.full(len(keys), -1, np.int64)
-    out[np.flatnonzero(inside)] = np.where(counts[inverse] > 1, keys[inside], -1)
     return out

@@ -130,9 +130,9 @@ def walked(ledger: Ledger, kept: tuple[Ints, Ints, Floats]) -> Floats:
     if not len(left):
         return out
     weight = np.minimum(left / np.median(left), 1.0)  # dust ties nobody, and a fortune ties no more than a purchase
-    graph = sparse.csr_matrix((weight, (sender, receiver)), (size, size))
-    graph = (graph + graph.T).tocsr()
-    ties = np.asarray(graph.sum(axis=1)).ravel()
+    starts = np.searchsorted(receiver, np.arange(size + 1))
+    graph = sparse.csr_matrix((weight, sender, starts), (size, size))  # kept in the order of receivers
+    ties = group_sums(weight, receiver, size) + group_sums(weight, sender, size)
     first = np.full(size, np.inf)
     paid = ledger.payer >= 0
     np.minimum.at(first, ledger.payer[paid], ledger.paid_at[paid])
@@ -145,7 +145,8 @@ def walked(ledger: Ledger, kept: tuple[Ints, Ints, Floats]) -> Floats:
     share = np.divide(1.0, ties, out=np.zeros(size), where=ties > 0)
     trust = start
     for _ in range(_ROUNDS):
-        trust = (1 - _RESTART) * (graph @ (trust * share)) + _RESTART * start
+        sent = trust * share
+        trust = (1 - _RESTART) * (graph @ sent + graph.T @ sent) + _RESTART * start
     tied = ties > 0
     out[tied] = np.log(np.maximum(trust[tied] * share[tied], 1e-12) * ties.sum())
     return out

@@ -166,15 +166,18 @@ class Model:
             row: The first row to be written.
         """
         for name, column in features:
-            _write_codes(known(column[chosen]), self.edges[name], codes[row])
+            _write_codes(np.asarray(column[chosen], np.float32), self.edges[name], codes[row])
             row += 1
         return row
 
 
 def _write_codes(values: Floats, edges: Floats, codes: Ints) -> None:
-    """Write the number of edges below each value. All are compared: a search of so few takes five times as long."""
+    """Write the number of edges below each value. All are compared: a search of so few takes five times as long.
+
+    No edge is below nan, as none is below `UNKNOWN`.
+    """
     for start in range(0, len(values), _ROWS):
-        part, own = values[start : start + _ROWS], codes[start : start + _ROWS]
+        part, own = np.minimum(values[start : start + _ROWS], -UNKNOWN), codes[start : start + _ROWS]
         above = np.empty(len(part), bool)
         own[:] = 0
         for edge in edges:

@@ -9,6 +9,7 @@ import pytest
 from bilateral.trust.arrays import (
     Groups,
     contained_pairs,
+    dense,
     distinct_keys,
     group_counts,
     group_sums,
@@ -61,6 +62,29 @@ def test_order_by_several_keys_is_that_of_numpy(rows, highest, is_sorted):
         keys = [np.sort(key) for key in keys]
     for number in (1, 2, 3):
         assert np.array_equal(lexical_order(*keys[:number]), np.lexsort(keys[:number]))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0.0, -0.0, 5e-324, -5e-324, np.inf, -np.inf],
+        [1.0, np.nextafter(1, 2), np.nextafter(1, 0), 1.7e308, -1.7e308],
+        np.array([-1.5, 0.0, -0.0, 3.5], np.float32),
+        [-(2**63), 2**63 - 1, 0, 1],
+        [True, False],
+    ],
+    ids=["smallest", "nearest", "single", "largest", "flags"],
+)
+@pytest.mark.parametrize("count", [1, 2, 3000])
+def test_order_keeps_the_places_of_equal_keys(values, count):
+    key = np.random.default_rng(count).choice(np.asarray(values), count)
+    assert np.array_equal(lexical_order(key), np.argsort(key, kind="stable"))
+
+
+def test_rare_keys_are_not_renumbered():
+    numbers, count = dense(np.array([7, -1, 3, 7, 9, 9, 5]), 2)
+    assert (numbers.tolist(), count) == ([0, -1, -1, 0, 1, 1, -1], 2)
+    assert dense(np.array([7, -3, 3]))[0].tolist() == [1, -1, 0]
 
 
 def test_value_of_a_key_is_looked_up_and_zero_without_one():

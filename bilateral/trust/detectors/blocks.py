@@ -20,11 +20,14 @@ from bilateral.trust.context import inflation_odds, unpaid_odds
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
 from bilateral.trust.opinions import Kind
-from bilateral.trust.sharing import sharing
+from bilateral.trust.sharing import Sharing, sharing
 from bilateral.trust.significance import adjusted, excess, fisher
 
 if TYPE_CHECKING:
     from bilateral.trust.context import Context
+
+_RAREST: Final = 8
+"""The raters up to which a subject is one of the rarest, which two raters hardly share by chance."""
 
 _FAMILIES: Final = 4
 _COMMON: Final = 2
@@ -55,7 +58,9 @@ class Blocks(Detector):
         rows = context.pair[opinions.kind[context.pair] != Kind.CONSTANT_TAG]
         if not len(rows):
             return []
-        common, tests = zip(*(self._together(context, rows, most) for most in (8, 60)), strict=True)
+        size = ledger.accounts, ledger.subjects
+        rarest = sharing(opinions.rater[rows], opinions.subject[rows], size, _RAREST)
+        common, tests = zip(*(self._together(shared) for shared in (rarest, context.sharing)), strict=True)
         first, second, p_values = _joined(*common)
         together = first, second, adjusted(p_values, sum(tests), _COMMON)
         left, right, q_value = _joined(self._mutual(context, rows), together)
@@ -113,10 +118,8 @@ class Blocks(Detector):
         q_value[circles] = adjusted(excess(internal[circles], expected), tests, _FAMILIES)
         return left, right, q_value[circle[left]]
 
-    def _together(self, context: Context, rows: Ints, most: int) -> tuple[tuple[Ints, Ints, Floats], int]:
+    def _together(self, shared: Sharing) -> tuple[tuple[Ints, Ints, Floats], int]:
         """Return the pairs of raters that share several rare subjects, with p-values, and the number of tests."""
-        ledger, opinions = context.ledger, context.ledger.opinions
-        shared = sharing(opinions.rater[rows], opinions.subject[rows], (ledger.accounts, ledger.subjects), most)
         p_values = excess(shared.count, self.clustering * shared.expected)
         # Between one test a rater and one a pair: only pairs that share a rare subject are looked at, far from all.
         return (shared.left, shared.right, p_values), int(shared.raters**1.5)

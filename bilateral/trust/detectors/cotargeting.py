@@ -49,6 +49,7 @@ Of more, each counts less.
 
 
 _Limits: TypeAlias = tuple[Floats, Floats]
+"""The opinions of each account and kind, in which crowds count less, as one array; and all of each kind."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class CoTargeting(Detector):
         total = np.bincount(edges.kind, minlength=KINDS)
         share = cells.written[cells.group * KINDS + kind] / np.maximum(total[kind], 1)
         if limits is not None:
-            share = np.maximum(share, _limited(edges, limits, group, grouping.size)[cells.group * KINDS + kind])
+            share = np.maximum(share, _limited(limits, group, grouping.size)[cells.group * KINDS + kind])
         clustering = np.minimum(self.clustering, 1 / np.maximum(share, 1e-12))
         expected = clustering * context.judged[cells.subject] * share
         p_value = excess(cells.count, expected)
@@ -191,7 +192,7 @@ def _without_exchanges(context: Context, grouping: Grouping) -> Ints:
 
 
 def _limits(context: Context, edges: Edges) -> _Limits:
-    """Return how far each distinct pair counts, with a limit on those of a subject and of a rater, and sums by kind.
+    """Return how far the distinct pairs of each rater count, with a limit on those of a subject and of a rater.
 
     Args:
         context: The ledger and what detectors share.
@@ -200,29 +201,28 @@ def _limits(context: Context, edges: Edges) -> _Limits:
     of_subject, of_rater = (
         np.minimum(1.0, _CROWD / np.maximum(count, 1)) for count in (context.judged, context.activity)
     )
-    counts, total = np.minimum(of_subject[edges.subject], of_rater[edges.rater]), np.zeros(KINDS)
+    written = np.zeros(KINDS * context.ledger.accounts)
     for stretch in stretches(edges.subject):
-        total += group_sums(counts[stretch], edges.kind[stretch], KINDS)
-    return counts, total
+        subject, rater = edges.subject[stretch], edges.rater[stretch]
+        counts = np.minimum(of_subject[subject], of_rater[rater])
+        written += group_sums(counts, rater.astype(np.int64) * KINDS + edges.kind[stretch], len(written))
+    return written, written.reshape(-1, KINDS).sum(axis=0)
 
 
-def _limited(edges: Edges, limits: _Limits, group: Ints, size: int) -> Floats:
+def _limited(limits: _Limits, group: Ints, size: int) -> Floats:
     """Return the share of each group in the opinions of each kind, with a limit on the opinions about each subject.
 
     Args:
-        edges: The distinct pairs of rater and subject.
-        limits: The part for which each of them counts, and the sums by kind.
+        limits: The opinions of each account and kind, and all of each kind.
         group: The group of each account; -1 for none.
         size: The number of groups.
 
     Returns:
         The shares by group and kind, as one array.
     """
-    (limited, total), written = limits, np.zeros(size * KINDS)
-    for stretch in stretches(edges.subject):
-        own, kind, counts = group[edges.rater[stretch]], edges.kind[stretch], limited[stretch]
-        inside = own >= 0
-        written += group_sums(counts[inside], own[inside] * KINDS + kind[inside], size * KINDS)
+    (limited, total), inside = limits, np.flatnonzero(group >= 0)
+    keys = group[inside][:, None] * KINDS + np.arange(KINDS)
+    written = group_sums(limited.reshape(-1, KINDS)[inside].ravel(), keys.ravel(), size * KINDS)
     shares: Floats = written / np.tile(np.maximum(total, 1.0), size)
     return shares
 
