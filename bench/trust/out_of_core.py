@@ -1,9 +1,8 @@
-"""`python -m bench.trust.out_of_core 100000000`: the relational steps on DuckDB, in less memory than arrays take.
+"""`python -m bench.trust.out_of_core 100000000`: a whole analysis on DuckDB, in less memory than its arrays take.
 
-A market of that size is made inside a database file. Then each step of `bilateral.trust.relational` runs there, with
-2.5 GB of memory for the database, or as `--memory` says. It tells the seconds, the seconds of a processor, and the peak
-of this process's memory, which holds the database's. Arrays of accounts, which come out, are beside the limit. Trust is
-left out: its edges would go in from arrays, 24 bytes each.
+A market of that size, as in `bench.trust.speed`, is made inside a database file. Its analysis runs as
+`bilateral trust analyse --memory 4` does: the database takes a part of the memory, and large arrays are on disk. After
+each step the run tells the time, the processor time, and the peak of this process's memory, which holds the database's.
 """
 
 from __future__ import annotations
@@ -12,23 +11,21 @@ import argparse
 import resource
 import shutil
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import ibis
-import numpy as np
 from rich.console import Console
 
+from bilateral.trust.disk import Budget, DiskArrays
+from bilateral.trust.engine import Engine
 from bilateral.trust.relational import Relational
-from bilateral.trust.steps import KINDS
+from bilateral.trust.results import Results
+from bilateral.trust.runs import Progress, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from bilateral.trust.ledger import Ledger
-    from bilateral.trust.steps import Edges, Moves
+    from collections.abc import Callable
 
 _CLIENTS: Final = 5
 _AGENTS: Final = 50
@@ -37,123 +34,87 @@ _AGENTS: Final = 50
 _EXCHANGES: Final = 20
 """Accounts that fund all others, as in `bench.trust.speed`."""
 
-_BYTES: Final = 120
-"""The disk of an opinion that a run asks for: its row, its share of accounts and transfers, and room for spilling."""
+_BYTES: Final = 600
+"""The disk of an opinion that a run asks for: its rows in the database, and the arrays of the largest step."""
+
+_NORMAL: Final = "(random() + random() + random() + random() - 2) * 1.732"
+"""A draw of about a normal distribution."""
 
 _MARKET: Final = (
-    "CREATE TABLE agents AS SELECT range + 1 AS agent_id, printf('0x%040x', {clients} + range) AS owner "
-    "FROM range({agents})",
-    "CREATE TABLE feedback AS SELECT range AS id, printf('0x%040x', (least(pow(1 - random(), -1.1) * {clients} * 0.05, "
-    "{clients} - 1)::BIGINT * 7919) % {clients}) AS client, "
-    "least(pow(1 - random(), -0.77) * {agents} * 0.02, {agents} - 1)::BIGINT + 1 AS agent_id, 'starred' AS tag "
-    "FROM range({opinions})",
+    "CREATE TABLE agents AS SELECT range + 1 AS agent_id, printf('0x%040x', {clients} + range) AS owner, "
+    "printf('0x%040x', {clients} + range) AS wallet, 'u' || range AS uri, 1.77e9 + random() * 1e6 AS ts, "
+    "false AS is_validator FROM range({agents})",
+    "CREATE TABLE feedback AS SELECT id, printf('0x%040x', client) AS client, agent_id, "
+    "least(greatest(round(95 * pow(hash(agent_id) % 1000000 / 1e6, 0.25) + 9 * {normal}), 0), 100) AS value, "
+    "'starred' AS tag, 1.77e9 + random() * 180 * 86400 AS ts, NULL::VARCHAR AS payment_tx FROM (SELECT range AS id, "
+    "(least(pow(1 - random(), -1.1) * {clients} * 0.05, {clients} - 1)::BIGINT * 7919) % {clients} AS client, "
+    "least(pow(1 - random(), -0.77) * {agents} * 0.02, {agents} - 1)::BIGINT + 1 AS agent_id FROM range({opinions}))",
+    "CREATE TABLE payments AS SELECT printf('%x', id) AS tx, client AS payer, "
+    "printf('0x%040x', {clients} + agent_id - 1) AS payee, agent_id, exp({normal} - 1) AS amount, ts - 100 AS ts "
+    "FROM feedback WHERE random() < 0.6",
     "CREATE TABLE transfers AS SELECT CASE WHEN random() < 0.75 THEN printf('0x%040x', {people} + (random() * "
-    "{exchanges})::BIGINT) ELSE printf('0x%040x', (random() * {people})::BIGINT) END AS src, "
-    "printf('0x%040x', range) AS dst, 1 + random() AS amount, 1.77e9 - random() * 9e6 AS ts FROM range({people})",
-    "CREATE TABLE accounts AS SELECT printf('0x%040x', range) AS address, range AS number FROM range({accounts})",
+    "({exchanges} - 1))::BIGINT) ELSE printf('0x%040x', (random() * ({people} - 1))::BIGINT) END AS src, "
+    "printf('0x%040x', range) AS dst, exp(3 + {normal}) AS amount, 1.77e9 - random() * 9e6 AS ts FROM range({people})",
 )
 
 
-@dataclass(frozen=True)
-class _Numbers:
-    """The numbers of agents and subjects, which are all that the steps read of a ledger."""
-
-    agent_ids: Any
-    owner: Any
-    subject_kind: Any
-    accounts: int
-    addresses: None = None
-    tags: tuple[str, ...] = ()
-
-    @property
-    def constant_tags(self) -> Any:
-        """No tag is constant: all values differ."""
-        return np.zeros(0, np.int64)
-
-    @property
-    def agents(self) -> int:
-        return len(self.agent_ids)
-
-    @property
-    def subjects(self) -> int:
-        """The number of subjects, judged or not."""
-        return len(self.subject_kind)
-
-
-def make(connection: Any, opinions: int) -> tuple[int, int, int]:
-    """Make the tables of a market in a database, and return the numbers of its clients, agents and accounts.
+def make(connection: Any, opinions: int) -> None:
+    """Make the tables of a market in a database.
 
     Args:
         connection: An Ibis connection to DuckDB.
         opinions: The number of opinions.
     """
     clients, agents = opinions // _CLIENTS, max(opinions // _AGENTS, 10)
-    accounts = clients + agents + _EXCHANGES + 1  # the last exchange, by rounding
     sizes = {"clients": clients, "agents": agents, "people": clients + agents, "opinions": opinions}
     connection.raw_sql("SELECT setseed(0.5)")
     for statement in _MARKET:
-        connection.raw_sql(statement.format(exchanges=_EXCHANGES, accounts=accounts, **sizes))
-    return clients, agents, accounts
+        connection.raw_sql(statement.format(exchanges=_EXCHANGES, normal=_NORMAL, **sizes))
 
 
-def steps(connection: Any, clients: int, agents: int, size: int) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Yield each relational step and its name; the next one may need its result.
+def analyse(file: Path, folder: Path, memory: float, tell: Callable[[str], None]) -> Engine:
+    """Analyse the tables of a database file within a limit of memory, and write the results.
 
     Args:
-        connection: An Ibis connection to the database of `make`.
-        clients: The number of clients.
-        agents: The number of agents.
-        size: The number of accounts.
+        file: The database file.
+        folder: Takes arrays, rows that the database spills, and the results.
+        memory: The gigabytes.
+        tell: Takes a line after each step.
     """
-    relational = Relational(connection, accounts="accounts")
-    kinds = (agents, size, agents, agents, agents)
-    numbers = _Numbers(
-        agent_ids=np.arange(agents) + 1,
-        owner=clients + np.arange(agents),
-        subject_kind=np.repeat(np.arange(KINDS, dtype=np.int8), kinds),
-        accounts=size,
-    )
-    ledger, unread = cast("Ledger", numbers), cast("Any", None)
-    group = np.full(size, -1, np.int64)
+    budget = Budget.of(memory, folder)
 
-    def first() -> None:
-        transfers = relational.first_transfers(cast("Any", range(size)), cast("Moves", unread))
-        few = np.bincount(transfers.funder[transfers.funder >= 0], minlength=size) <= 150  # noqa: PLR2004  # as `kinship`
-        funded = (transfers.funder >= 0) & few[transfers.funder]
-        group[funded] = transfers.funder[funded]
+    def told(progress: Progress) -> None:
+        spent, peak = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        tell(f"{progress.spent:7.1f} s, {spent:7.1f} s of a processor, {peak:.2f} GiB at most: {progress.step}")
 
-    yield "first transfers", first
-    yield "distinct pairs and degrees", lambda: relational.degrees(ledger, cast("Edges", unread))
-    yield "co-targeting cells by funder", lambda: relational.cells(ledger, cast("Edges", unread), group, size)
+    with DiskArrays(folder, budget.arrays):
+        database = Relational.open(f"duckdb://{file}", budget)
+        run = Run(tell=told)
+        engine = Engine(steps=database, run=run).fit(run.step("tables", database.tables))
+        run.step("results", lambda: Results.of(engine).write(folder / "results"))
+        database.runner.close()
+        return engine
 
 
 def main() -> None:
-    """Make a market, and tell what each step took."""
+    """Make a market, and tell what each step of its analysis took."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("opinions", type=int, help="The number of opinions.")
-    parser.add_argument("--memory", default="2500MB", help="The memory of DuckDB.")
+    parser.add_argument("--memory", type=float, default=4.0, help="The gigabytes of memory.")
+    parser.add_argument("--folder", type=Path, help="A folder on a disk with room.")
     options = parser.parse_args()
     console = Console(width=110)
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(dir=options.folder) as name:
+        folder = Path(name)
         if shutil.disk_usage(folder).free < options.opinions * _BYTES:
             raise SystemExit(f"{options.opinions:,} opinions need {options.opinions * _BYTES / 1e9:,.0f} GB of disk")
-        file = Path(folder) / "market.duckdb"
-        connection = ibis.duckdb.connect(file, memory_limit=options.memory, threads=2, temp_directory=folder)
-        sizes: list[int] = []
-        _told(console, "make the tables", lambda: sizes.extend(make(connection, options.opinions)))
-        console.print(f"{file.stat().st_size / 1e9:.2f} GB on disk")
-        for name, step in steps(connection, *sizes):
-            _told(console, name, step)
+        file = folder / "market.duckdb"
+        connection = ibis.duckdb.connect(file, memory_limit="2GB", threads=2, temp_directory=folder)
+        make(connection, options.opinions)
         connection.disconnect()
-
-
-def _told(console: Console, name: str, step: Callable[[], object]) -> None:
-    """Run a step, and tell its time and the peak of memory so far."""
-    began, worked = time.monotonic(), time.process_time()
-    step()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    spent, worked = time.monotonic() - began, time.process_time() - worked
-    console.print(f"{name}: {spent:.1f} s, {worked:.1f} s of a processor, {peak:.2f} GB at most")
+        console.print(f"{options.opinions:,} opinions, {file.stat().st_size / 1e9:.2f} GB in the database")
+        engine = analyse(file, folder, options.memory, console.print)
+        console.print(f"{len(engine.findings_)} findings, {engine.suspicion_.flagged.sum()} flagged accounts")
 
 
 if __name__ == "__main__":

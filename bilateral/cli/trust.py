@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -15,10 +16,13 @@ from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.cli.review_options import ReviewOptions
+from bilateral.errors import InvalidArgumentError
+from bilateral.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from bilateral.trust.disk import Budget
     from bilateral.trust.results import Results
     from bilateral.trust.runs import Progress
     from bilateral.trust.steps import Steps
@@ -41,6 +45,7 @@ _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of 
     "bilateral trust analyse --tables tables --out results",
     "bilateral trust analyse --tables tables --out results --reviews cases.json",
     "bilateral trust analyse --tables duckdb://tables.duckdb --out results",
+    "bilateral trust analyse --tables tables --out results --memory 4",
     "bilateral trust analyse --tables 1=ethereum --tables 8453=base --out results",
     "bilateral trust analyse --database postgresql://index@db/bilateral --out results",
     is_local=True,
@@ -68,6 +73,14 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
         Path | None,
         typer.Option(metavar="DIR", help="Keep finished steps here until the end, and continue a lost run."),
     ] = None,
+    memory: Annotated[
+        float | None,
+        typer.Option(
+            min=0.5,
+            metavar="GB",
+            help="The memory that it may take. Larger arrays are then on disk, beside the results.",
+        ),
+    ] = None,
 ) -> None:
     """Analyse tables, and write the results as Parquet. A database does the relational steps itself."""
     from bilateral.trust.accounts import told_apart  # noqa: PLC0415  # pyarrow is heavy, and an extra
@@ -81,9 +94,12 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     run = Run(checkpoints, _Pace(invocation.output.note))
     if bool(tables) == (database is not None):
         raise UsageProblemError("give either --tables or the --database of an index")
-    with _opened(tables) if tables else _indexed(database) as (steps, read, by_chain):
+    with (
+        _limited(memory, out) as budget,
+        _opened(tables, budget) if tables else _indexed(database, budget) as (steps, read, by_chain),
+    ):
         engine = Engine(steps=steps, run=run).fit(run.step("tables", read, keep=False), cases, trusted)
-    run.step("results", lambda: by_chain(Results.of(engine)).write(out), keep=False)
+        run.step("results", lambda: by_chain(Results.of(engine)).write(out), keep=False)
     run.close()
     ledger = engine.context_.ledger
     apart = told_apart({name: getattr(engine.tables_, name) for name in COLUMNS})
@@ -127,20 +143,43 @@ class _Pace:
 
 
 @contextmanager
-def _opened(tables: list[str]) -> Iterator[_Source]:
+def _limited(memory: float | None, out: Path) -> Iterator[Budget | None]:
+    """Keep large arrays on disk if the memory has a limit."""
+    if memory is None:
+        yield None
+        return
+    from bilateral.trust.disk import Budget, DiskArrays  # noqa: PLC0415  # NumPy is heavy, and an extra
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        scratch = TemporaryDirectory(dir=out, prefix=".", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise InvalidArgumentError(f"no arrays can be kept in {quoted(str(out))}: {error}") from None
+    with scratch as folder:
+        budget = Budget.of(memory, Path(folder))
+        with DiskArrays(budget.scratch, budget.arrays):
+            yield budget
+
+
+@contextmanager
+def _opened(tables: list[str], budget: Budget | None) -> Iterator[_Source]:
     """Open folders of tables or a database."""
     from bilateral.trust.folders import is_database  # noqa: PLC0415  # pyarrow is heavy, and an extra
     from bilateral.trust.steps import ARRAYS  # noqa: PLC0415
     from bilateral.trust.tables import Tables  # noqa: PLC0415
 
     if (chains := _chains(tables)) is not None:
+        _require_no(budget)
         yield _together(lambda: {chain_id: Tables.read(folder) for chain_id, folder in chains.items()})
-    elif not is_database(tables[0]):
+    elif budget is None and not is_database(tables[0]):
         yield ARRAYS, lambda: Tables.read(tables[0]), lambda results: results
     else:
         from bilateral.trust.relational import Relational  # noqa: PLC0415  # Ibis is heavy
 
-        database = Relational.open(tables[0])
+        if budget is not None and not is_database(tables[0]):
+            database = Relational.of_files(tables[0], budget)
+        else:
+            database = Relational.open(tables[0], budget)
         try:
             yield database, database.tables, lambda results: results
         finally:
@@ -158,9 +197,18 @@ def _chains(tables: list[str]) -> dict[int, str] | None:
     return chains
 
 
+def _require_no(budget: Budget | None) -> None:
+    """Refuse a limit of memory for tables that this process joins itself."""
+    if budget is not None:
+        raise UsageProblemError(
+            "--memory limits the analysis of one --tables: of a folder, DuckDB, PostgreSQL or Spark"
+        )
+
+
 @contextmanager
-def _indexed(database: str | None) -> Iterator[_Source]:
+def _indexed(database: str | None, budget: Budget | None) -> Iterator[_Source]:
     """Open an index, to analyse its chains together."""
+    _require_no(budget)
     from bilateral.cli.analysis import tables_of_index  # noqa: PLC0415  # slow to import
     from bilateral.cli.index_processes import open_index  # noqa: PLC0415
 

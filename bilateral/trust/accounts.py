@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
-from bilateral.trust.columns import distinct
+from bilateral.trust.columns import coded_together, distinct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,7 +24,7 @@ ACCOUNTS: Final = {
 }
 """The columns of addresses."""
 
-_LISTED: Final = ("operators", "holders")
+LISTED: Final = frozenset({"operators", "holders"})
 """The columns of the agents that hold lists of accounts."""
 
 HEXADECIMAL: Final = "^0[xX]"
@@ -101,28 +102,37 @@ def require_addresses(name: str, table: pa.Table) -> None:
                     )
 
 
+def are_addresses(texts: pa.Array) -> bool:
+    """Return True if all texts are addresses.
+
+    Args:
+        texts: The texts.
+    """
+    return pc.all(pc.match_substring_regex(texts, _ADDRESS)).as_py() is not False
+
+
 def told_apart(tables: Mapping[str, pa.Table]) -> list[str]:
     """Return a sentence for each pair of columns that should name the same accounts and hardly do.
 
     Args:
         tables: Checked tables by name.
     """
+    columns = list(dict.fromkeys(column for pair in _RELATED for column in pair))
+    texts, codes = coded_together([tables[name][column] for name, column in columns])
+    occurs = dict.fromkeys(columns, np.zeros(0, np.bool_))
+    for column, own in zip(columns, codes, strict=True):
+        occurs[column] = np.zeros(len(texts), np.bool_)
+        occurs[column][own[own >= 0]] = True
     told = []
     for pair in _RELATED:
-        held = [_occurring(tables[name][column]) for name, column in pair]
-        (few, rare), (many, other) = sorted(zip(held, pair, strict=True), key=lambda column: len(column[0]))
-        shared = pc.sum(pc.is_in(few, many)).as_py() or 0
-        if len(few) >= _ENOUGH and shared < _FEW * len(few):
+        rare, other = sorted(pair, key=lambda column: occurs[column].sum())
+        few, shared = int(occurs[rare].sum()), int((occurs[rare] & occurs[other]).sum())
+        if few >= _ENOUGH and shared < _FEW * few:
             told.append(
-                f"only {shared} of the {len(few)} accounts in {'.'.join(rare)} are in {'.'.join(other)}: "
+                f"only {shared} of the {few} accounts in {'.'.join(rare)} are in {'.'.join(other)}: "
                 "check that both tables are of the same chain and time"
             )
     return told
-
-
-def _occurring(column: pa.ChunkedArray) -> pa.Array:
-    """Return the distinct texts that rows have. A dictionary may hold those of other columns, too."""
-    return in_small_letters(pc.cast(pc.unique(column), pa.string()).drop_null())
 
 
 def _present(tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, str]]:
@@ -134,7 +144,7 @@ def _present(tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, str]]:
 def _listed(tables: Mapping[str, pa.Table]) -> list[str]:
     """Return the columns of lists of accounts that have rows."""
     agents = tables.get("agents")
-    return [name for name in _LISTED if agents is not None and name in agents.column_names and agents.num_rows]
+    return [name for name in LISTED if agents is not None and name in agents.column_names and agents.num_rows]
 
 
 def _flat(lists: pa.ChunkedArray) -> pa.ChunkedArray:

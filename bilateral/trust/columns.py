@@ -105,7 +105,7 @@ def _shared_texts(columns: Sequence[pa.ChunkedArray]) -> pa.Array | None:
     if not filled or not all(pa.types.is_dictionary(column.type) for column in filled):
         return None
     held = [chunk.dictionary for column in filled for chunk in column.chunks]
-    return held[0] if len({_address(texts) for texts in held}) == 1 and _is_sorted(held[0]) else None
+    return held[0] if len({location(texts) for texts in held}) == 1 and _is_sorted(held[0]) else None
 
 
 def _added_texts(columns: Sequence[pa.ChunkedArray]) -> tuple[pa.Array, list[Ints]] | None:
@@ -116,7 +116,7 @@ def _added_texts(columns: Sequence[pa.ChunkedArray]) -> tuple[pa.Array, list[Int
     held = [chunk.dictionary for column in columns for chunk in column.chunks if pa.types.is_dictionary(chunk.type)]
     texts = max(held, key=len, default=pa.array([], pa.string()))
     chunks = [chunk for column in columns for chunk in column.chunks]
-    beside = [own for chunk in chunks if _address(own := _texts_of(chunk)) != _address(texts)]
+    beside = [own for chunk in chunks if location(own := _texts_of(chunk)) != location(texts)]
     if sum(len(own) for own in beside) > _FEW * len(texts) or not _is_sorted(texts):
         return None
     wanted = sorted({text for own in beside for text in own.to_pylist() if text is not None})
@@ -131,11 +131,11 @@ def _added_texts(columns: Sequence[pa.ChunkedArray]) -> tuple[pa.Array, list[Int
     parts = [texts[bounds[0] : bounds[1]]]
     for text, start, stop in zip(new, bounds[1:-1], bounds[2:], strict=True):
         parts += [pa.array([text]), texts[start:stop]]
-    tables = {_address(own): np.array([*(codes_of[text] for text in own.to_pylist()), -1]) for own in beside}
-    tables[_address(texts)] = moved
+    tables = {location(own): np.array([*(codes_of[text] for text in own.to_pylist()), -1]) for own in beside}
+    tables[location(texts)] = moved
     out = [
         np.concatenate(
-            [np.zeros(0, np.int64), *(tables[_address(_texts_of(chunk))][_own_codes(chunk)] for chunk in column.chunks)]
+            [np.zeros(0, np.int64), *(tables[location(_texts_of(chunk))][_own_codes(chunk)] for chunk in column.chunks)]
         )
         for column in columns
     ]
@@ -152,8 +152,12 @@ def _own_codes(chunk: pa.Array) -> Ints:
     return _indices(chunk) if pa.types.is_dictionary(chunk.type) else np.arange(len(chunk))
 
 
-def _address(texts: pa.Array) -> tuple[int | None, ...]:
-    """Return the place of texts in memory, by which one dictionary is told from another."""
+def location(texts: pa.Array) -> tuple[int | None, ...]:
+    """Return the place of texts in memory, by which one dictionary is told from another.
+
+    Args:
+        texts: The texts.
+    """
     return (*(None if buffer is None else buffer.address for buffer in texts.buffers()), texts.offset, len(texts))
 
 

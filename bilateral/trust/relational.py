@@ -7,6 +7,7 @@ findings and scores by them as by arrays, which tests compare on DuckDB, Postgre
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import parse_qsl
 
@@ -15,26 +16,23 @@ import pyarrow as pa
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
-from bilateral.trust.accounts import ACCOUNTS, in_small_letters, require_addresses
-from bilateral.trust.columns import LARGEST, coded_together, encoded
+from bilateral.trust.accounts import ACCOUNTS, in_small_letters
+from bilateral.trust.columns import LARGEST
 from bilateral.trust.folders import without_secrets
+from bilateral.trust.numbered import NumberedTables, lowered
 from bilateral.trust.opinions import Kind
 from bilateral.trust.propagation import EigenTrust
 from bilateral.trust.runners import SPARK, Runner, SparkConnect
 from bilateral.trust.steps import KINDS, Cells, Degrees, Edges, First, Moves, Steps
-from bilateral.trust.tables import COLUMNS, OPTIONAL, Tables
+from bilateral.trust.tables import COLUMNS, OPTIONAL
 
 if TYPE_CHECKING:
     from bilateral.trust.arrays import Floats, Ints
+    from bilateral.trust.disk import Budget
     from bilateral.trust.ledger import Ledger
+    from bilateral.trust.tables import Tables
 
 _NEEDED: Final = ("agents", "feedback")
-
-_REPEATED: Final = {name: (*columns, "tag", "kind") for name, columns in ACCOUNTS.items()}
-"""Columns whose texts repeat."""
-
-_STRETCH: Final = 2**20
-"""The rows whose texts are held while they are coded: 150 MB of the widest table."""
 
 
 class Relational(Steps):
@@ -46,8 +44,6 @@ class Relational(Steps):
 
     Args:
         runner: The database, or an Ibis connection to DuckDB or PostgreSQL.
-        accounts: A table of the database with the `address`, in small letters, and the `number` of each account of the
-            analysis. Without it, addresses go into the database from this process.
 
     Raises:
         InvalidArgumentError: The database has no agents or no feedback.
@@ -55,7 +51,7 @@ class Relational(Steps):
 
     holds_tables = True
 
-    def __init__(self, runner: Any, accounts: str | None = None) -> None:
+    def __init__(self, runner: Any) -> None:
         """See the class."""
         self.runner = runner if isinstance(runner, Runner) else Runner(runner)
         self.connection = self.runner.connection
@@ -64,7 +60,7 @@ class Relational(Steps):
             if name not in held:
                 raise InvalidArgumentError(f"the database has no table {name}: it needs {' and '.join(_NEEDED)}")
         self._names = [name for name in COLUMNS if name in held]
-        self._held = None if accounts is None else self.connection.table(accounts).select("address", "number")
+        self._read: NumberedTables | None = None
         self._accounts: tuple[pa.Array, Any] | None = None
         self._coded: tuple[Ledger, Any] | None = None
 
@@ -74,7 +70,7 @@ class Relational(Steps):
         return f"{super().label} {self.connection.name}"
 
     @classmethod
-    def open(cls, url: str) -> Self:
+    def open(cls, url: str, budget: Budget | None = None) -> Self:
         """Connect to a database.
 
         Args:
@@ -82,6 +78,7 @@ class Relational(Steps):
                 with settings of DuckDB, or of a Spark Connect server, such as `sc://localhost:50051`. A fragment names
                 a folder of Parquet files that the server can read, with every table:
                 `sc://localhost:50051/#s3://bucket/tables`.
+            budget: The memory of DuckDB, if the URL does not set it.
 
         Raises:
             InvalidArgumentError: The database does not open, or lacks a table.
@@ -108,7 +105,7 @@ class Relational(Steps):
         try:
             if url.startswith("duckdb://"):  # otherwise a file that is missing would be made
                 path, _, query = url.removeprefix("duckdb://").partition("?")
-                return cls(ibis.duckdb.connect(path, read_only=True, **dict(parse_qsl(query))))
+                return cls(ibis.duckdb.connect(path, read_only=True, **(_settings(budget) | dict(parse_qsl(query)))))
             return cls(ibis.connect(url))
         except InvalidArgumentError:
             raise
@@ -116,29 +113,45 @@ class Relational(Steps):
             told = "name a known database" if isinstance(error, ValueError) else error  # it may quote the URL
             raise InvalidArgumentError(f"no database opens at {quoted(without_secrets(url))}: {told}") from None
 
+    @classmethod
+    def of_files(cls, folder: str, budget: Budget) -> Self:
+        """Read a folder of Parquet tables by a DuckDB of this process, which holds a part of them at a time.
+
+        Args:
+            folder: The folder, with a file or a folder of files for each table.
+            budget: The memory.
+
+        Raises:
+            InvalidArgumentError: The folder is not on this machine, has no agents, or a file is not such a table.
+        """
+        import duckdb  # noqa: PLC0415  # heavy, and for this path only
+        import ibis  # noqa: PLC0415
+
+        if "://" in folder:
+            raise InvalidArgumentError("a limit of memory needs tables on this machine, or in a database")
+        connection = ibis.duckdb.connect(**_settings(budget))
+        files = {name: path for name in COLUMNS if (path := Path(folder, f"{name}.parquet")).exists()}
+        if "agents" not in files:
+            raise InvalidArgumentError(f"no agents.parquet in {quoted(folder)}: name a folder of tables")
+        for name, path in files.items():
+            try:
+                connection.read_parquet(path / "*.parquet" if path.is_dir() else path, table_name=name)
+            except duckdb.Error as error:
+                raise InvalidArgumentError(f"{name}.parquet is not a Parquet table: {error}") from None
+        if "feedback" not in files:
+            connection.create_table("feedback", schema=pa.schema(COLUMNS["feedback"]))
+        return cls(connection)
+
     def tables(self) -> Tables:
         """Return the tables, for the steps that arrays do.
 
         Raises:
             InvalidArgumentError: A table is not as `Tables.of` takes it, or an account is not an address.
         """
-        tables = {name: self._read(name) for name in self._names}
-        for name, table in tables.items():
-            require_addresses(name, table)
-        _share_texts(tables)
-        return Tables.of(**tables)
-
-    def _read(self, name: str) -> pa.Table:
-        """Return a table with codes in place of repeated texts: it holds the texts of one stretch of rows at a time."""
-        table, batches, parts = self.connection.table(name), list[pa.RecordBatch](), list[pa.Table]()
-        schema = table.schema().to_pyarrow()
-        for batch in self.runner.batches(table):
-            batches.append(batch)
-            if sum(len(held) for held in batches) >= _STRETCH:
-                parts.append(_coded(name, pa.Table.from_batches(batches).cast(schema)))
-                batches.clear()
-        rest = pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
-        return pa.concat_tables([*parts, _coded(name, rest)]).unify_dictionaries()
+        if self._read is not None:
+            self._read.drop()
+        self._read = NumberedTables(self.runner, self._names)
+        return self._read.tables()
 
     def first_transfers(self, addresses: pa.Array, moves: Moves) -> First:  # noqa: ARG002
         """See `Steps`."""
@@ -242,8 +255,8 @@ class Relational(Steps):
 
     def _numbered(self, addresses: pa.Array) -> Any:
         """Return the accounts with their numbers as a table of the database."""
-        if self._held is not None:
-            return self._held
+        if self._read is not None and self._read.has(addresses):
+            return self._read.accounts
         if self._accounts is None or self._accounts[0] is not addresses:
             numbers = {"address": in_small_letters(addresses), "number": np.arange(len(addresses))}
             self._accounts = addresses, self.runner.rows(pa.table(numbers))
@@ -310,44 +323,21 @@ class Relational(Steps):
         """Return a table of the database with its addresses in small letters; an empty one if it has none."""
         if name in self._names:
             table = self.connection.table(name)
-            return table.mutate(**{column: _lowered(table[column]) for column in ACCOUNTS.get(name, ())})
+            return table.mutate(**{column: lowered(table[column]) for column in ACCOUNTS.get(name, ())})
         columns = COLUMNS[name] | (OPTIONAL.get(name, {}) if name == "transfers" else {})
         return self.runner.rows(pa.table({column: pa.array([], kind) for column, kind in columns.items()}))
 
 
-def _coded(name: str, table: pa.Table) -> pa.Table:
-    """Return a table with codes in place of texts that repeat. It is copied: columns of a batch share its memory."""
-    for place, column in enumerate(table.column_names):
-        if column in _REPEATED.get(name, ()) and pa.types.is_string(table[column].type):
-            table = table.set_column(place, column, encoded(table[column]))
-    return table.combine_chunks()
-
-
-def _share_texts(tables: dict[str, pa.Table]) -> None:
-    """Let the columns of addresses have one dictionary together."""
-    places = [
-        (name, column)
-        for name, columns in ACCOUNTS.items()
-        for column in columns
-        if name in tables and column in tables[name].column_names and pa.types.is_dictionary(tables[name][column].type)
-    ]
-    texts, codes = coded_together([tables[name][column] for name, column in places])
-    for (name, column), own in zip(places, codes, strict=True):
-        shared = pa.DictionaryArray.from_arrays(pa.array(own, mask=own < 0), texts)
-        tables[name] = tables[name].set_column(tables[name].column_names.index(column), column, shared)
+def _settings(budget: Budget | None) -> dict[str, str]:
+    """Return the settings of DuckDB for a limit of memory."""
+    if budget is None:
+        return {}
+    return {"memory_limit": f"{budget.database}B", "temp_directory": str(budget.scratch)}
 
 
 def _array(table: pa.Table | pa.RecordBatch, name: str) -> Any:
     """Return a column as an array."""
     return table[name].to_numpy(zero_copy_only=False)
-
-
-def _lowered(column: Any) -> Any:
-    """Return addresses as `in_small_letters` does."""
-    import ibis  # noqa: PLC0415  # heavy, and for this path only
-
-    texts = column.cast("string")  # an ENUM of DuckDB has no letters
-    return ibis.ifelse(texts.left(2).lower() == "0x", texts.lower(), texts)
 
 
 def _finite(column: Any) -> Any:

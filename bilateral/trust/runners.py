@@ -27,6 +27,9 @@ _PART: Final = 2**24
 """The bytes of rows that a Spark Connect server takes as part of a plan. A message has at most eight times as many, and
 the largest plan of a step has seven tables of rows."""
 
+_BATCH: Final = 2**17
+"""The rows of a batch of DuckDB: it holds several beside its own limit, of up to 20 MB each."""
+
 _SHOWN: Final = 300
 """The letters of a server's message that an error shows: two or three sentences."""
 
@@ -36,6 +39,7 @@ class Runner:
 
     Attributes:
         connection: The Ibis connection.
+        scans_in_order: True if every query sees the rows of a table in one order, so that several can read its columns.
     """
 
     def __init__(self, connection: Any) -> None:
@@ -45,6 +49,7 @@ class Runner:
             connection: An Ibis connection.
         """
         self.connection = connection
+        self.scans_in_order = connection.name == "duckdb"
 
     def rows(self, table: pa.Table) -> Any:
         """Return an Ibis table with rows of this process.
@@ -55,6 +60,12 @@ class Runner:
         import ibis  # noqa: PLC0415  # heavy, and for this path only
 
         return ibis.memtable(table)
+
+    def place(self) -> Any:
+        """Return a column with the place of each row in its table, ascending."""
+        import ibis  # noqa: PLC0415  # heavy, and for this path only
+
+        return ibis.row_number()
 
     def keep(self, expression: Any) -> Any:
         """Compute an expression once, and return an Ibis table of its rows, which stay in the database.
@@ -89,7 +100,7 @@ class Runner:
             expression: An Ibis table.
         """
         with _interruptible():
-            yield from self.connection.to_pyarrow_batches(expression)
+            yield from self.connection.to_pyarrow_batches(expression, chunk_size=_BATCH)
 
     def close(self) -> None:
         """Close the connection, and drop what was kept."""
@@ -178,6 +189,15 @@ class SparkConnect(Runner):
             if len(frames) > 1:
                 frames = [frame.checkpoint() for frame in frames]
             return ibis.union(*map(self._view, frames))
+
+    def place(self) -> Any:
+        """See `Runner`. Row numbers would pass all rows through one worker; these numbers have gaps between workers."""
+        import ibis  # noqa: PLC0415  # heavy, and for this path only
+
+        @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]  # Ibis has no types
+        def monotonically_increasing_id() -> int: ...  # type: ignore[empty-body]
+
+        return monotonically_increasing_id()
 
     def keep(self, expression: Any) -> Any:
         """See `Runner`.

@@ -127,7 +127,7 @@ class Tables:
         """
         if unknown := tables.keys() - COLUMNS.keys():
             raise InvalidArgumentError(f"unknown table {quoted(min(unknown))}: expected one of {', '.join(COLUMNS)}")
-        return cls(**one_spelling({name: _checked(name, tables.get(name)) for name in COLUMNS}))
+        return cls(**one_spelling({name: checked(name, tables.get(name)) for name in COLUMNS}))
 
     @classmethod
     def read(cls, folder: Path | str) -> Tables:
@@ -209,8 +209,16 @@ def _share_texts(tables: dict[str, pa.Table]) -> None:
         tables[name] = tables[name].set_column(tables[name].column_names.index(column), column, shared)
 
 
-def _checked(name: str, table: pa.Table | None) -> pa.Table:
-    """Return a table with exactly its columns, in order and of their types."""
+def checked(name: str, table: pa.Table | None) -> pa.Table:
+    """Return a table with exactly its columns, in order and of their types.
+
+    Args:
+        name: The name of the table.
+        table: The table; None for one without rows.
+
+    Raises:
+        InvalidArgumentError: It lacks a column, or has a value of another type. An agent has no owner, or occurs twice.
+    """
     wanted = COLUMNS[name]
     if table is None:
         return pa.table({column: pa.array([], kind) for column, kind in wanted.items()})

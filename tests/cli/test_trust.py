@@ -106,6 +106,26 @@ def test_a_database_is_analysed_as_a_folder_is(done, tables, tmp_path):
     assert (told["agents"], told["flagged"]) == (21, 9)
 
 
+def test_a_limit_of_memory_changes_no_answer_and_leaves_results_alone(done, tables, tmp_path):
+    limited, free = tmp_path / "limited", tmp_path / "free"
+    words = ("trust", "analyse", "--tables", tables, "--out")
+    told = done(*words, limited, "--memory", "0.5")
+    assert told == done(*words, free) | {"out": str(limited)}
+    assert sorted(file.name for file in limited.iterdir()) == sorted(file.name for file in free.iterdir())
+    for file in free.iterdir():
+        assert parquet.read_table(limited / file.name).equals(parquet.read_table(file)), file.name
+
+
+def test_a_limit_of_memory_is_refused_where_it_would_not_hold(refused, tables, tmp_path):
+    words = ("trust", "analyse", "--out", tmp_path / "r", "--memory")
+    for source in (("--tables", f"1={tables}"), ("--database", f"sqlite:///{tmp_path}/index.sqlite")):
+        assert refused(2, *words, "4", *source)["message"].startswith("--memory limits the analysis of one --tables")
+    assert "0.5" in refused(2, *words, "0.4", "--tables", tables)["message"]
+    (tmp_path / "file").touch()
+    words = ("trust", "analyse", "--tables", tables, "--out", tmp_path / "file", "--memory", "4")
+    assert refused(3, *words)["message"].startswith(f'no arrays can be kept in "{tmp_path}/file": ')
+
+
 def test_tables_at_a_url_are_analysed_and_decided_on(done, tables, tmp_path):
     asks = pa.table({"ask_id": [7], "asker": [SYBIL], "agent_id": [99], "ts": [1e9], "amount": [40.0]})
     parquet.write_table(asks, tmp_path / "asks.parquet")

@@ -1,15 +1,13 @@
-"""Candidates of detectors, and the relational steps of a market that a database holds."""
+"""Candidates of detectors."""
 
 from __future__ import annotations
 
 from functools import cache
 
-import ibis
 import numpy as np
 import pytest
 
 from bench.trust.candidates import findings, flooded, joins, ratings, trials
-from bench.trust.out_of_core import make, steps
 from bench.trust.speed import tables
 from bench.trust.worlds.attacks import FAMILIES
 from bench.trust.worlds.honest import honest_world
@@ -56,14 +54,3 @@ def test_ratings_of_traders_become_feedback_from_0_to_100(tmp_path):
     assert market.feedback["value"].to_pylist() == [100, 0]
     assert market.agents["agent_id"].to_pylist() == [1, 2]
     assert market.agents["owner"].to_pylist() == [market.feedback["client"][place].as_py() for place in (0, 1)]
-
-
-def test_a_database_holds_a_market_and_counts_it_as_a_group_by_does():
-    connection = ibis.duckdb.connect()
-    sizes = make(connection, 5000)
-    results = {name: step() for name, step in steps(connection, *sizes)}
-    degrees = results["distinct pairs and degrees"]
-    feedback = connection.table("feedback")
-    distinct = feedback.select("client", "agent_id").distinct().count().to_pyarrow().as_py()
-    assert degrees.judged.sum() == degrees.activity.sum() == distinct > 1000
-    assert results["co-targeting cells by funder"].tests > 0

@@ -110,17 +110,6 @@ def test_first_transfers_are_equal(tables, stored):
     assert names[with_arrays.funder[names.index("tied")]] == "a first"
 
 
-def test_accounts_may_be_numbered_in_the_database(tables):
-    tables = addressed(tables)
-    connection = ibis.duckdb.connect()
-    for name in COLUMNS:
-        connection.create_table(name, getattr(tables, name))
-    ledger = coded(tables)
-    connection.create_table("people", pa.table({"address": ledger.addresses, "number": np.arange(ledger.accounts)}))
-    database = Relational(connection, accounts="people")
-    same(Results.of(Engine().fit(tables)), Results.of(Engine(steps=database).fit(database.tables())))
-
-
 def test_degrees_and_cells_are_equal(tables, stored):
     database = stored(tables)
     ledger = coded(tables, database)
@@ -266,9 +255,10 @@ def test_rows_that_exceed_a_message_go_to_a_spark_server_in_parts(sail, monkeypa
 
 
 def test_a_table_of_many_stretches_is_that_of_one(tables, stored, monkeypatch):
-    whole = stored(addressed(tables)).tables()
-    monkeypatch.setattr("bilateral.trust.relational._STRETCH", 7)
-    parts = stored(addressed(tables)).tables()
+    database = stored(addressed(tables))
+    whole = database.tables()
+    monkeypatch.setattr("bilateral.trust.numbered._STRETCH", 7)
+    parts = database.tables()
     for name in COLUMNS:
         assert getattr(parts, name).to_pylist() == getattr(whole, name).to_pylist()
 
