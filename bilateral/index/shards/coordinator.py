@@ -60,6 +60,32 @@ _PLACES: Final = """
     CREATE UNIQUE INDEX ON sharded.numbered_step (chain_id, shard_step);
 """
 
+_BYTEWISE: Final = "'C', 'POSIX', 'C.UTF-8', 'C.utf8'"
+"""The orders of a database in which texts are compared byte by byte."""
+
+_SHIPPABLE: Final = f"""
+    DO $$ DECLARE parent record; companion text := pg_get_viewdef('plain.companion_agent'::regclass); BEGIN
+      IF (SELECT datcollate NOT IN ({_BYTEWISE}) FROM pg_database WHERE datname = current_database()) THEN
+        RETURN;
+      END IF;
+      DROP VIEW plain.companion_agent;  -- it reads registry
+      FOR parent IN
+        SELECT attrelid::regclass AS name, string_agg(format('ALTER %%I TYPE %%s COLLATE "default"', attname,
+          format_type(atttypid, atttypmod)), ', ') AS changes
+        FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+        WHERE relnamespace IN (current_schema()::regnamespace, 'sharded'::regnamespace)
+          AND (relkind = 'p' OR attrelid = 'registry'::regclass)
+          AND attcollation = '"C"'::regcollation AND attname <> 'metadata_key' AND NOT attisdropped
+        GROUP BY attrelid
+      LOOP EXECUTE format('ALTER TABLE %%s %%s', parent.name, parent.changes); END LOOP;
+      EXECUTE 'CREATE VIEW plain.companion_agent AS ' || companion;
+    END $$
+"""  # noqa: S608  # a constant
+"""Gives addresses the order of the database, if that is the same: of a text with an order of its own PostgreSQL ships
+neither constants nor values of another table. A join would transfer the rows of all accounts. Keys of metadata stay:
+strangers choose them, and the case of their letters depends on the order.
+"""
+
 
 def split(connection: Connection) -> str:
     """Make a database without chains a coordinator, unless it is one.
@@ -316,14 +342,11 @@ def _replace_tables(connection: Connection) -> None:
     for table in FEED_TABLES:
         chain = "" if "chain_id" in table.c else "chain_id bigint NOT NULL, "
         statements.append(f"CREATE TABLE sharded.{table.name} ({chain}LIKE plain.{table.name}) {by_chain}")
-    statements += feed_views("")
     for table in SHARED_TABLES:
-        rows = f'sharded."{table.name}"'
         columns = f'(shard integer NOT NULL, LIKE plain."{table.name}")'
-        statements += [
-            f"CREATE TABLE {rows} {columns} PARTITION BY LIST (shard)",
-            shared_view(table, f'"{table.name}"', rows),
-        ]
+        statements.append(f'CREATE TABLE sharded."{table.name}" {columns} PARTITION BY LIST (shard)')
+    statements += [_SHIPPABLE, *feed_views("")]
+    statements += [shared_view(table, f'"{table.name}"', f'sharded."{table.name}"') for table in SHARED_TABLES]
     connection.exec_driver_sql(";".join(statements))
     database = connection.execute(text("SELECT current_database()")).scalar_one()
     for setting in ("enable_partitionwise_join", "enable_partitionwise_aggregate"):  # they push work to the shards
@@ -336,5 +359,5 @@ def _options(options: Mapping[str, Any]) -> str:
 
 
 def _quoted(value: str) -> str:
-    """Return a text as a literal. The driver would take a percent sign for a parameter only if it had parameters."""
-    return "'" + value.replace("'", "''") + "'"
+    """Return a text as a literal. The driver takes a single percent sign for a parameter."""
+    return "'" + value.replace("'", "''").replace("%", "%%") + "'"

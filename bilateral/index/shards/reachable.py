@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import text
 
 from bilateral.index.shards.layout import CHAIN_TABLES, SHARED_TABLES, VIEWS, key_of
-from bilateral.index.shards.places import DOWN, LENIENT, MISSING, PLAIN, REACHABLE, has_reachable
+from bilateral.index.shards.places import DOWN, LENIENT, MISSING, REACHABLE, has_reachable
 from bilateral.index.tables.changes import TABLES as FEED_TABLES
 from bilateral.index.tables.changes import change_note, change_step, removed_change
 
@@ -123,9 +123,9 @@ def keep_reachable(connection: Connection, placed: Sequence[Placed]) -> None:
     for number, _ in shards:
         looked = f'SELECT FROM sharded."{SHARED_TABLES[0].name}_{number:d}" LIMIT 1'
         statements.append(f"CREATE VIEW {REACHABLE}.look_{number:d} AS {looked}")
-    tables = [*((table, PLAIN, "") for table in CHAIN_TABLES), *((table, "sharded", "shard_") for table in FEED_TABLES)]
-    kinds = [(table.name, f'{schema_name}."{table.name}"', prefix) for table, schema_name, prefix in tables]
-    for name, kind, prefix in (*kinds, *((view, f'{PLAIN}."{view}"', "") for view in VIEWS)):
+    kinds = [(name, f'"{name}"', "") for name in (*(table.name for table in CHAIN_TABLES), *VIEWS)]
+    kinds += [(table.name, f'sharded."{table.name}"', "shard_") for table in FEED_TABLES]
+    for name, kind, prefix in kinds:
         statements.append(_of_chains(name, kind, prefix, _columns(connection, kind), placed))
     for table in SHARED_TABLES:
         statements += _of_shards(table, shards)

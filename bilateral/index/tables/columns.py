@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import BigInteger, Boolean, Column, Integer, LargeBinary, Numeric, String, Text
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.types import TypeDecorator, UserDefinedType
 
 if TYPE_CHECKING:
@@ -83,14 +84,27 @@ class WideInteger(TypeDecorator[int]):
         return None if value is None else python_integer(value)
 
 
+class _KeyText(Text):
+    """A text whose column is compared byte by byte. Values that it is compared with have no order of their own.
+
+    A coordinator sends no value with an order of its own to a shard, which then sends all rows.
+    """
+
+
+@compiles(_KeyText, "postgresql")
+def _key_text(*_: object, **__: object) -> str:
+    return 'TEXT COLLATE "C"'
+
+
 def key_string(length: int | None = None) -> TypeEngine[str]:
     """Return the type of a text that is compared byte by byte, as SQLite does: it is faster than a language's order.
 
     Args:
         length: The most characters; None for a text of any length.
     """
-    kind = Text if length is None else String
-    return kind(length).with_variant(kind(length, collation="C"), "postgresql")
+    if length is None:
+        return Text().with_variant(_KeyText(), "postgresql")
+    return String(length).with_variant(String(length, collation="C"), "postgresql")
 
 
 ADDRESS: Final = key_string(42)

@@ -1,4 +1,4 @@
-"""Each question about one chain reads the tables of that chain alone, as the coordinator's own log of plans shows."""
+"""The work of a question about one chain is done on its shard, as the coordinator's own log of plans shows."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ OPTIONS = {"log_min_duration": "0", "log_verbose": "on"}
 OF_ALL = re.compile("FROM (?:chain|standing_refresh) ")
 """The questions about all chains whose answers come with each one: how far the index is."""
 
+JOINED = {
+    QUERIES[0]: "agent_31338 agent_2) INNER JOIN (sharded.agent_activity_31338",
+    QUERIES[2]: "new_feedback_31338 new_feedback_3) SEMI JOIN (sharded.agent_31338",
+    QUERIES[3]: "validation_31338 validation_2) SEMI JOIN (sharded.agent_31338",
+    QUERIES[4]: "agent_31338 agent_2) INNER JOIN (sharded.file_reference_31338",
+}
+
 
 @pytest.fixture(scope="module")
 def plans(settings, servers):
@@ -27,6 +34,8 @@ def plans(settings, servers):
     options |= {f"auto_explain.{option}": value for option, value in OPTIONS.items()}
     for option, value in options.items():
         administer(servers.urls[0], f"ALTER DATABASE {name} SET {option} = '{value}'")
+    administer(settings.shards["b"].url, "ANALYZE")
+    administer(settings.database, "ALTER SERVER b OPTIONS (ADD fdw_tuple_cost '10')")  # as if there were many rows
     plans = {}
     with (
         served(ApiSettings(database=settings.database, rate=None, query_seconds=60.0, max_silence=10**9)) as url,
@@ -41,6 +50,7 @@ def plans(settings, servers):
             assert answer.status_code == 200, answer.text
             logged = log.read_bytes()[begin:].decode()
             plans[question] = [plan for plan in logged.split(" plan:\n")[1:] if "Foreign Scan" in plan]
+    administer(settings.database, "ALTER SERVER b OPTIONS (DROP fdw_tuple_cost)")
     for option in options:
         administer(servers.urls[0], f"ALTER DATABASE {name} RESET {option}")
     return plans
@@ -51,3 +61,14 @@ def test_question_about_one_chain_reads_no_table_of_another_one(plans, question)
     assert plans[question]
     for plan in plans[question]:
         assert OF_ALL.search(plan) or f"_{CHAIN_ID}" not in plan
+
+
+@pytest.mark.parametrize("question", [*BY_CHAIN[OTHER_CHAIN], *QUERIES])
+def test_conditions_on_texts_are_sent_to_the_shard(plans, question):
+    kept = [line for plan in plans[question] for line in plan.splitlines() if re.search('Filter: .*COLLATE "C"', line)]
+    assert not kept
+
+
+@pytest.mark.parametrize("query", JOINED)
+def test_tables_of_one_chain_are_joined_on_its_shard(plans, query):
+    assert any(JOINED[query] in plan for plan in plans[query])

@@ -23,9 +23,10 @@ from tests.postgres import administer
 ROLES = ("keeper", "reader")
 
 
-def as_role(url, role):
+def as_role(url, role, password=None):
     """Return the URL of a database as a role sees it."""
-    return make_url(url).set(username=role, password=role).render_as_string(hide_password=False)
+    known = make_url(url).set(username=role, password=password or f"{role}'s 100%")
+    return known.render_as_string(hide_password=False)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def owned(servers):
     """The URLs of three empty databases whose owner has no further rights, and logs in by a password."""
     for url, process in zip(servers.urls, servers.processes, strict=True):
         for role in ROLES:
-            administer(url, f"CREATE ROLE {role} LOGIN PASSWORD '{role}'")
+            administer(url, f"CREATE ROLE {role} LOGIN PASSWORD '{role}''s 100%'")
         rules = Path(process.pgdata) / "pg_hba.conf"
         rules.write_text(f"local all {','.join(ROLES)} scram-sha-256\n" + rules.read_text())
         administer(url, "SELECT pg_reload_conf()")
@@ -70,7 +71,7 @@ def refusals(owned, settings):
     told["other servers"] = refusal(settings)
     administer(administrator, "GRANT USAGE ON FOREIGN DATA WRAPPER postgres_fdw TO keeper")
     told["tables"] = refusal(settings, as_role(owned[1], "reader"))
-    told["a password"] = refusal(settings, keeper.replace(":keeper@", ":wrong@"))
+    told["a password"] = refusal(settings, as_role(keeper, "keeper", "other"))
     trusted = Path(make_url(keeper).query["host"]) / "pg_hba.conf"
     rules = trusted.read_text()
     trusted.write_text(rules.replace("scram-sha-256", "trust", 1))
