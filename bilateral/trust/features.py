@@ -239,7 +239,7 @@ def _gaps(context: Context, judgements: Judgements) -> Iterator[tuple[str, Float
     percent, rated = judgements.height + context.mean[judgements.kind], judgements.by_rated
     for name, odd in (
         ("untraced", ~judgements.traced),
-        ("fresh", -np.log(np.maximum(context.freshness[judgements.rows], 1e-6)) > _FRESH),
+        ("fresh", context.freshness[judgements.rows] < np.exp(-_FRESH)),
         ("thin", context.activity[judgements.rater] <= _FEW),
     ):
         marked = rated.sums(odd)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Flags, Floats, Ints, contained, distinct_keys, group_sums, lexical_order, pairs
+from bilateral.trust.arrays import Flags, Floats, Ints, contained_pairs, distinct_keys, group_sums, lexical_order, pairs
 
 if TYPE_CHECKING:
     from bilateral.trust.context import Context
@@ -46,15 +46,12 @@ def gifts_of(ledger: Ledger) -> Ints:
     rows, keys = rows[order], keys[order]
     known = distinct_keys(keys)
     paid = (ledger.payer >= 0) & (ledger.payee >= 0) & (ledger.payer != ledger.payee)
-    back = np.concatenate(
-        [
-            pairs(ledger.payee[paid], ledger.payer[paid], ledger.accounts),
-            pairs(ledger.dst[inside], ledger.src[inside], ledger.accounts),
-        ]
-    )
+    giver = np.concatenate([ledger.payee[paid], ledger.dst[inside]])
+    receiver = np.concatenate([ledger.payer[paid], ledger.src[inside]])
     amount = np.concatenate([ledger.amount[paid], ledger.sent[inside]])
-    answers = contained(back, known)
-    gave = group_sums(amount[answers], np.searchsorted(known, back[answers]), len(known))
+    answers = np.flatnonzero(contained_pairs(giver, receiver, known, ledger.accounts))
+    answered = np.searchsorted(known, pairs(giver[answers], receiver[answers], ledger.accounts))
+    gave = group_sums(amount[answers], answered, len(known))
     place = np.searchsorted(known, keys)
     got = group_sums(ledger.sent[rows], place, len(known))
     return rows[(got > _NET * gave)[place]]

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bilateral.trust.arrays import Floats, Ints
+from bilateral.trust.arrays import Flags, Floats, Ints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,21 +48,32 @@ class Scored:
         before = np.asarray(pc.fill_null(pc.index_in(addresses, self.addresses), len(self.addresses)))
         return np.asarray(place[before[chosen]])
 
-    def score(self, name: str, codes: Ints, places: Ints, score: Callable[[Ints], Floats]) -> Floats:
+    def changed(self, codes: Ints, row: int, places: Ints) -> Flags:
+        """Mark the accounts whose codes were others.
+
+        Args:
+            codes: Some rows of codes.
+            row: The number of the first of these rows.
+            places: The result of `places`.
+        """
+        out = np.ones(codes.shape[1], bool)
+        for start in range(0, codes.shape[1] if len(self.chosen) else 0, _ROWS):
+            part = slice(start, start + _ROWS)
+            out[part] = (codes[:, part] != self.codes[row : row + len(codes), places[part]]).any(axis=0)
+        return out
+
+    def score(self, name: str, codes: Ints, places: Ints, changed: Flags, score: Callable[[Ints], Floats]) -> Floats:
         """Return the scores of accounts, of which only those with new codes are computed.
 
         Args:
             name: The name of the model.
             codes: The codes that it looks at, in rows, of each account.
             places: The result of `places`.
+            changed: Marks the accounts that have new codes.
             score: Computes the scores of codes.
         """
-        if name not in self.scores:
+        if changed.all():
             return score(codes)
-        changed = np.empty(codes.shape[1], bool)
-        for start in range(0, codes.shape[1], _ROWS):
-            part = slice(start, start + _ROWS)
-            changed[part] = (codes[:, part] != self.codes[: len(codes), places[part]]).any(axis=0)
         out = self.scores[name][places]
         out[changed] = score(codes[:, changed])
         return out

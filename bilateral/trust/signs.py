@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
+from bilateral.trust.arrays import lexical_order
 from bilateral.trust.features import features
 from bilateral.trust.judgements import Judgements
 from bilateral.trust.neighbours import around
@@ -47,8 +48,8 @@ _CERTAIN: Final = 30.0
 _TOLD: Final = 200
 """The accounts of the highest ranks whose features are told."""
 
-_SAMPLE: Final = 65_536
-"""Accounts of which the usual code of each feature is taken, at least, if there are as many."""
+_SAMPLE: Final = 4_096
+"""Accounts of which the usual code of each feature is taken, at least, if there are as many. It explains ranks only."""
 
 _ROWS: Final = 16_384
 """Accounts that are scored at once: the codes of all their features fit into a cache of 2.5 MB."""
@@ -148,11 +149,13 @@ class Model:
         places = before.places(addresses, chosen)
         codes = np.zeros((len(self.edges), len(chosen)), np.uint8)
         rows = self.coded(features(context, judgements), chosen, codes, 0)
-        alone = before.score("alone", codes[:rows], places, self.alone.score)
+        changed = before.changed(codes[:rows], 0, places)
+        alone = before.score("alone", codes[:rows], places, changed, self.alone.score)
         first = np.zeros(context.ledger.accounts, np.float32)
         first[chosen] = np.clip(alone, -LARGEST, LARGEST)
         self.coded(around(context, judgements, first), chosen, codes, rows)
-        among = before.score("among", codes, places, self.among.score)
+        changed |= before.changed(codes[rows:], rows, places)
+        among = before.score("among", codes, places, changed, self.among.score)
         vars(before).update(vars(Scored(addresses, chosen, codes, {"alone": alone, "among": among})))
         return among, codes
 
@@ -261,7 +264,7 @@ def weak_signs(context: Context, named: Floats) -> tuple[Floats, Floats, Told | 
         lowered = _excess(score)
         out[chosen] = _share_of_most(score - lowered + named[chosen])
         odd[chosen] = _share_of_most(score - min(lowered, _excess(score[costly[chosen]])) + named[chosen])
-        highest = np.argsort(-score, kind="stable")[:_TOLD]
+        highest = lexical_order(-score)[:_TOLD]
         usual = np.median(codes[:, :: max(1, len(chosen) // _SAMPLE)], axis=1).astype(np.uint8)
         told = Told(chosen[highest], codes[:, highest], usual)
     return out, odd, told

@@ -82,9 +82,18 @@ def test_scores_are_taken_over_where_all_codes_are_equal():
     places = before.places(pa.array(["a", "b", "c", "d", "e"]), np.array([0, 1, 2, 4]))
     assert places[[0, 2, 3]].tolist() == [0, 1, 2]
     codes = np.array([[1, 7, 2, 3], [4, 7, 5, 0]], np.uint8)
-    assert before.score("alone", codes, places, score).tolist() == [5, 14, 7, 3]
+    changed = before.changed(codes, 0, places)
+    assert changed.tolist() == [False, True, False, True]
+    assert before.changed(codes[1:], 1, places).tolist() == [False, True, False, True]
+    assert before.score("alone", codes, places, changed, score).tolist() == [5, 14, 7, 3]
     assert computed == [3, 2]
-    assert before.score("among", codes, places, score).tolist() == [5, 14, 7, 3]
+
+
+def test_all_scores_are_computed_at_first():
+    codes, nothing = np.array([[1, 2]], np.uint8), Scored()
+    places = nothing.places(pa.array(["a", "b"]), np.array([0, 1]))
+    changed = nothing.changed(codes, 0, places)
+    assert nothing.score("alone", codes, places, changed, lambda codes: codes[0] + 1.0).tolist() == [2, 3]
 
 
 def test_each_edge_is_that_of_a_tree():

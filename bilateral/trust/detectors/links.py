@@ -18,6 +18,7 @@ from bilateral.trust.arrays import (
     Floats,
     Ints,
     contained,
+    contained_pairs,
     pairs,
     stretches,
     unpaired,
@@ -168,8 +169,8 @@ class Links(Detector):
         wallet = np.where((agent >= 0) & same_owner, ledger.wallet[np.maximum(agent, 0)], account)
         funder = np.where(kin.is_hub[np.maximum(ledger.funder, 0)], -1, ledger.funder)
         shared = funder[rater]
-        to_rater = contained(pairs(account, rater, ledger.accounts), gifts)
-        to_rater |= contained(pairs(wallet, rater, ledger.accounts), gifts)
+        to_rater = contained_pairs(account, rater, gifts, ledger.accounts)
+        to_rater |= contained_pairs(wallet, rater, gifts, ledger.accounts)
         itself = (rater == account) | (rater == wallet)
         hub = kin.is_hub[account] | kin.is_hub[rater]
         own = to_rater | kin.acknowledged[account]

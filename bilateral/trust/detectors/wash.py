@@ -267,9 +267,10 @@ def _two_steps(context: Context, within: float) -> _Moves:
     """Return the transfers that pass on what an account that is not an exchange received shortly before."""
     src, dst, sent, at, rows = _moves(context.ledger)
     order = lexical_order(src)
-    out_src, out_dst, out_sent, out_at = src[order], dst[order], sent[order], at[order]
-    low, high = np.searchsorted(out_src, dst), np.searchsorted(out_src, dst, side="right")
-    fan = np.where(context.kin.is_hub[dst], 0, high - low) if len(dst) else np.zeros(0, np.int64)
+    out_dst, out_sent, out_at = dst[order], sent[order], at[order]
+    sends = np.bincount(src, minlength=context.ledger.accounts)
+    low = (np.cumsum(sends) - sends)[dst]
+    fan = np.where(context.kin.is_hub[dst], 0, sends[dst])
     fan = np.where(fan > 64, 0, fan)  # noqa: PLR2004  # as many outputs show an exchange
     fan = np.where(_affordable(np.bincount(dst, weights=fan, minlength=context.ledger.accounts))[dst], fan, 0)
     first = np.repeat(np.arange(len(src)), fan)
