@@ -135,7 +135,8 @@ class Helper:
             claim = self._ranges.claim(self._holder, last, self._blocks)
             if claim is None:
                 return Progress.DONE if self._ranges.is_claimed(last) else Progress.WAITED
-            self._read(source, claim, head)
+            with tuned_interpreter():
+                self._read(source, claim, head)
         except RangeLostError:
             _LOGGER.warning("chain=%d outcome=lost", self.chain_id)  # the worker, or another helper, has its blocks
         except (ChainChangedError, *ENDPOINT_FAILURES) as problem:
@@ -174,10 +175,9 @@ class Helper:
         waiting: list[Batch] = []
         end = before
         while end.number < claim.last and not self._stop.is_set():
-            with tuned_interpreter():
-                for batch in self._reader.read(source, end, head, claim.last):
-                    waiting.append(batch)
-                    end = batch.end
+            for batch in self._reader.read(source, end, head, claim.last):
+                waiting.append(batch)
+                end = batch.end
             is_enough = sum(part.count for part in waiting) >= ENOUGH_LOGS
             if is_enough or sum(part.size for part in waiting) >= _ENOUGH_BYTES or end.number >= claim.last:
                 yield Batch.joined(waiting)
