@@ -2,7 +2,8 @@
 
 With `--spark` also on Apache Spark, which `make spark` installs. Each analysis runs in a process of its own and spreads
 trust from a reader's list. It tells the seconds, the seconds of a processor of client and server, and the peaks of
-their memory. DuckDB runs inside the client. Sail and Spark have two workers. The answers of all engines are compared.
+their memory. Arrays take the memory that they need, and the clients of engines the gigabytes of `--memory`. DuckDB runs
+inside the client. Sail and Spark have two workers. The answers of all engines are compared.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from rich.table import Table
 
 from bench.trust.servers import peak, processor, running_sail, running_spark
 from bench.trust.speed import tables
+from bilateral.trust.disk import Budget, DiskArrays
 from bilateral.trust.engine import Engine
 from bilateral.trust.folders import is_database
 from bilateral.trust.relational import Relational
@@ -43,6 +45,9 @@ SERVERS: Final[dict[str, Callable[[Path, int], AbstractContextManager[Server]]]]
     "Spark": running_spark,
 }
 """The engines that are servers."""
+
+MEMORY: Final = 1.0
+"""The gigabytes of each engine's client: a laptop has them to spare."""
 
 _ME: Final = "bench.trust.engines"
 
@@ -72,12 +77,13 @@ class Analysis:
     answer: str
 
 
-def compare(sizes: list[int], *, spark: bool = False) -> Iterator[Analysis]:
+def compare(sizes: list[int], *, spark: bool = False, memory: float = MEMORY) -> Iterator[Analysis]:
     """Yield the cost of each analysis.
 
     Args:
         sizes: The numbers of opinions.
         spark: Analyse on Apache Spark, too.
+        memory: The gigabytes of each engine's client.
 
     Raises:
         ValueError: Two engines give different answers.
@@ -88,7 +94,7 @@ def compare(sizes: list[int], *, spark: bool = False) -> Iterator[Analysis]:
             subprocess.run([sys.executable, "-m", _ME, "--make", name, str(size)], check=True)  # noqa: S603
             answers = set()
             for engine in ("arrays", "DuckDB", "Sail", *(["Spark"] if spark else [])):
-                analysis = _analysed(engine, folder, size)
+                analysis = _analysed(engine, folder, size, memory)
                 answers.add(analysis.answer)
                 yield analysis
             if len(answers) > 1:
@@ -109,7 +115,7 @@ def shown(analyses: list[Analysis]) -> Table:
     return table
 
 
-def _analysed(engine: str, folder: Path, size: int) -> Analysis:
+def _analysed(engine: str, folder: Path, size: int, memory: float) -> Analysis:
     """Run one analysis in a process of its own."""
     place, server = str(folder), None
     with ExitStack() as stack:
@@ -122,11 +128,11 @@ def _analysed(engine: str, folder: Path, size: int) -> Analysis:
             place = f"{server.url}/#{folder}"
         spent = processor(server.process) if server else 0.0
         began = time.monotonic()
-        command = [sys.executable, "-m", _ME, "--analyse", place]
+        command = [sys.executable, "-m", _ME, "--analyse", place, "--memory", str(memory)]
         told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()  # noqa: S603
         seconds = time.monotonic() - began
-        worked, memory = (processor(server.process) - spent, server.memory()) if server else (0.0, 0)
-    return Analysis(engine, size, seconds, float(told[0]), worked, int(told[1]), memory, told[2])
+        worked, peak_of_server = (processor(server.process) - spent, server.memory()) if server else (0.0, 0)
+    return Analysis(engine, size, seconds, float(told[0]), worked, int(told[1]), peak_of_server, told[2])
 
 
 def _database(folder: Path) -> Path:
@@ -147,11 +153,18 @@ def _free_port() -> int:
         return port
 
 
-def _analyse(place: str) -> None:
+def _analyse(place: str, memory: float) -> None:
     """Analyse tables, and tell the seconds of a processor, the peak of memory, and a digest of the answer."""
-    database = Relational.open(place) if is_database(place) else None
-    held = database.tables() if database else Tables.read(place)
-    engine = Engine(steps=database or ARRAYS).fit(held, trusted=[held.feedback["client"][0].as_py()])
+    with ExitStack() as stack:
+        database = None
+        if is_database(place):
+            budget = Budget.of(memory, Path(stack.enter_context(TemporaryDirectory())))
+            stack.enter_context(DiskArrays(budget.scratch, budget.arrays))
+            database = Relational.open(place, budget)
+        held = database.tables() if database else Tables.read(place)
+        engine = Engine(steps=database or ARRAYS).fit(held, trusted=[held.feedback["client"][0].as_py()])
+        if database:
+            database.runner.close()
     digest = blake2b(digest_size=8)
     for values in (engine.suspicion_.total, engine.suspicion_.flagged, engine.scores_.score):
         digest.update(values.tobytes())
@@ -166,13 +179,14 @@ def main() -> None:
     parser.add_argument("--spark", action="store_true", help="Analyse on Apache Spark, too.")
     parser.add_argument("--make", metavar="FOLDER", help="Write tables of a size into a folder.")
     parser.add_argument("--analyse", metavar="PLACE", help="Analyse the tables of a folder or a database.")
+    parser.add_argument("--memory", type=float, default=MEMORY, help="The gigabytes of each engine's client.")
     options = parser.parse_args()
     if options.analyse:
-        _analyse(options.analyse)
+        _analyse(options.analyse, options.memory)
     elif options.make:
         tables(options.sizes[0]).write(Path(options.make))
     else:
-        Console(width=110).print(shown(list(compare(options.sizes, spark=options.spark))))
+        Console(width=110).print(shown(list(compare(options.sizes, spark=options.spark, memory=options.memory))))
 
 
 if __name__ == "__main__":

@@ -100,12 +100,12 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     ):
         engine = Engine(steps=steps, run=run).fit(run.step("tables", read, keep=False), cases, trusted)
         run.step("results", lambda: by_chain(Results.of(engine)).write(out), keep=False)
+        apart = told_apart({name: getattr(engine.tables_, name) for name in COLUMNS})
+        absent = engine.absent_cases()
     run.close()
     ledger = engine.context_.ledger
-    apart = told_apart({name: getattr(engine.tables_, name) for name in COLUMNS})
     for sentence in apart:
         invocation.output.note(sentence)
-    absent = engine.absent_cases()
     if absent:
         invocation.output.note(told_absent(absent))
     strong = [finding for finding in engine.findings_ if finding.strength >= engine.threshold]
@@ -177,9 +177,9 @@ def _opened(tables: list[str], budget: Budget | None) -> Iterator[_Source]:
         from bilateral.trust.relational import Relational  # noqa: PLC0415  # Ibis is heavy
 
         if budget is not None and not is_database(tables[0]):
-            database = Relational.of_files(tables[0], budget)
-        else:
-            database = Relational.open(tables[0], budget)
+            yield ARRAYS, lambda: Relational.read_files(tables[0], budget), lambda results: results
+            return
+        database = Relational.open(tables[0], budget)
         try:
             yield database, database.tables, lambda results: results
         finally:

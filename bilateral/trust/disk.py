@@ -43,7 +43,7 @@ _FAILED: Final = ctypes.c_void_p(-1).value
 _GIGABYTE: Final = 10**9
 
 _ARRAYS: Final = 0.3
-_DATABASE: Final = 0.35
+_DATABASE: Final = 0.3
 """The shares of the memory for pages of arrays, and for a database in this process. The rest is for the program,
 Arrow's copies of some rows, and texts of findings: 0.3 to 0.5 GB."""
 
@@ -107,9 +107,6 @@ class DiskArrays:
         MissingExtraError: The library that hands NumPy its memory is not installed.
     """
 
-    _kept: Final[list[DiskArrays]] = []
-    """All of this process: arrays call their functions until the last array is freed."""
-
     def __init__(self, folder: Path, memory: int) -> None:
         """See the class."""
         if not hasattr(os, "posix_fallocate") or not Path("/proc/self/statm").exists():
@@ -133,7 +130,8 @@ class DiskArrays:
         }
         addresses = {name: ctypes.addressof(function) for name, function in self._functions.items()}
         self._allocator = numpy_allocator.type("DiskAllocator", (), addresses)
-        self._kept.append(self)
+        # The last arrays are freed while Python ends, when it has removed modules and objects: this must outlive them.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 
     def __enter__(self) -> Self:
         """Put new arrays into files, and watch the memory."""

@@ -114,7 +114,7 @@ class Relational(Steps):
             raise InvalidArgumentError(f"no database opens at {quoted(without_secrets(url))}: {told}") from None
 
     @classmethod
-    def of_files(cls, folder: str, budget: Budget) -> Self:
+    def read_files(cls, folder: str, budget: Budget) -> Tables:
         """Read a folder of Parquet tables by a DuckDB of this process, which holds a part of them at a time.
 
         Args:
@@ -122,7 +122,8 @@ class Relational(Steps):
             budget: The memory.
 
         Raises:
-            InvalidArgumentError: The folder is not on this machine, has no agents, or a file is not such a table.
+            InvalidArgumentError: The folder is not on this machine, has no agents, a file is not such a table, or an
+                account is not an address.
         """
         import duckdb  # noqa: PLC0415  # heavy, and for this path only
         import ibis  # noqa: PLC0415
@@ -140,7 +141,11 @@ class Relational(Steps):
                 raise InvalidArgumentError(f"{name}.parquet is not a Parquet table: {error}") from None
         if "feedback" not in files:
             connection.create_table("feedback", schema=pa.schema(COLUMNS["feedback"]))
-        return cls(connection)
+        database = cls(connection)
+        try:
+            return database.tables()
+        finally:
+            connection.disconnect()
 
     def tables(self) -> Tables:
         """Return the tables, for the steps that arrays do.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import resource
 import subprocess
 import sys
@@ -117,6 +116,18 @@ def test_more_arrays_than_the_kernel_lends_memory_for_fit(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_arrays_outlive_the_object_that_put_them_on_disk(tmp_path):
+    program = (
+        "import gc, sys; from pathlib import Path; import numpy as np\n"
+        "from bilateral.trust.disk import DiskArrays\n"
+        "with DiskArrays(Path(sys.argv[1]), 2**30): first, last = np.ones(2**21), np.ones(2**21)\n"
+        "gc.collect()\n"
+        "del first\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False, capture_output=True)  # noqa: S603
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
 def test_a_full_disk_is_one_clear_error_and_arrays_before_it_stay(tmp_path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
@@ -142,14 +153,9 @@ def test_an_analysis_on_disk_is_that_of_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(disk, "_LARGE", 512)
     budget = Budget.of(1, tmp_path)
     with DiskArrays(budget.scratch, budget.arrays):
-        database = Relational.of_files(str(tmp_path / "tables"), budget)
-        engine = Engine(steps=database).fit(database.tables(), trusted=[reader])
-        results = Results.of(engine)
+        results = Results.of(Engine().fit(Relational.read_files(str(tmp_path / "tables"), budget), trusted=[reader]))
         assert on_disk(tmp_path) > 0
-        database.runner.close()
     same(Results.of(Engine().fit(tables, trusted=[reader])), results)
-    del engine, results
-    gc.collect()
 
 
 def test_a_market_is_analysed_out_of_core_as_in_memory(tmp_path):
@@ -167,14 +173,14 @@ def test_a_market_is_analysed_out_of_core_as_in_memory(tmp_path):
 def test_folders_that_are_not_tables_are_refused(tmp_path):
     budget = Budget.of(1, tmp_path)
     with pytest.raises(InvalidArgumentError, match=r'^no agents\.parquet in ".*": name a folder of tables$'):
-        Relational.of_files(str(tmp_path), budget)
+        Relational.read_files(str(tmp_path), budget)
     with pytest.raises(
         InvalidArgumentError, match=r"^a limit of memory needs tables on this machine, or in a database$"
     ):
-        Relational.of_files("s3://bucket/tables", budget)
+        Relational.read_files("s3://bucket/tables", budget)
     (tmp_path / "agents.parquet").write_text("no table")
     with pytest.raises(InvalidArgumentError, match=r"^agents\.parquet is not a Parquet table: "):
-        Relational.of_files(str(tmp_path), budget)
+        Relational.read_files(str(tmp_path), budget)
 
 
 def test_missing_files_are_empty_tables_and_a_table_may_be_a_folder_of_files(tmp_path):
@@ -185,7 +191,7 @@ def test_missing_files_are_empty_tables_and_a_table_may_be_a_folder_of_files(tmp
     (tmp_path / "agents.parquet").rename(tmp_path / "part.parquet")
     (tmp_path / "agents.parquet").mkdir()
     (tmp_path / "part.parquet").rename(tmp_path / "agents.parquet" / "part.parquet")
-    read = Relational.of_files(str(tmp_path), Budget.of(1, tmp_path)).tables()
+    read = Relational.read_files(str(tmp_path), Budget.of(1, tmp_path))
     assert read.agents["owner"].to_pylist() == tables.agents["owner"].to_pylist()
     assert read.payments["payer"].to_pylist() == tables.payments["payer"].to_pylist()
     assert read.feedback.num_rows == read.transfers.num_rows == 0
