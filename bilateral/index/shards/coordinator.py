@@ -110,6 +110,11 @@ def split(connection: Connection) -> str:
         connection.execute(made, {"id": uuid4().hex})
     if not has_schema(connection, PLAIN):
         _replace_tables(connection)
+    return identity_of(connection)
+
+
+def identity_of(connection: Connection) -> str:
+    """Return the id of a coordinator."""
     return str(connection.execute(text("SELECT id FROM sharded.coordinator")).scalar_one())
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.process import follow_chains
-from bilateral.index.shards.coordinator import require_places
+from bilateral.index.shards.coordinator import identity_of, require_places
 from bilateral.index.shards.errors import MisplacedChainError, ShardError
 from bilateral.index.shards.numbering import keep_numbered, number_steps, release_restored
 from bilateral.index.shards.places import PARTS, has_schema
+from bilateral.index.shards.served import require_claim
 from bilateral.index.shards.servers import opened_shards
 from bilateral.index.worker import chain_id_of
 
@@ -77,12 +78,15 @@ def shard_of(shards: Mapping[str, Shard], chain_id: int) -> str:
     raise MisplacedChainError(chain_id, "has no shard: add it to database.shards.NAME.chains")
 
 
-def require_coordinator(engine: Engine, settings: IndexSettings) -> None:
+def require_coordinator(engine: Engine, settings: IndexSettings) -> str:
     """Refuse a database that does not read the shards of the settings.
 
     Args:
         engine: The database.
         settings: The settings.
+
+    Returns:
+        The id of the coordinator.
 
     Raises:
         ShardError: It does not, or reads a chain elsewhere.
@@ -91,6 +95,7 @@ def require_coordinator(engine: Engine, settings: IndexSettings) -> None:
         if not has_schema(connection, PARTS):
             raise ShardError("", "it reads no shards yet: run bilateral index shards")
         require_places(connection, settings.shards)
+        return identity_of(connection)
 
 
 def require_rows(engine: Engine) -> None:
@@ -212,11 +217,14 @@ def follow_shards(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
         ShardError: The database does not read the shards of the settings.
         DatabaseUnavailableError: No shard answers at the start, or one of them for a run until the head.
     """
-    require_coordinator(engine, settings)
-    chains: dict[str | None, list[int]] = {shard.url: shard.chains for shard in settings.shards.values()}
+    identity = require_coordinator(engine, settings)
+    shards: dict[str | None, str] = {shard.url: name for name, shard in settings.shards.items()}
 
     def work(on_shard: Engine, of_shard: IndexSettings, **options: Any) -> bool:
-        release_restored(engine, chains[of_shard.database])
+        name = shards[of_shard.database]
+        with on_shard.connect() as connection:
+            require_claim(connection, identity, name)
+        release_restored(engine, settings.shards[name].chains)
         return follow_chains(on_shard, of_shard, **options)
 
     over = threading.Event()

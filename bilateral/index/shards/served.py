@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from bilateral.index.shards.errors import ShardError
 from bilateral.index.shards.layout import CHAIN_TABLES, NUMBERED, OWN_PARTITIONS, SHARED_TABLES, VIEWS
-from bilateral.index.shards.places import PARTS, has_schema
+from bilateral.index.shards.places import PARTS, SERVED, has_schema
 from bilateral.index.tables.changes import change_note, change_step, removed_change
 from bilateral.index.tables.partitions import create_partitions
 from bilateral.index.tables.schema import registry
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from sqlalchemy import Connection
+
+_OF_ANOTHER: Final = "another coordinator reads it: name that one as database.url, or pass --adopt if it is gone"
 
 RANGE: Final = 1 << 40
 """The numbers that a sequence of a shard may give before it meets those of another shard: a trillion."""
@@ -47,9 +49,7 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
     )
     holder = connection.execute(text("SELECT coordinator, shard FROM served.claim FOR UPDATE")).one_or_none()
     if holder is not None and holder.coordinator != coordinator and not adopts:
-        raise ShardError(
-            name, "another coordinator reads it: name that one as database.url, or pass --adopt if it is gone"
-        )
+        raise ShardError(name, _OF_ANOTHER)
     if holder is not None and holder.coordinator == coordinator and holder.shard != name:
         raise ShardError(name, f"the database is shard {holder.shard}: correct database.shards")
     serve_shared(connection, number)
@@ -61,6 +61,23 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
         {"coordinator": coordinator, "name": name},
     )
     return True
+
+
+def require_claim(connection: Connection, coordinator: str, name: str) -> None:
+    """Refuse to work on a shard that another coordinator reads: its readers would not learn of the changes.
+
+    Args:
+        connection: The shard.
+        coordinator: The id of the coordinator.
+        name: The name of the shard.
+
+    Raises:
+        ShardError: Another coordinator reads it, or none does.
+    """
+    if not has_schema(connection, SERVED):
+        raise ShardError(name, "no coordinator reads it yet: run bilateral index shards")
+    if connection.execute(text("SELECT coordinator FROM served.claim")).scalar_one() != coordinator:
+        raise ShardError(name, _OF_ANOTHER.replace("pass --adopt", "run bilateral index shards --adopt"))
 
 
 def serve_shared(connection: Connection, number: int) -> None:

@@ -42,11 +42,14 @@ _PROBLEMS: Final = {
         "could not extend file",
     ): "the disk of the database is full, or "
     "does not work: free some space, and start again. Nothing is lost; the index resumes where it was.",
+    ("could not open extension control file", 'postgres_fdw" is not available'): "the server of the coordinator lacks "
+    "postgres_fdw: install the contrib package of PostgreSQL there.",
     ('extension "postgres_fdw"', "foreign-data wrapper"): "the coordinator may not read other servers: let an "
     "administrator run CREATE EXTENSION postgres_fdw and GRANT USAGE ON FOREIGN DATA WRAPPER postgres_fdw there.",
     ("password",): "the server of the database refuses the user or the password: correct them in its URL.",
     ("readonly database", "read-only", "permission denied"): "the database may only be read: change the permissions "
     "of the file or the user, or name another --database.",
+    ("FATAL: database",): "the server has no such database: make it by CREATE DATABASE, or correct the URL.",
     ("no such table", "no such column", "does not exist"): "the database lacks a table of the index: name the "
     "database of an index, or make a new one.",
     (
@@ -57,8 +60,13 @@ _PROBLEMS: Final = {
     "another --database.",
     ("could not connect to server",): "a shard does not answer: start its server, or correct database.shards and run "
     "bilateral index shards. Nothing is lost; its workers resume where they were.",
-    ("connection", "server closed", "terminating"): "the server of the database does not answer: start it, or correct "
-    "--database. Nothing is lost; the index resumes where it was.",
+    (
+        "connection",
+        "server closed",
+        "terminating",
+        "failed to resolve host",
+    ): "the server of the database does not answer: start it, or correct --database. Nothing is lost; the index "
+    "resumes where it was.",
 }
 """The sentences for the drivers' errors, by the words that these use."""
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import create_engine, select
+from sqlalchemy import create_engine, make_url, select
 from sqlalchemy.dialects.postgresql import dialect
 from sqlalchemy.exc import DBAPIError
 
@@ -27,7 +27,7 @@ from bilateral.index.shards.moving import move_chain
 from bilateral.index.shards.places import Placed
 from bilateral.index.shards.servers import update_shards
 from bilateral.index.store.chain_store import ChainStore
-from bilateral.index.store.database import upgrade
+from bilateral.index.store.database import named_database_errors, upgrade
 from bilateral.index.tables import schema
 from bilateral.index.tables.batches import Block
 from bilateral.query.statistics import count_by_day
@@ -271,6 +271,30 @@ def test_server_that_is_not_what_the_settings_say_is_refused_in_one_line(setting
     assert refused(settings, database=other) == (
         "shard a: another coordinator reads it: name that one as database.url, or pass --adopt if it is gone"
     )
+    with pytest.raises(ShardError, match="another coordinator reads it: name that one as"):
+        index_both(settings, other)
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("postgresql://nobody.invalid/x", "shard a: the server of the database does not answer: start it, or correct"),
+        ("postgresql://127.0.0.1:9/x", "shard a: the server of the database does not answer: start it, or correct"),
+        (None, "shard a: the server has no such database: make it by CREATE DATABASE, or correct the URL"),
+    ],
+)
+def test_shard_that_cannot_be_opened_is_named_in_one_line(settings, servers, url, problem):
+    missing = make_url(servers.urls[1]).set(database="missing").render_as_string(hide_password=False)
+    with pytest.raises(DatabaseUnavailableError) as caught:
+        update_shards(settings.database, {"a": Shard(url=url or missing, chains=[CHAIN_ID])})
+    assert str(caught.value).startswith(problem)
+    assert "\n" not in str(caught.value)
+
+
+def test_server_without_postgres_fdw_cannot_be_a_coordinator(settings, fresh_postgres):
+    with pytest.raises(DatabaseUnavailableError) as caught, named_database_errors():
+        update_shards(fresh_postgres, settings.shards)
+    assert str(caught.value).startswith("the server of the coordinator lacks postgres_fdw: install the contrib package")
 
 
 def test_shard_of_another_schema_is_refused_until_all_servers_are_migrated(apis, settings):
