@@ -109,7 +109,7 @@ def backing(context: Context, rows: Ints, hand: Ints) -> Floats:
     own, rated = _of_pairs(context, rows, hand, bought)
     by_seller, voices = Groups.by(seller, size), _Voices.of(context, rows, bought.usual)
     spent = np.maximum(group_sums(bought.share, bought.client, size), 1.0)
-    trust = _first_trust(context, bought)
+    trust, buys = _first_trust(context, bought), own > 0
     good: Floats = np.ones(size)
     weight: Floats = np.zeros(len(rows))
     feedback, percent = opinions.kind[rows] == Kind.FEEDBACK, opinions.percent[rows]
@@ -120,9 +120,9 @@ def backing(context: Context, rows: Ints, hand: Ints) -> Floats:
         trust = np.minimum(backed / _BOUGHT, 1.0)
         others = np.maximum(backed[rater] - own * sellers[seller], 0.0)
         weight = np.minimum(others / np.maximum(_BOUGHT, _RATED * rated[rater]), 1.0)
-        weight = np.where(own > 0, weight, _UNPAID * weight)
+        weight *= _UNPAID + (1 - _UNPAID) * buys
         heard = by_seller.sums(np.where(is_own, 0.0, weight))
-        weight += np.where(own > 0, _UNBACKED * np.maximum(1 - heard / _HEARD, 0.0)[seller], 0.0)
+        weight += buys * (_UNBACKED * np.maximum(1 - heard / _HEARD, 0.0))[seller]
         weight = voices.shared(np.where(is_own, 0.0, np.minimum(weight, 1.0)))
         good = _good(by_seller, percent, np.where(feedback, weight, 0.0))
     return weight

@@ -53,30 +53,31 @@ class BiasModel:
             raters: The number of raters.
             subjects: The number of subjects.
         """
-        values = np.asarray(values, np.float64)
+        values = np.asarray(values, np.float32)  # rows in single precision, sums in double
         rater, subject = rater.astype(np.intp, copy=False), subject.astype(np.intp, copy=False)  # once for all rounds
         by_rater, by_subject = Groups.by(rater, raters), Groups.by(subject, subjects)
-        trust = trust * _informative(by_rater, values)
+        trust = np.asarray(trust * _informative(by_rater, values), np.float32)
         mean = float(np.average(values, weights=trust)) if trust.sum() > 0 else 50.0
         bias, quality = np.zeros(raters), np.full(subjects, mean)
-        weight, spread = trust.copy(), 15.0
-        shift, rest, scratch = (np.zeros(len(values)) for _ in range(3))  # reused, because they may be large
+        weight = trust.copy()
+        shift, rest, scratch = (np.zeros_like(values) for _ in range(3))  # reused, because they may be large
         # Places are valid. To clip them avoids the copy that `numpy.take` makes otherwise, to raise an error.
         for _ in range(self.iterations):
             np.multiply(weight, np.subtract(values, shift, out=rest), out=rest)
             total = by_subject.sums(weight) + self.prior_subject
             quality = (by_subject.sums(rest) + self.prior_subject * mean) / total
-            np.subtract(values, np.take(quality, subject, out=scratch, mode="clip"), out=rest)
+            np.subtract(values, np.take(quality.astype(np.float32), subject, out=scratch, mode="clip"), out=rest)
             summed = by_rater.sums(np.multiply(weight, rest, out=scratch))
             bias = summed / (by_rater.sums(weight) + self.prior_rater)
-            np.abs(np.subtract(rest, np.take(bias, rater, out=shift, mode="clip"), out=rest), out=rest)
-            np.minimum(1.0, np.divide(_HUBER, np.maximum(rest, 1e-9, out=scratch), out=scratch), out=scratch)
-            np.multiply(trust, scratch, out=weight)
+            np.subtract(rest, np.take(bias.astype(np.float32), rater, out=shift, mode="clip"), out=rest)
+            np.divide(_HUBER, np.maximum(np.abs(rest, out=rest), 1e-9, out=scratch), out=scratch)
+            np.multiply(trust, np.minimum(1.0, scratch, out=scratch), out=weight)
             np.multiply(weight, np.sqrt(scratch, out=scratch), out=weight)
-            np.multiply(weight, np.square(rest, out=scratch), out=scratch)
-            spread = float(np.sqrt(scratch.sum() / max(weight.sum(), 1e-9))) if len(rest) else 15.0
-        self.quality_ = np.clip(quality, 0, 100)
-        self.bias_, self.weight_, self.spread_ = bias, weight, max(spread, 5.0)
+        squares = np.multiply(weight, np.square(rest, out=scratch), out=scratch).sum(dtype=np.float64)
+        self.spread_ = (
+            max(float(np.sqrt(squares / max(weight.sum(dtype=np.float64), 1e-9))), 5.0) if len(rest) else 15.0
+        )
+        self.quality_, self.bias_, self.weight_ = np.clip(quality, 0, 100), bias, weight
         self.information_ = by_subject.sums(weight)
         return self
 
@@ -84,8 +85,8 @@ class BiasModel:
 def _informative(by_rater: Groups, values: Floats) -> Floats:
     """Return a weight for each value: little for raters whose values never differ."""
     count = by_rater.count
-    usual = np.maximum(count, 1)
-    variance = by_rater.sums(values**2) / usual - (by_rater.sums(values) / usual) ** 2
+    usual, squares = np.maximum(count, 1), by_rater.sums(values.astype(np.float64) ** 2)
+    variance = squares / usual - (by_rater.sums(values) / usual) ** 2
     constant = (count >= _CONSTANT) & (variance < 1.0)
     full = (count < _CONSTANT)[by_rater.of] & (values >= 100.0)  # noqa: PLR2004  # a full mark, of which we see no other
     return np.where(constant[by_rater.of], 0.05, np.where(full, 0.4, 1.0))

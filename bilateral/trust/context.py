@@ -193,16 +193,16 @@ def _bought_at(ledger: Ledger, first: Ints) -> Floats:
         first: The positions of the first opinion of each pair, ascending by subject and rater.
     """
     subject, out = ledger.opinions.subject[first], np.full(len(first), np.inf)
-    usable = (ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0)
-    if not usable.any() or not len(first):
+    usable = np.flatnonzero((ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0))
+    if not len(usable) or not len(first):
         return out
     logs = np.log(ledger.amount[usable])
     middle = np.median(logs)
     spread = 1.4826 * np.median(np.abs(logs - middle)) + 1e-9
-    usable[usable] = logs > middle - 4 * spread  # less is dust, which buys a proof and nothing else
+    usable = usable[logs > middle - 4 * spread]  # less is dust, which buys a proof and nothing else
     # The agent is the left code: pairs are sorted by subject, so that each search begins near the one before.
     keys = pairs(ledger.paid_agent[usable], ledger.payer[usable], ledger.accounts)
-    order = np.argsort(keys)
+    order = lexical_order(keys)
     starts = np.flatnonzero(first_of(keys[order]))
     keys, times = keys[order[starts]], np.minimum.reduceat(ledger.paid_at[usable][order], starts)
     sold = (ledger.subject_agent >= 0) & (ledger.subject_kind != Kind.CLIENT_RATING)
@@ -240,7 +240,7 @@ def _youngness(ledger: Ledger, rows: Ints, activity: Ints, freshness: Floats) ->
     """Return how improbable it is that an ordinary rater is so young and judges so few, in natural digits."""
     thin = activity[ledger.opinions.rater[rows]] <= THIN
     usual = max(float(thin.mean()), 1e-3) if len(rows) else 1.0
-    return np.asarray(np.where(thin, -np.log(usual), 0.0) - np.log(np.maximum(freshness[rows], 1e-6)))
+    return np.asarray(thin * -np.log(usual) - np.log(np.maximum(freshness[rows], 1e-6)))
 
 
 def _cheapness(ledger: Ledger, rows: Ints, paid: Flags) -> Floats:
@@ -252,10 +252,10 @@ def _cheapness(ledger: Ledger, rows: Ints, paid: Flags) -> Floats:
     feedback = opinions.kind[rows] == Kind.FEEDBACK
     if paid[rows][feedback].any():
         unpaid = ~paid[rows] & feedback
-        out += np.where(unpaid, -np.log(max(unpaid[feedback].mean(), 1e-3)), 0.0)
+        out += unpaid * -np.log(max(unpaid[feedback].mean(), 1e-3))
     percent = opinions.percent[rows]
     extreme = (percent >= 94) | (percent <= 8)  # noqa: PLR2004  # what moves an average most
-    out += np.where(extreme, -np.log(max(extreme.mean(), 1e-3)), 0.0)
+    out += extreme * -np.log(max(extreme.mean(), 1e-3))
     return out
 
 

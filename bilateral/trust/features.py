@@ -79,7 +79,7 @@ def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Fl
         if name in _BOTH_ENDS:
             yield f"least {name} as rater", by_rater.least(values)
         yield f"mean {name} as rated", by_rated.mean(values)
-        yield f"mean {name} of praise", judgements.by_praised.mean(values[judgements.praise])
+        yield f"mean {name} of praise", judgements.by_praised.mean(values[judgements.praised])
     yield from _untraced(judgements)
     yield from _gaps(context, judgements)
     yield from _surprises(judgements)
@@ -127,7 +127,7 @@ def _grounded_distance(context: Context, judgements: Judgements) -> Floats:
     grounded, usual = context.grounded[judgements.rows], context.mean[judgements.kind]
     percent = judgements.height + usual
     others = context.grounded_sum[judgements.subject]
-    others -= np.where(grounded, percent, 0)
+    others -= percent * grounded
     others += usual
     del usual
     count = context.grounded_count[judgements.subject]
@@ -228,7 +228,7 @@ def _untraced(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     usable = (judgements.kind == Kind.FEEDBACK) | (judgements.kind == Kind.CLIENT_RATING)
     odd = usable & ~judgements.traced
     base = float(np.clip(odd.sum() / max(usable.sum(), 1), 0.02, 0.98)) if len(odd) else 0.5
-    ratio = np.where(odd, np.log(1 / base), np.where(usable, np.log(0.25 / (1 - base)), 0.0))
+    ratio = odd * np.log(1 / base) + (usable & ~odd) * np.log(0.25 / (1 - base))
     for name, groups in (("as rater", judgements.by_rater), ("as rated", judgements.by_rated)):
         yield f"untraced {name}", groups.sums(ratio)
         yield f"number untraced {name}", np.log1p(groups.sums(odd))
@@ -244,12 +244,12 @@ def _gaps(context: Context, judgements: Judgements) -> Iterator[tuple[str, Float
     ):
         marked = rated.sums(odd)
         others = rated.count - marked
-        total = rated.sums(np.where(odd, percent, 0.0)), rated.sums(np.where(odd, 0.0, percent))
+        total = rated.sums(percent * odd), rated.sums(percent * ~odd)
         with np.errstate(invalid="ignore"):  # nobody is odd, or nobody else
             gap = total[0] / marked - total[1] / others
         score = gap / (_SPREAD * np.sqrt(1 / np.maximum(marked, 1) + 1 / np.maximum(others, 1)))
         yield f"gap of {name}", score
-        row = np.nan_to_num(score[judgements.rated] * np.where(odd, 1, -1), nan=-9)
+        row = np.nan_to_num(score[judgements.rated] * (2.0 * odd - 1), nan=-9)
         yield f"gap of {name} as rater", judgements.by_rater.top(row)
     spread = _spread(percent, judgements.by_rated)
     yield "spread as rated", spread

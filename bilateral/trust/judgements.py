@@ -30,6 +30,7 @@ class Judgements:
         kind: The kind of opinion.
         height: The percentage above the mean of its kind.
         praise: Marks the favourable ones.
+        praised: Their places: to select by places takes a fifth of the time that marks take.
         traced: Marks those whose two accounts other rows join as client and server: payments, or answers.
         distance: The percentage above what others say about the subject.
         by_rater, by_rated: The judgements of each rater, and about each account that answers.
@@ -44,6 +45,7 @@ class Judgements:
     kind: Ints
     height: Floats
     praise: Flags
+    praised: Ints
     traced: Flags
     distance: Floats
     by_rater: Groups
@@ -65,6 +67,7 @@ class Judgements:
         rater, subject, kind = opinions.rater[rows], opinions.subject[rows], opinions.kind[rows]
         rated, percent = ledger.subject_account[subject].astype(np.int32), opinions.percent[rows]
         usual, praise = context.mean[kind], percent >= _HIGH
+        praised = np.flatnonzero(praise)
         payer, seller = _clients_and_servers(ledger)
         others = Groups.by(subject, ledger.subjects).except_own(percent, usual)
         return cls(
@@ -75,11 +78,12 @@ class Judgements:
             kind=kind,
             height=np.asarray(percent - usual, np.float32),
             praise=praise,
+            praised=praised,
             traced=_traces(rater, rated, kind, pairs(seller, payer, ledger.accounts), ledger.accounts),
             distance=np.asarray(percent - others, np.float32),
             by_rater=Groups.by(rater, ledger.accounts),
             by_rated=Groups.by(rated, ledger.accounts),
-            by_praised=Groups.by(rated[praise], ledger.accounts),
+            by_praised=Groups.by(rated[praised], ledger.accounts),
             by_payer=Groups.by(payer, ledger.accounts),
             by_seller=Groups.by(seller, ledger.accounts),
         )

@@ -31,7 +31,7 @@ def around(context: Context, judgements: Judgements, score: Floats) -> Iterator[
     size = ledger.accounts
     base = float(score[judgements.rater].mean()) if len(judgements.rater) else 0.0
     yield "itself", score
-    for name, chosen in (("praise", judgements.praise), ("other", ~judgements.praise)):
+    for name, chosen in (("praise", judgements.praised), ("other", np.flatnonzero(~judgements.praise))):
         rater, rated = (Groups.by(side[chosen], size) for side in (judgements.rater, judgements.rated))
         of_rater, of_rated = score[rater.of], score[rated.of]
         beside = Groups.by(judgements.subject[chosen], ledger.subjects).except_own(of_rater, base)
@@ -71,7 +71,7 @@ def _believed(context: Context, judgements: Judgements, score: Floats) -> Iterat
     yield "believed distance, mean as rater", judgements.by_rater.mean(distance)
     yield "believed distance, top as rater", judgements.by_rater.top(distance)
     yield "believed distance, least as rater", judgements.by_rater.least(distance)
-    yield "believed distance, mean of praise", judgements.by_praised.mean(distance[judgements.praise])
+    yield "believed distance, mean of praise", judgements.by_praised.mean(distance[judgements.praised])
     percent = judgements.height + context.mean[judgements.kind]
     means = []
     for share in (1 - believed, believed):

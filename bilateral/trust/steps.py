@@ -189,7 +189,7 @@ class Arrays(Steps):
         written = np.zeros(size * KINDS, np.int64)
         for stretch in stretches(edges.subject):
             own = group[edges.rater[stretch]].astype(np.int64)
-            inside = own >= 0
+            inside = np.flatnonzero(own >= 0)
             own, subject = own[inside], edges.subject[stretch][inside]
             keys, count = np.unique(pairs(subject, own, size), return_counts=True)
             written += np.bincount(own * KINDS + edges.kind[stretch][inside], minlength=size * KINDS)
