@@ -67,6 +67,7 @@ class FileWorkers:
         self._fail = fail
         self._leases: dict[bytes, Lease] = {}
         self._lock = threading.Lock()
+        self._hurry = threading.Event()  # ends the pause of the thread that finds files
         self._busy = 0
         self._looks = 0
         self._last_idle_look = 0
@@ -89,6 +90,7 @@ class FileWorkers:
         while not self._stop.is_set():
             if self._last_idle_look >= next_look and not self._busy and self._is_nothing_due():
                 return
+            self._hurry.set()
             self._stop.wait(0.05)
 
     def _is_nothing_due(self) -> bool:
@@ -103,6 +105,7 @@ class FileWorkers:
 
     def close(self) -> None:
         """End the threads, and return the leases of fetches that are under way. Call it after `stop` is set."""
+        self._hurry.set()
         end = time.monotonic() + _JOIN_SECONDS
         for thread in self._threads:
             if thread.ident is not None:
@@ -148,7 +151,8 @@ class FileWorkers:
                 collected = time.monotonic()
                 if deleted := collect(self._engine):
                     _LOGGER.info("outcome=collected files=%d", deleted)
-            self._stop.wait(_MOST_IDLE_SECONDS)
+            self._hurry.wait(_MOST_IDLE_SECONDS)
+            self._hurry.clear()
 
     def _fetch(self) -> None:
         """Fetch the next file that is due, or wait a moment."""
