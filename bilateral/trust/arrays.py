@@ -187,9 +187,9 @@ def lexical_order(*keys: npt.NDArray[Any]) -> Ints:
     """
     order = np.arange(len(keys[0]))
     for number, key in enumerate(keys):
-        column = key[order] if number else key
+        column = np.take(key, order) if number else key  # in a fraction of the time of `key[order]`
         if (column[1:] < column[:-1]).any():
-            order = order[_stable_order(column)]
+            order = np.take(order, _stable_order(column))
     return order
 
 
@@ -208,7 +208,7 @@ def _stable_order(column: npt.NDArray[Any]) -> Ints:
     keys.sort()
     place: Ints = keys & ((1 << bits) - 1)
     if lost:
-        ordered = column[place]
+        ordered = np.take(column, place)
         keys >>= bits
         alike = np.unique(keys[1:][ordered[1:] < ordered[:-1]])
         rows = np.flatnonzero(contained(keys, alike)) if len(alike) else alike
@@ -279,7 +279,7 @@ def percentiles(values: Floats, weights: Floats | None = None) -> Floats:
     if not len(values):
         return np.zeros(0)
     order = lexical_order(values)
-    ordered = values[order]
+    ordered = np.take(values, order)
     last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
     below = last + 1 if weights is None else np.cumsum(weights[order])[last]
     out = np.empty(len(values))
@@ -309,7 +309,8 @@ def looked_up(wanted: Ints, keys: Ints, values: Floats) -> Floats:
     if not len(keys):
         return np.zeros(len(wanted))
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, values[place], 0.0)
+    held: Floats = np.take(values, place) * (np.take(keys, place) == wanted)
+    return held
 
 
 def contained(keys: Ints, among: Ints) -> Flags:

@@ -62,6 +62,7 @@ class Context:
         judged: The number of distinct raters of each subject.
         activity: The number of distinct subjects that each account judges.
         money: The money between accounts.
+        gave, got: The money from the client to the server of each pair, and what came back for no service.
         paid: Marks the opinions whose rater paid the agent a usual amount before, and did not get most of it back.
         freshness: The share of opinions of the same time by raters of at most that age.
         paid_share: The share of feedback whose rater paid.
@@ -82,6 +83,8 @@ class Context:
     judged: Ints
     activity: Ints
     money: Money
+    gave: Floats
+    got: Floats
     paid: Flags
     freshness: Floats
     paid_share: float
@@ -120,7 +123,8 @@ class Context:
         feedback = opinions.kind == Kind.FEEDBACK
         money = Money.of(ledger, kin.is_hub)
         freshness, bought_at = _freshness(ledger, kin), _bought_at(ledger, first)
-        bought_at[_returned(ledger, money, first)] = np.inf
+        gave, got = _exchanged(ledger, money, first)
+        bought_at[got >= MOSTLY * gave] = np.inf
         paid = bought_at[pair_of] <= opinions.ts + DAY
         risk, youth = np.ones(len(opinions), np.float32), np.ones(len(opinions), np.float32)
         grounded = np.zeros(len(opinions), bool)
@@ -138,6 +142,8 @@ class Context:
             judged=judged,
             activity=activity,
             money=money,
+            gave=gave,
+            got=got,
             paid=paid,
             freshness=freshness,
             paid_share=float(paid[feedback].mean()) if feedback.any() else 0.0,
@@ -210,20 +216,23 @@ def _bought_at(ledger: Ledger, first: Ints) -> Floats:
         rows = stretch.start + np.flatnonzero(sold[subject[stretch]])
         wanted = pairs(ledger.subject_agent[subject[rows]], ledger.opinions.rater[first[rows]], ledger.accounts)
         places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        out[rows] = np.where(keys[places] == wanted, times[places], np.inf)
+        bought = np.flatnonzero(np.take(keys, places) == wanted)
+        out[rows[bought]] = times[places[bought]]
     return out
 
 
-def _returned(ledger: Ledger, money: Money, first: Ints) -> Flags:
-    """Mark the pairs whose rater got most of its money back from the rated.
+def _exchanged(ledger: Ledger, money: Money, first: Ints) -> tuple[Floats, Floats]:
+    """Return the money from the client to the server of each pair, and what came back for no service.
 
     Args:
         ledger: The coded tables.
         money: The money between accounts.
-        first: The positions of the first opinion of each pair.
+        first: The positions of the first opinion of each pair, in whose order searches are short.
     """
-    rater, rated = ledger.opinions.rater[first], ledger.subject_account[ledger.opinions.subject[first]]
-    return np.asarray(money.between(rated, rater, gifts=True) >= MOSTLY * money.between(rater, rated), np.bool_)
+    rater, subject = ledger.opinions.rater[first], ledger.opinions.subject[first]
+    rated, answers = ledger.subject_account[subject], ledger.subject_kind[subject] == Kind.CLIENT_RATING
+    client, server = np.where(answers, rated, rater), np.where(answers, rater, rated)
+    return money.between(client, server), money.between(server, client, gifts=True)
 
 
 def _freshness(ledger: Ledger, kin: Kinship) -> Floats:

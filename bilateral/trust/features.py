@@ -157,26 +157,17 @@ def _money(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floa
 
     Net flow tells a bribe from cashback, and wash trade from a refund.
     """
-    money, pair = context.money, context.pair_of[judgements.rows]
-    client, server = (side.astype(np.int32, copy=False) for side in _clients_and_servers(context))
-    gave, got = money.between(client, server)[pair], money.between(server, client, gifts=True)[pair]
-    client = client[pair]
+    pair, answers = context.pair_of[judgements.rows], judgements.kind == Kind.CLIENT_RATING
+    client = np.where(answers, judgements.rated, judgements.rater)
+    gave, got = context.gave[pair], context.got[pair]
     yield "money back", got / np.maximum(gave + got, 1e-12)
-    kept = money.kept()
+    kept = context.money.kept()
     sender, _, left = kept
     spent = group_sums(left, sender, context.ledger.accounts)
     usual = np.median(left) if len(left) else 1.0
     yield "spent elsewhere", np.log1p(np.maximum(spent[client] - np.maximum(gave - got, 0), 0) / usual)
     yield "paid together", _paid_together(context, judgements)
     yield "trust by money", np.nan_to_num(walked(context.ledger, kept), nan=_UNREACHED)[client]
-
-
-def _clients_and_servers(context: Context) -> tuple[Ints, Ints]:
-    """Return the client and the server of each pair of rater and subject, in whose order searches are short."""
-    ledger = context.ledger
-    rater, subject = ledger.opinions.rater[context.pair], ledger.opinions.subject[context.pair]
-    rated, answers = ledger.subject_account[subject], ledger.subject_kind[subject] == Kind.CLIENT_RATING
-    return np.where(answers, rated, rater), np.where(answers, rater, rated)
 
 
 def _paid_together(context: Context, judgements: Judgements) -> Floats:

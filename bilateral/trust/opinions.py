@@ -105,7 +105,7 @@ class Opinions:
         order = order[lexical_order(*keys)]
         del keys
         held = vars(self)
-        return Opinions(**{name: held.pop(name)[order] for name in list(held)})
+        return Opinions(**{name: np.take(held.pop(name), order) for name in list(held)})
 
 
 _CONSTANT_ROWS: Final = 50
