@@ -2,7 +2,8 @@
 
 A chain of generated events is indexed into a PostgreSQL of its own, by one worker and then with a helper. The phases
 run one after the other, so each has its own figures. With two machines the slowest part sets the pace: the worker, the
-helper, or the process of the server that works most. The time of the node is in none of them.
+helper, or the process of the server that works most. The time of the node is in none of them. Of several runs the least
+figures count, because other programs on the machine only add to them.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 _LOGS_A_BLOCK: Final = 100
 _BLOCKS_A_RANGE: Final = 100
 """Ranges of the helper hold 10,000 events, as it chooses by itself on a long chain."""
+
+_RUNS: Final = 5
 
 _DEPLOYMENT: Final = Deployment.from_record(
     json.dumps(
@@ -94,6 +97,22 @@ def fill(engine: Engine, url: str) -> None:
         pass
 
 
+def phases(fresh: Callable[[str], str], name: str, chain: EventChain, events: int) -> dict[str, tuple[float, float]]:
+    """Measure one worker, a helper and a helped worker, in two new databases, which are dropped again."""
+    url = chain.url
+    alone, helped = (begin(fresh(f"{name}_{part}"), chain) for part in ("alone", "helped"))
+    figures = {
+        "one worker": measure(alone, events, lambda: index_to_head(alone, fresh(f"{name}_alone"), url)),
+        "helper": measure(helped, events, lambda: fill(helped, url)),
+        "helped worker": measure(helped, events, lambda: index_to_head(helped, fresh(f"{name}_helped"), url)),
+    }
+    for engine, part in ((alone, "alone"), (helped, "helped")):
+        with engine.begin() as connection:
+            connection.execute(text(f'DROP SCHEMA "{name}_{part}" CASCADE'))
+        engine.dispose()
+    return figures
+
+
 def main() -> None:
     """Measure, and print the table."""
     events = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
@@ -107,12 +126,9 @@ def main() -> None:
         servers = databases(folder)
         next(servers)  # SQLite has no second machine
         _, fresh = next(servers)
-        alone = begin(fresh("alone"), chain)
-        figures = {"one worker": measure(alone, events, lambda: index_to_head(alone, fresh("alone"), url))}
-        helped = begin(fresh("helped"), chain)
-        figures["helper"] = measure(helped, events, lambda: fill(helped, url))
-        figures["helped worker"] = measure(helped, events, lambda: index_to_head(helped, fresh("helped"), url))
+        runs = [phases(fresh, f"run_{number}", chain, events) for number in range(_RUNS)]
         next(servers, None)  # ends the server
+    figures = {name: [min(times) for times in zip(*(run[name] for run in runs), strict=True)] for name in runs[0]}
     table = Table("process", "its own time, µs an event", "busiest process of the server, µs an event")
     for name, times in figures.items():
         table.add_row(name, *(f"{microseconds:.1f}" for microseconds in times))

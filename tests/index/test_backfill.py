@@ -226,6 +226,18 @@ def test_ranges_for_other_registries_are_not_stored(event_chain, generator, engi
     assert_exact(engine, store, event_chain)
 
 
+def test_range_of_another_format_is_dropped(event_chain, engine, store, monkeypatch):
+    begin(store, event_chain)
+    ranges = BackfillRanges(engine, CHAIN_ID, REGISTRIES)
+    claim = ranges.claim("helper", 150, BLOCKS)
+    before, end = (Block(number, bytes(32), 0) for number in (claim.first - 1, claim.last))
+    ranges.fill("helper", claim, before, Batch(end, {}, [], 310))
+    assert ranges.next(before, 310, None).batch == Batch(end, {}, [], 310)
+    monkeypatch.setattr("bilateral.index.store.backfill_ranges.FORMAT", 99)
+    assert BackfillRanges(engine, CHAIN_ID, REGISTRIES).next(before, 310, None) == Next()
+    assert waiting_ranges(engine) == []
+
+
 def test_helper_that_is_told_to_stop_gives_its_range_up(event_chain, generator, engine, store):
     grow(event_chain, generator, 60)
     begin(store, event_chain)

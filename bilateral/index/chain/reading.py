@@ -334,4 +334,4 @@ def _size(logs: Sequence[BlockLogs]) -> int:
     invalid, are held until the end of the transaction.
     """
     sizes = [len(entry.data) for block in logs for entry in block.entries]
-    return sum(size if size <= _LONG_DATA else size * _TIMES_IN_MEMORY for size in sizes)
+    return sum(sizes) + (_TIMES_IN_MEMORY - 1) * sum([size for size in sizes if size > _LONG_DATA])

@@ -236,7 +236,7 @@ def _weight(logs: Sequence[BlockLogs]) -> int:
     """Return the number of logs, or that of usual logs with as much data if the logs have more data than usual."""
     return max(
         sum(len(block.entries) for block in logs),
-        sum(len(entry.data) for block in logs for entry in block.entries) // _USUAL_DATA,
+        sum([len(entry.data) for block in logs for entry in block.entries]) // _USUAL_DATA,
     )
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import and_, delete, func, insert, select, update
 
 from bilateral.index.store.database import snapshot
-from bilateral.index.store.packed_batches import packed_batch, unpacked_batch
+from bilateral.index.store.packed_batches import FORMAT, packed_batch, unpacked_batch
+from bilateral.index.store.rows import rows_of
 from bilateral.index.tables import schema
 from bilateral.index.tables.backfill import backfill_range
 from bilateral.index.tables.dialects import dialect_of
@@ -204,8 +205,7 @@ class BackfillRanges:
             row = connection.execute(query.limit(1)).one_or_none()
             if row is None or row.first_block != cursor.number + 1:
                 return row, None
-            content = select(columns.content).where(self._of_chain, columns.first_block == row.first_block)
-            return row, connection.execute(content).scalar_one()
+            return row, rows_of(connection).bytes_of(backfill_range, "content", (self._chain_id, row.first_block))
 
     def _delete(self, condition: ColumnElement[bool]) -> None:
         with self._engine.begin() as connection:
@@ -235,6 +235,6 @@ class BackfillRanges:
 
 
 def _edition_of(registries: Mapping[str, Registry]) -> str:
-    """Return what the rows of a range depend on: the registries, and the version of the tables."""
+    """Return what the bytes of a range depend on: the registries, and the versions of tables and bytes."""
     named = "\n".join(sorted(f"{address} {registry.value}" for address, registry in registries.items()))
-    return hashlib.sha256(f"{schema.REVISION}\n{named}".encode()).hexdigest()
+    return hashlib.sha256(f"{schema.REVISION} {FORMAT}\n{named}".encode()).hexdigest()

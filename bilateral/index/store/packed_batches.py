@@ -19,6 +19,10 @@ _TABLES: Final[dict[str, Table]] = {
 }
 
 
+FORMAT: Final = 2
+"""The version of the bytes, which grows with each change of `_Content`."""
+
+
 class _Content(msgspec.Struct, array_like=True):
     """A batch in the form of MessagePack, which has 64 bits for an integer.
 
@@ -27,14 +31,14 @@ class _Content(msgspec.Struct, array_like=True):
         checkpoints: The same of the blocks whose hashes are kept.
         size: The bytes that the logs' data takes in memory, about.
         rows: The rows by the name of their table.
-        is_narrow: True if larger integers have the form that they have on SQLite.
+        narrow: The tables in whose rows larger integers have the form that they have on SQLite.
     """
 
     end: tuple[int, bytes, int]
     checkpoints: list[tuple[int, bytes, int]]
     size: int
     rows: dict[str, list[tuple[Any, ...]]]
-    is_narrow: bool
+    narrow: list[str]
 
 
 _DECODER: Final = msgspec.msgpack.Decoder(_Content)
@@ -42,13 +46,11 @@ _DECODER: Final = msgspec.msgpack.Decoder(_Content)
 
 def packed_batch(batch: Batch) -> bytes:
     """Return the blocks and rows of a batch as bytes."""
-    rows = {table.name: list(of_table) for table, of_table in batch.rows.items()}
+    stored = {table: narrowed(of_table, wide_positions(table)) for table, of_table in batch.rows.items()}
+    narrow = [str(table.name) for table, of_table in stored.items() if of_table is not batch.rows[table]]
+    rows = {table.name: list(of_table) for table, of_table in stored.items()}
     checkpoints = [_parts(block) for block in batch.checkpoints]
-    try:
-        return msgspec.msgpack.encode(_Content(_parts(batch.end), checkpoints, batch.size, rows, is_narrow=False))
-    except OverflowError:
-        narrow = {name: list(narrowed(of_table, wide_positions(_TABLES[name]))) for name, of_table in rows.items()}
-        return msgspec.msgpack.encode(_Content(_parts(batch.end), checkpoints, batch.size, narrow, is_narrow=True))
+    return msgspec.msgpack.encode(_Content(_parts(batch.end), checkpoints, batch.size, rows, narrow))
 
 
 def unpacked_batch(content: bytes, head: int, finalized: int | None) -> Batch:
@@ -61,8 +63,8 @@ def unpacked_batch(content: bytes, head: int, finalized: int | None) -> Batch:
     """
     known = _DECODER.decode(content)
     rows = {_TABLES[name]: of_table for name, of_table in known.rows.items()}
-    if known.is_narrow:
-        rows = {table: widened(of_table, wide_positions(table)) for table, of_table in rows.items()}
+    for table in map(_TABLES.__getitem__, known.narrow):
+        rows[table] = widened(rows[table], wide_positions(table))
     return Batch(Block(*known.end), rows, [Block(*block) for block in known.checkpoints], head, finalized, known.size)
 
 

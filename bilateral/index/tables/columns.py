@@ -44,11 +44,17 @@ def narrowed(rows: Sequence[tuple[Any, ...]], wide: Sequence[int]) -> Sequence[t
     Args:
         rows: The rows.
         wide: The positions of the columns that may hold more than 64 bits.
+
+    Returns:
+        The same sequence if it holds no such integer.
     """
     for at in wide:
         values = [row[at] for row in rows]
         if max(values) > _SQLITE_MAX or min(values) < _SQLITE_MIN:
-            rows = [(*row[:at], sqlite_integer(row[at]), *row[at + 1 :]) for row in rows]
+            rows = [
+                row if _SQLITE_MIN <= row[at] <= _SQLITE_MAX else (*row[:at], sqlite_integer(row[at]), *row[at + 1 :])
+                for row in rows
+            ]
     return rows
 
 
