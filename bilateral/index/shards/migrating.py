@@ -11,7 +11,7 @@ from bilateral.index.migrate import upgrade_within
 from bilateral.index.shards.coordinator import hold_places, join, number_of, split
 from bilateral.index.shards.places import PARTS, SERVED, has_schema
 from bilateral.index.shards.served import serve, serve_shared
-from bilateral.index.shards.servers import of_shard, update_shards
+from bilateral.index.shards.servers import of_shard, opened_shards, read_shards, update_shards
 from bilateral.index.store.database import connect_engine
 from bilateral.index.store.revisions import stored_revision
 from bilateral.index.tables.schema import REVISION
@@ -65,12 +65,16 @@ def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrate
                 with of_shard(name):
                     migrated.append(Migrated(name, _upgrade_shard(shard.url, number), REVISION))
             before = stored_revision(connection)
-            if is_split and before != REVISION:
+            is_older = is_split and before != REVISION
+            if is_older:
                 join(connection)
             upgrade_within(connection)
-            if is_split and before != REVISION:
+            if is_older:
                 split(connection)
-        update_shards(url, shards)
+                with opened_shards(shards) as engines:
+                    read_shards(connection, engines, shards)  # readers see the tables of before until the commit
+        if not is_older:
+            update_shards(url, shards)
         return [*migrated, Migrated("coordinator", before, REVISION)]
     finally:
         coordinator.dispose()

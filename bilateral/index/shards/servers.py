@@ -12,6 +12,7 @@ from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
 from bilateral.index.shards.coordinator import (
     connect_shard,
     hold_places,
+    identity_of,
     next_range,
     number_of,
     place_chain,
@@ -104,17 +105,38 @@ def update_shards(url: str | None, shards: Mapping[str, Shard], *, adopts: bool 
         with opened_shards(shards, creates=True) as engines:
             with coordinator.begin() as connection:
                 hold_places(connection)
-                identity = split(connection)  # kept if a shard is refused: those before it know the coordinator by it
+                split(connection)  # kept if a shard is refused: those before it know the coordinator by its id
             with coordinator.begin() as connection:
                 hold_places(connection)
-                require_places(connection, shards)
-                for name, shard in shards.items():
-                    _add(connection, engines[name], identity, (name, shard), adopts=adopts)
-                placed = places(connection)
-                keep_reachable(connection, placed)
-                return placed
+                return read_shards(connection, engines, shards, adopts=adopts)
     finally:
         coordinator.dispose()
+
+
+def read_shards(
+    connection: Connection, engines: Mapping[str, Engine], shards: Mapping[str, Shard], *, adopts: bool = False
+) -> list[Placed]:
+    """Make a coordinator read all chains of the settings on their shards.
+
+    Args:
+        connection: The coordinator, in a transaction that holds the places of chains.
+        engines: The databases of the shards.
+        shards: The shards of the settings.
+        adopts: See `update_shards`.
+
+    Returns:
+        The places of the chains.
+
+    Raises:
+        ShardError: See `update_shards`.
+    """
+    require_places(connection, shards)
+    identity = identity_of(connection)
+    for name, shard in shards.items():
+        _add(connection, engines[name], identity, (name, shard), adopts=adopts)
+    placed = places(connection)
+    keep_reachable(connection, placed)
+    return placed
 
 
 def _add(connection: Connection, engine: Engine, coordinator: str, named: tuple[str, Shard], *, adopts: bool) -> None:
