@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from scipy import sparse
 
-from bilateral.trust.arrays import Floats, Ints
+from bilateral.trust.arrays import Floats, Ints, first_of, group_counts, pairs, stretches, unpaired
 
 _PAIRS: Final = 20_000_000
 """Pairs of raters that are compared at most. Beyond that, only the rarest subjects count: all of one size, or none."""
 
 _ROWS: Final = 50_000
-"""Raters whose pairs with all others are held at once."""
+"""Opinions whose raters are paired at once."""
 
 _MANY: Final = 500
 """Subjects from which a rater judges so many that it shares some with everybody."""
@@ -43,7 +42,7 @@ def sharing(rater: Ints, subject: Ints, sizes: tuple[int, int], most: int) -> Sh
 
     Args:
         rater: The rater of each distinct pair of rater and subject.
-        subject: The subject of each.
+        subject: The subject of each. Pairs ascend by subject and rater.
         sizes: The numbers of accounts and of subjects.
         most: The number of raters up to which a subject is rare.
     """
@@ -54,25 +53,39 @@ def sharing(rater: Ints, subject: Ints, sizes: tuple[int, int], most: int) -> Sh
     allowed = int(np.searchsorted(np.cumsum(several.astype(np.float64) ** 2), _PAIRS, side="right"))
     cap = min(int(several[allowed]) - 1, most) if allowed < len(several) else most
     written = np.bincount(rater, minlength=accounts)
-    usable = (judged[subject] > 1) & (judged[subject] <= cap) & (written[rater] > 1) & (written[rater] <= _MANY)
-    if not usable.any():
+    usable = np.flatnonzero(
+        (judged[subject] > 1) & (judged[subject] <= cap) & (written[rater] > 1) & (written[rater] <= _MANY)
+    )
+    if not len(usable):
         return Sharing(nothing, nothing, nothing, np.zeros(0), 0)
-    active, codes = np.unique(rater[usable], return_inverse=True)
-    matrix = sparse.csr_matrix((np.ones(usable.sum(), np.int32), (codes, subject[usable])), (len(active), subjects))
-    left, right, count = _common(matrix)
-    degree = np.asarray(matrix.sum(axis=1)).ravel().astype(np.float64)
-    rare = np.bincount(subject[usable], minlength=subjects).astype(np.float64)
+    rater, subject = rater[usable], subject[usable]
+    left, right, count = _common(rater, subject, accounts)
+    degree, rare = group_counts(rater, accounts), group_counts(subject, subjects).astype(np.float64)
     meeting = (rare * np.maximum(rare - 1, 0)).sum() / max(rare.sum(), 1) ** 2
-    return Sharing(active[left], active[right], count, degree[left] * degree[right] * meeting, len(active))
+    expected = degree[left].astype(np.float64) * degree[right] * meeting
+    return Sharing(left, right, count, expected, int((degree > 0).sum()))
 
 
-def _common(matrix: Any) -> tuple[Ints, Ints, Ints]:
-    """Return the pairs of rows that share several columns, and their number. Rows are taken in stretches."""
-    other = matrix.T.tocsr()
+def _common(rater: Ints, subject: Ints, size: int) -> tuple[Ints, Ints, Ints]:
+    """Return the pairs of raters that share several subjects, and their number.
+
+    Args:
+        rater: The raters, ascending by subject.
+        subject: Their subjects, ascending.
+        size: The number of accounts.
+    """
     parts = []
-    for start in range(0, matrix.shape[0], _ROWS):
-        shared = (matrix[start : start + _ROWS] @ other).tocoo()
-        many = (shared.data > 1) & (shared.col > shared.row + start)
-        parts.append(tuple(np.asarray(part[many], np.int32) for part in (shared.row + start, shared.col, shared.data)))
-    left, right, count = (np.concatenate([part[place] for part in parts]) for place in range(3))
-    return left, right, count
+    for stretch in stretches(subject, _ROWS):
+        own, starts = rater[stretch], np.flatnonzero(first_of(subject[stretch]))
+        sizes = np.diff(starts, append=len(own))
+        later = np.repeat(starts + sizes, sizes) - np.arange(len(own)) - 1  # the raters of the subject after each
+        first = np.repeat(np.arange(len(own)), later)
+        second = np.arange(len(first)) + np.repeat(np.arange(len(own)) + 1 - np.cumsum(later) + later, later)
+        parts.append(pairs(np.take(own, first), np.take(own, second), size))
+    keys = np.concatenate(parts)
+    keys.sort()
+    starts = np.flatnonzero(first_of(keys))
+    count = np.diff(starts, append=len(keys))
+    several = np.flatnonzero(count > 1)
+    left, right = unpaired(keys[starts[several]], size)
+    return left.astype(np.int32), right.astype(np.int32), count[several]
