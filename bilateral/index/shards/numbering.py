@@ -108,7 +108,7 @@ def keep_numbered(engine: Engine, stop: threading.Event, pruning_seconds: float 
         stop: Set to end.
         pruning_seconds: The seconds between two looks for pruned steps.
     """
-    looks, failing = 0, set[int]()
+    looks, failing, is_told = 0, set[int](), False
     while not stop.wait(_SECONDS):
         looks += 1
         try:
@@ -116,8 +116,11 @@ def keep_numbered(engine: Engine, stop: threading.Event, pruning_seconds: float 
             if looks * _SECONDS >= pruning_seconds:
                 looks = 0
                 forget_pruned(engine)
+            is_told = False
         except DBAPIError as problem:
-            _LOGGER.warning("outcome=waits problem=%r", str(unavailable(problem)))
+            if not is_told:
+                _LOGGER.warning("outcome=waits problem=%r", str(unavailable(problem)))
+            is_told = True
 
 
 def _numbered(engine: Engine, chain_id: int, failing: set[int]) -> int:

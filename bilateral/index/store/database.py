@@ -32,6 +32,11 @@ _TRANSIENT: Final = ("40001", "40P01")
 _LOST: Final = ("53300", "57P01", "57P02", "57P03")
 """PostgreSQL's codes for too many connections, and for a server that stops, crashed or starts."""
 
+_NO_ANSWER: Final = (
+    "the server of the database does not answer: start it, or correct --database. Nothing is lost; the index resumes "
+    "where it was."
+)
+
 _PROBLEMS: Final = {
     ("database is locked", "lock timeout", "canceling statement due to lock"): "another program has locked the "
     "database for too long: end it, or name another --database. Nothing is lost; the index resumes where it was.",
@@ -49,6 +54,7 @@ _PROBLEMS: Final = {
     ("password",): "the server of the database refuses the user or the password: correct them in its URL.",
     ("readonly database", "read-only", "permission denied"): "the database may only be read: change the permissions "
     "of the file or the user, or name another --database.",
+    ("not currently accepting connections",): _NO_ANSWER,
     ("FATAL: database",): "the server has no such database: make it by CREATE DATABASE, or correct the URL.",
     ("no such table", "no such column", "does not exist"): "the database lacks a table of the index: name the "
     "database of an index, or make a new one.",
@@ -65,8 +71,7 @@ _PROBLEMS: Final = {
         "server closed",
         "terminating",
         "failed to resolve host",
-    ): "the server of the database does not answer: start it, or correct --database. Nothing is lost; the index "
-    "resumes where it was.",
+    ): _NO_ANSWER,
 }
 """The sentences for the drivers' errors, by the words that these use."""
 

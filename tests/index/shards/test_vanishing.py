@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
+from contextlib import contextmanager
+from functools import partial
 
 import httpx
 import pytest
-from sqlalchemy import create_engine, select, text
+from sqlalchemy import create_engine, make_url, select, text
 
 from bilateral.api.settings import ApiSettings
 from bilateral.cli.index_processes import open_index
@@ -96,6 +99,38 @@ def test_follower_that_starts_without_a_shard_follows_the_others_and_is_ready(se
     named = {figure.split("{")[0] for figure in figures if f'{{chain_id="{CHAIN_ID}"}}' in figure}
     assert {"bilateral_chain_block", "bilateral_chain_silence_seconds", "bilateral_chain_files_waiting"} <= named
     until(lambda: looked_at(b), bool, 60)
+
+
+def test_coordinator_that_vanishes_is_logged_once_and_its_shards_are_written_meanwhile(settings, servers, following):
+    a, b = (shard.url for shard in settings.shards.values())
+    name = make_url(settings.database).database
+    for url in (a, b):
+        administer(url, "UPDATE chain SET updated_at = 0")
+    following.start()
+    for url in (a, b):
+        until(partial(looked_at, url), bool, 60)
+    with logged("bilateral.index") as lines:
+        administer(servers.urls[0], f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        ended = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"  # noqa: S608  # ours
+        administer(servers.urls[0], ended)
+        until(lambda: [line for line in lines if line.startswith("outcome=waits")], bool, 60)
+        administer(a, "UPDATE chain SET updated_at = 0")
+        until(lambda: looked_at(a), bool, 60)
+        administer(servers.urls[0], f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+    (line,) = [line for line in lines if line.startswith("outcome=waits")]  # others are of a chain under way
+    assert "the server of the database does not answer" in line
+
+
+@contextmanager
+def logged(name):
+    """Yield the lines that a logger writes meanwhile."""
+    lines, handler, logger = [], logging.Handler(), logging.getLogger(name)
+    handler.emit = lambda record: lines.append(record.getMessage())
+    logger.addHandler(handler)
+    try:
+        yield lines
+    finally:
+        logger.removeHandler(handler)
 
 
 @pytest.fixture
