@@ -72,7 +72,9 @@ def make(connection: Any, opinions: int) -> None:
         connection.raw_sql(statement.format(exchanges=_EXCHANGES, normal=_NORMAL, **sizes))
 
 
-def analyse(file: Path, folder: Path, memory: float, tell: Callable[[str], None]) -> Engine:
+def analyse(
+    file: Path, folder: Path, memory: float, tell: Callable[[str], None], *, in_database: bool = False
+) -> Engine:
     """Analyse the tables of a database file within a limit of memory, and write the results.
 
     Args:
@@ -80,6 +82,7 @@ def analyse(file: Path, folder: Path, memory: float, tell: Callable[[str], None]
         folder: Takes arrays, rows that the database spills, and the results.
         memory: The gigabytes.
         tell: Takes a line after each step.
+        in_database: Leave the relational steps to the database. Else it only reads the tables.
     """
     budget = Budget.of(memory, folder)
 
@@ -90,9 +93,14 @@ def analyse(file: Path, folder: Path, memory: float, tell: Callable[[str], None]
     with DiskArrays(folder, budget.arrays):
         database = Relational.open(f"duckdb://{file}", budget)
         run = Run(tell=told)
-        engine = Engine(steps=database, run=run).fit(run.step("tables", database.tables))
+        tables = run.step("tables", database.tables)
+        if in_database:
+            engine = Engine(steps=database, run=run).fit(tables)
+            database.runner.close()
+        else:
+            database.runner.close()
+            engine = Engine(run=run).fit(tables)
         run.step("results", lambda: Results.of(engine).write(folder / "results"))
-        database.runner.close()
         return engine
 
 
@@ -102,6 +110,7 @@ def main() -> None:
     parser.add_argument("opinions", type=int, help="The number of opinions.")
     parser.add_argument("--memory", type=float, default=4.0, help="The gigabytes of memory.")
     parser.add_argument("--folder", type=Path, help="A folder on a disk with room.")
+    parser.add_argument("--in-database", action="store_true", help="Run the relational steps in the database, too.")
     options = parser.parse_args()
     console = Console(width=110)
     with TemporaryDirectory(dir=options.folder) as name:
@@ -113,7 +122,7 @@ def main() -> None:
         make(connection, options.opinions)
         connection.disconnect()
         console.print(f"{options.opinions:,} opinions, {file.stat().st_size / 1e9:.2f} GB in the database")
-        engine = analyse(file, folder, options.memory, console.print)
+        engine = analyse(file, folder, options.memory, console.print, in_database=options.in_database)
         console.print(f"{len(engine.findings_)} findings, {engine.suspicion_.flagged.sum()} flagged accounts")
 
 

@@ -31,8 +31,8 @@ _LARGE: Final = 2**20
 _PAUSE: Final = 0.02
 """The seconds between two looks at the memory: arrays grow by some 20 MB in it."""
 
-_SPARE: Final = 0.5
-"""The share of the limit up to which files of freed arrays are used again. A new file costs a fault for each page."""
+_SPARE: Final = 2
+"""Files of freed arrays are kept, to be used again, up to so many times the limit. A new file costs its allocation."""
 
 _STEPS: Final = 4
 """The bits of a size that count: few sizes, so that files fit again, and at most an eighth of a file is not used."""

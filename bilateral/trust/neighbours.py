@@ -57,14 +57,14 @@ def around(context: Context, judgements: Judgements, score: Floats) -> Iterator[
 
 def _believed(context: Context, judgements: Judgements, score: Floats) -> Iterator[tuple[str, Floats]]:
     """Yield how far opinions lie above what others say about the subject, who count the less the more they are odd."""
-    subjects = context.ledger.subjects
     believed = 1 / (1 + np.exp(np.asarray(score, np.float64) - _ODD))
     distance = np.empty(len(judgements.rater), np.float32)
     for stretch in stretches(judgements.subject):
         subject, kind = judgements.subject[stretch], judgements.kind[stretch]
+        subject = subject - subject[0]  # ascending: sums of all subjects would take longer than those of the stretch
         usual, weight = context.mean[kind], believed[judgements.rater[stretch]]
         percent = judgements.height[stretch] + usual
-        by_subject, weighed = Groups.by(subject, subjects), weight * percent
+        by_subject, weighed = Groups.by(subject, int(subject[-1]) + 1), weight * percent
         total = by_subject.sums(weighed)[subject] - weighed
         count = by_subject.sums(weight)[subject] - weight
         distance[stretch] = percent - (total + usual) / (count + 1)

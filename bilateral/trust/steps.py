@@ -192,7 +192,7 @@ class Arrays(Steps):
             inside = np.flatnonzero(own >= 0)
             own, subject = own[inside], edges.subject[stretch][inside]
             keys, count = np.unique(pairs(subject, own, size), return_counts=True)
-            written += np.bincount(own * KINDS + edges.kind[stretch][inside], minlength=size * KINDS)
+            np.add.at(written, own * KINDS + edges.kind[stretch][inside], 1)
             tests += len(keys)
             parts.append(keys[count > 1])
             counts.append(count[count > 1])

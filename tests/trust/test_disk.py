@@ -70,8 +70,8 @@ def test_a_file_is_used_again_and_zeros_are_zeros(tmp_path):
         assert on_disk(tmp_path) == size
 
 
-def test_files_of_freed_arrays_are_removed_beyond_half_of_the_limit(tmp_path):
-    with DiskArrays(tmp_path, 4 * _MILLION):
+def test_files_of_freed_arrays_are_removed_beyond_twice_the_limit(tmp_path):
+    with DiskArrays(tmp_path, _MILLION):
         arrays = [np.ones(_MILLION, np.uint8) for _ in range(3)]
         del arrays[-1], arrays[-1]
         assert on_disk(tmp_path) == 3 * _MILLION
@@ -158,14 +158,15 @@ def test_an_analysis_on_disk_is_that_of_memory(tmp_path, monkeypatch):
     same(Results.of(Engine().fit(tables, trusted=[reader])), results)
 
 
-def test_a_market_is_analysed_out_of_core_as_in_memory(tmp_path):
+@pytest.mark.parametrize("in_database", [False, True])
+def test_a_market_is_analysed_out_of_core_as_in_memory(tmp_path, in_database):
     file, told = tmp_path / "market.duckdb", []
     connection = ibis.duckdb.connect(file)
     make(connection, 5000)
     whole = Engine().fit(Relational(connection).tables())
     connection.disconnect()
     assert len(whole.context_.ledger.opinions) == 5000
-    analyse(file, tmp_path, 1, told.append)
+    analyse(file, tmp_path, 1, told.append, in_database=in_database)
     same(Results.of(whole), Results.read(tmp_path / "results"))
     assert [line.rpartition(": ")[2] for line in told][:: len(told) - 1] == ["tables", "results"]
 

@@ -133,6 +133,13 @@ def test_an_analysis_continues_on_the_next_sail_after_one_is_killed(tmp_path, mo
     same(Results.of(Engine().fit(tables)), results)
 
 
+def test_a_client_takes_the_memory_that_it_is_given_at_any_size():
+    analyses = list(compare([3_000_000], memory=1.0))
+    arrays, *engines = (analysis.client_memory for analysis in analyses)
+    assert arrays > 1.3e9
+    assert all(memory <= 1e9 for memory in engines)
+
+
 def test_engines_are_compared_by_cost_and_answer():
     analyses = list(compare([2000]))
     assert [analysis.engine for analysis in analyses] == ["arrays", "DuckDB", "Sail"]

@@ -205,7 +205,7 @@ def _limits(context: Context, edges: Edges) -> _Limits:
     for stretch in stretches(edges.subject):
         subject, rater = edges.subject[stretch], edges.rater[stretch]
         counts = np.minimum(of_subject[subject], of_rater[rater])
-        written += group_sums(counts, rater.astype(np.int64) * KINDS + edges.kind[stretch], len(written))
+        np.add.at(written, rater.astype(np.int64) * KINDS + edges.kind[stretch], counts)
     return written, written.reshape(-1, KINDS).sum(axis=0)
 
 
