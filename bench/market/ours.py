@@ -30,8 +30,8 @@ PARTS: Final = (*(type(detector).__name__ for detector in all_detectors()), "lea
 _REFUSED: Final = (Ground.HELD_BACK, Ground.SHARED_TRIAL)
 """The grounds on which our standing refuses a sale; all others have their place in the order alone."""
 
-_ELSEWHERE: Final = ("chains", "decisions", "relational", "runners")
-"""The modules that markets do not run: those for several chains, for databases, and the command `decide`."""
+_ELSEWHERE: Final = ("chains", "copies", "decisions", "disk", "numbered", "relational", "runners")
+"""The modules that markets do not run: those for several chains, databases and disks, and the command `decide`."""
 
 
 def state() -> str:

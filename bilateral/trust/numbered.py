@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from bilateral.trust.accounts import ACCOUNTS, LISTED, are_addresses, require_addresses
 from bilateral.trust.columns import location
-from bilateral.trust.disk import joined_texts, moved
+from bilateral.trust.copies import joined_texts, moved
 from bilateral.trust.tables import COLUMNS, OPTIONAL, Tables, checked
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from bench.trust.out_of_core import analyse, make
 from bilateral.errors import InvalidArgumentError
 from bilateral.trust import disk
-from bilateral.trust.disk import Budget, DiskArrays, joined_texts, moved
+from bilateral.trust.copies import joined_texts, moved
+from bilateral.trust.disk import Budget, DiskArrays
 from bilateral.trust.engine import Engine
 from bilateral.trust.relational import Relational
 from bilateral.trust.results import Results
