@@ -57,6 +57,7 @@ class NumberedTables:
             InvalidArgumentError: A table is not as `Tables.of` takes it, or an account is not an address.
         """
         tables = {name: self._read(name) for name in self._names}
+        pa.default_memory_pool().release_unused()
         if not are_addresses(self._texts):
             for name, table in tables.items():
                 require_addresses(name, table)
@@ -130,7 +131,8 @@ class NumberedTables:
         parts = [_coded(part, addresses, self._texts) for part in self._stretches(table)]
         columns = {column: pa.chunked_array([part[column] for part in parts]) for column in parts[0]}
         for column in set(columns) & _REPEATED:
-            columns[column] = columns[column].unify_dictionaries()
+            unified = columns[column].unify_dictionaries()
+            columns[column] = pa.chunked_array([moved(chunk) for chunk in unified.chunks], unified.type)
         return pa.table(columns)
 
     def _stretches(self, expression: Any) -> Iterator[pa.Table]:
