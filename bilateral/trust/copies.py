@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+    from bilateral.trust.arrays import Ints
+
+_STRETCH: Final = 2**18
+"""The rows of a column that Arrow makes at a time: 12 MB of addresses."""
 
 
 def moved(values: pa.Array) -> pa.Array:
@@ -23,6 +28,35 @@ def moved(values: pa.Array) -> pa.Array:
         return values
     buffers = [buffer and pa.py_buffer(np.frombuffer(buffer, np.uint8).copy()) for buffer in values.buffers()]
     return pa.Array.from_buffers(values.type, len(values), buffers, values.null_count, values.offset)
+
+
+def in_stretches(rows: int, made: Callable[[slice], pa.Array]) -> pa.ChunkedArray:
+    """Return a column that Arrow makes in parts, each of which is moved.
+
+    Args:
+        rows: The number of rows.
+        made: Makes the rows of a slice.
+    """
+    return pa.chunked_array([moved(made(slice(start, start + _STRETCH))) for start in range(0, max(rows, 1), _STRETCH)])
+
+
+def taken(texts: pa.Array, places: Ints) -> pa.ChunkedArray:
+    """Return the texts at some places.
+
+    Args:
+        texts: The texts.
+        places: Their places.
+    """
+    return in_stretches(len(places), lambda part: texts.take(pa.array(places[part], pa.int64())))
+
+
+def as_texts(values: Any) -> pa.ChunkedArray:
+    """Return texts of Python as a column.
+
+    Args:
+        values: An array of objects.
+    """
+    return in_stretches(len(values), lambda part: pa.array(values[part], pa.string()))
 
 
 def joined_texts(parts: Iterable[pa.Array]) -> pa.Array:

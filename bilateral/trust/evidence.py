@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Flags, Floats, Ints, contained, distinct_keys, group_sums, pairs, unpaired
+from bilateral.trust.arrays import Flags, Floats, Ints, distinct_keys, group_sums, looked_up, pairs, unpaired
 from bilateral.trust.opinions import Kind
 
 if TYPE_CHECKING:
@@ -87,12 +87,10 @@ def costs_of_servers(ledger: Ledger, rows: Ints, hand: Ints, stayed: Stayed, bor
     praised = np.maximum(np.bincount(rater, minlength=size), 1)
     spent = np.bincount(stayed.payer, weights=stayed.amount, minlength=size)
     # A rater's payments to the hand that it praises went to that hand, and cost it nothing.
-    paid_pairs, where = np.unique(pairs(stayed.payer, stayed.seller, size), return_inverse=True)
-    by_pair = np.bincount(where, weights=stayed.amount, minlength=len(paid_pairs))
-    wanted = pairs(rater, hand[ledger.owner[agent]], size)
-    own = np.zeros(len(wanted))
-    known = contained(wanted, paid_pairs)
-    own[known] = by_pair[np.searchsorted(paid_pairs, wanted[known])]
+    paid_pairs, where = np.unique(pairs(stayed.seller, stayed.payer, size), return_inverse=True)
+    by_pair = group_sums(stayed.amount, where, len(paid_pairs))
+    # The seller is the left code: raters ascend by agent, so that each search begins near the one before.
+    own = looked_up(pairs(hand[ledger.owner[agent]], rater, size), paid_pairs, by_pair)
     last = float(opinions.ts.max(initial=0.0))
     age = np.clip((last - born[rater]) / _MONTH_SECONDS, 0.0, _OLDEST)
     cost = ((spent[rater] - own) + MONTH * age) / praised[rater] + 2 * ACT

@@ -17,6 +17,7 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
 from bilateral.trust.amounts import told_money
 from bilateral.trust.arrays import distinct_keys
+from bilateral.trust.copies import as_texts, in_stretches, taken
 from bilateral.trust.opinions import SOURCES, Kind
 from bilateral.trust.scores import buyer_scores
 from bilateral.trust.standings import standings
@@ -157,7 +158,7 @@ def _addresses(engine: Engine) -> pa.Table:
     columns: dict[str, Any] = {
         "address": addresses,
         "suspicion": suspicion.total,
-        "cluster": pa.array(_cluster_numbers(suspicion.cluster, addresses), pa.int64()),
+        "cluster": _cluster_numbers(suspicion.cluster, addresses),
         "threshold_flag": suspicion.flagged,
     }
     for name, part in sorted(suspicion.parts.items()):
@@ -165,19 +166,17 @@ def _addresses(engine: Engine) -> pa.Table:
     return pa.table(columns)
 
 
-def _cluster_numbers(labels: Ints, addresses: pa.Array) -> list[int | None]:
+def _cluster_numbers(labels: Ints, addresses: pa.Array) -> pa.ChunkedArray:
     """Return the number of each account's cluster: a digest of its members, as that of a finding. So links to it stay.
 
     It has 48 bits, so that JSON keeps it in every program.
     """
-    numbers: list[int | None] = [None] * len(labels)
+    numbers = np.zeros(len(labels), np.int64)
     for label in np.unique(labels[labels >= 0]).tolist():
         places = np.flatnonzero(labels == label)
         members = sorted(addresses.take(pa.array(places)).to_pylist())
-        number = int.from_bytes(hashlib.sha256("|".join(members).encode()).digest()[:6])
-        for place in places.tolist():
-            numbers[place] = number
-    return numbers
+        numbers[places] = int.from_bytes(hashlib.sha256("|".join(members).encode()).digest()[:6])
+    return in_stretches(len(labels), lambda part: pa.array(numbers[part], mask=labels[part] < 0))
 
 
 def _subjects(engine: Engine, kind: Kind) -> pa.Table:
@@ -189,7 +188,7 @@ def _subjects(engine: Engine, kind: Kind) -> pa.Table:
     places = np.flatnonzero(chosen)
     of_agent = ledger.subject_agent[places]
     identity = (
-        {"address": ledger.addresses.take(pa.array(ledger.subject_account[places]))}
+        {"address": taken(ledger.addresses, ledger.subject_account[places])}
         if kind == Kind.CLIENT_RATING
         else {"agent_id": ledger.agent_ids[of_agent] if len(of_agent) else of_agent}
     )
@@ -227,7 +226,7 @@ def _buyers(engine: Engine) -> pa.Table:
     places = np.flatnonzero(count)
     return pa.table(
         {
-            "address": ledger.addresses.take(pa.array(places)),
+            "address": taken(ledger.addresses, places),
             "payments": count[places],
             "payees": np.bincount(distinct, minlength=ledger.accounts)[places],
             "volume": np.bincount(payer, weights=ledger.amount[inside], minlength=ledger.accounts)[places],
@@ -245,7 +244,7 @@ def _columns(scores: Scores, places: Ints) -> dict[str, Any]:
             name: getattr(scores, name)[places]
             for name in ("score", "low", "high", "lower", "raters", "effective", "removed", "abstain")
         },
-        "status": pa.array(scores.status[places], pa.string()),
+        "status": as_texts(scores.status[places]),
     }
 
 
@@ -343,7 +342,7 @@ def _trust(engine: Engine) -> pa.Table:
     if engine.trust_ is None:
         return pa.table({"address": pa.array([], pa.string()), "trust": pa.array([], pa.float64())})
     reached = np.flatnonzero(engine.trust_.reached_)
-    return pa.table({"address": addresses.take(pa.array(reached)), "trust": engine.trust_.trust_[reached]})
+    return pa.table({"address": taken(addresses, reached), "trust": engine.trust_.trust_[reached]})
 
 
 def _cases(engine: Engine) -> pa.Table:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from bilateral.trust.arrays import Flags, Floats, Ints
+from bilateral.trust.copies import moved
 from bilateral.trust.evidence import Stayed, costs_of_clients, costs_of_servers
 from bilateral.trust.standing import SCHEMA, Basis, Reason, Side
 from bilateral.values.standing import LEAST
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 _MOST_REASONS: Final = 5
 """The reasons of a standing, those that count most: more are not read, and the findings have all."""
+
+_STRETCH: Final = 2**17
+"""The agents whose rows are made at a time: 100 MB of reasons."""
 
 
 @dataclass(frozen=True)
@@ -94,29 +98,33 @@ def standing_rows(
     )
     first, last = _times(ledger, evidence.rows)
     parts = []
-    for side, agent, subject, party, paid, cost in sides:
-        begin, end = np.minimum(first[subject], paid.first[party]), np.maximum(last[subject], paid.last[party])
-        is_rated = figures.raters[subject] > 0
-        reasons = _reasons(figures, subject, paid.count[party], paid.amount[party], named)
-        columns = {
-            "side": pa.array([str(side)] * len(agent), pa.string()),
-            "agent_id": ledger.agent_ids[agent],
-            "basis": pa.array([str(basis)] * len(agent), pa.string()),
-            "status": pa.array(figures.status[subject], pa.string()),
-            "rating": pa.array(figures.score[subject], mask=~is_rated),
-            "lower": np.where(is_rated, figures.lower[subject], 0.0),
-            "upper": np.where(is_rated, figures.upper[subject], 100.0),
-            "effective_raters": figures.effective[subject],
-            "raters": figures.raters[subject],
-            "payments": paid.count[party],
-            "paid": paid.amount[party],
-            "first_at": _seconds(begin),
-            "last_at": _seconds(end),
-            "evidence_cost": cost[party],
-            "reasons": pa.array([json.dumps([_plain(reason) for reason in listed]) for listed in reasons], pa.string()),
-        }
-        parts.append(pa.table(columns).cast(SCHEMA))
-    return pa.concat_tables(parts).combine_chunks()
+    for side, every_agent, every_subject, every_party, paid, cost in sides:
+        for start in range(0, max(len(every_agent), 1), _STRETCH):
+            stretch = slice(start, start + _STRETCH)
+            agent, subject, party = every_agent[stretch], every_subject[stretch], every_party[stretch]
+            begin, end = np.minimum(first[subject], paid.first[party]), np.maximum(last[subject], paid.last[party])
+            is_rated = figures.raters[subject] > 0
+            reasons = _reasons(figures, subject, paid.count[party], paid.amount[party], named)
+            columns = {
+                "side": pa.array([str(side)] * len(agent), pa.string()),
+                "agent_id": ledger.agent_ids[agent],
+                "basis": pa.array([str(basis)] * len(agent), pa.string()),
+                "status": pa.array(figures.status[subject], pa.string()),
+                "rating": pa.array(figures.score[subject], mask=~is_rated),
+                "lower": np.where(is_rated, figures.lower[subject], 0.0),
+                "upper": np.where(is_rated, figures.upper[subject], 100.0),
+                "effective_raters": figures.effective[subject],
+                "raters": figures.raters[subject],
+                "payments": paid.count[party],
+                "paid": paid.amount[party],
+                "first_at": _seconds(begin),
+                "last_at": _seconds(end),
+                "evidence_cost": cost[party],
+                "reasons": pa.array([json.dumps(list(map(_plain, listed))) for listed in reasons], pa.string()),
+            }
+            table = pa.table(columns).cast(SCHEMA)
+            parts.append(pa.table([moved(column.combine_chunks()) for column in table.columns], SCHEMA))
+    return pa.concat_tables(parts)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from bench.trust.out_of_core import analyse, make
 from bilateral.errors import InvalidArgumentError
-from bilateral.trust import disk
+from bilateral.trust import copies, disk, standing_rows
 from bilateral.trust.copies import joined_texts, moved
 from bilateral.trust.disk import Budget, DiskArrays
 from bilateral.trust.engine import Engine
@@ -149,6 +149,8 @@ def test_a_full_disk_is_one_clear_error_and_arrays_before_it_stay(tmp_path):
 
 def test_an_analysis_on_disk_is_that_of_memory(tmp_path, monkeypatch):
     tables = attacked_world()
+    monkeypatch.setattr(copies, "_STRETCH", 50)
+    monkeypatch.setattr(standing_rows, "_STRETCH", 50)
     tables.write(tmp_path / "tables")
     reader = tables.feedback["client"][0].as_py()
     monkeypatch.setattr(disk, "_LARGE", 512)
@@ -156,6 +158,9 @@ def test_an_analysis_on_disk_is_that_of_memory(tmp_path, monkeypatch):
     with DiskArrays(budget.scratch, budget.arrays):
         results = Results.of(Engine().fit(Relational.read_files(str(tmp_path / "tables"), budget), trusted=[reader]))
         assert on_disk(tmp_path) > 0
+    assert results.buyers["address"].num_chunks > 1
+    assert results.standings["reasons"].num_chunks > 2
+    monkeypatch.undo()
     same(Results.of(Engine().fit(tables, trusted=[reader])), results)
 
 
