@@ -28,7 +28,7 @@ def test_pages_quote_the_plan_for_a_hundred_million_agents():
     page = (ROOT / "docs" / "scale.md").read_text()
     assert [entry for entry in page.splitlines() if entry.startswith(("| index |", "| api |", "| analysis | "))] == [
         *rows,
-        *[entry for entry in page.splitlines() if entry.startswith("| analysis | arrays, or DuckDB")],
+        *[entry for entry in page.splitlines() if entry.startswith("| analysis | arrays in memory")],
     ]
     manual = (ROOT / "docs" / "operating.md").read_text()
     quoted = [entry for entry in manual.splitlines() if entry.startswith(("| index | ", "| api | ", "| analysis | "))]

@@ -132,7 +132,7 @@ class _RowsBehind(Rows):
     def last_times(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
         return self._reading.last_times(table, columns, keys)
 
-    values_after = of_blocks = delete_after = insert_unless_known = learn = _refuse
+    values_after = of_blocks = bytes_of = delete_after = insert_unless_known = learn = _refuse
 
     def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
         return self._reading._wanted(table, columns, keys)  # noqa: SLF001  # its own class
