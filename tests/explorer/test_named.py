@@ -97,8 +97,8 @@ def test_bar_is_full_up_to_the_bound_and_pale_up_to_the_mean():
 def test_number_of_a_cluster_stays_while_its_members_stay_whatever_the_labels_and_other_clusters_are():
 
     names = pa.array(["0xa", "0xb", "0xc", "0xd", "0xe"])
-    first = _cluster_numbers(np.array([3, 3, -1, 0, 0]), names)
-    again = _cluster_numbers(np.array([1, 1, 2, 2, 2]), names)
+    first = _cluster_numbers(np.array([3, 3, -1, 0, 0]), names).to_pylist()
+    again = _cluster_numbers(np.array([1, 1, 2, 2, 2]), names).to_pylist()
     assert first[0] == first[1] == again[0] == again[1]
     assert first[2] is None
     assert first[3] not in (again[3], first[0], None)
