@@ -171,19 +171,27 @@ def _opened(tables: list[str], budget: Budget | None) -> Iterator[_Source]:
     if (chains := _chains(tables)) is not None:
         _require_no(budget)
         yield _together(lambda: {chain_id: Tables.read(folder) for chain_id, folder in chains.items()})
-    elif budget is None and not is_database(tables[0]):
-        yield ARRAYS, lambda: Tables.read(tables[0]), lambda results: results
+    elif not is_database(tables[0]):
+        yield ARRAYS, lambda: _read(tables[0], budget), lambda results: results
     else:
         from bilateral.trust.relational import Relational  # noqa: PLC0415  # Ibis is heavy
 
-        if budget is not None and not is_database(tables[0]):
-            yield ARRAYS, lambda: Relational.read_files(tables[0], budget), lambda results: results
-            return
         database = Relational.open(tables[0], budget)
         try:
             yield database, database.tables, lambda results: results
         finally:
             database.runner.close()
+
+
+def _read(folder: str, budget: Budget | None) -> Tables:
+    """Read a folder of tables, within the memory if it has a limit."""
+    if budget is None:
+        from bilateral.trust.tables import Tables  # noqa: PLC0415  # pyarrow is heavy, and an extra
+
+        return Tables.read(folder)
+    from bilateral.trust.relational import Relational  # noqa: PLC0415  # Ibis is heavy
+
+    return Relational.read_files(folder, budget)
 
 
 def _chains(tables: list[str]) -> dict[int, str] | None:

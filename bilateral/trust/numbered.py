@@ -136,7 +136,7 @@ class NumberedTables:
         return pa.table(columns)
 
     def _stretches(self, expression: Any) -> Iterator[pa.Table]:
-        """Yield the rows of an expression in tables of about as many rows each; an empty table if there is none."""
+        """Yield tables with the rows of an expression, a stretch at a time. Without rows, yield an empty table."""
         schema, batches, rows = expression.schema().to_pyarrow(), list[pa.RecordBatch](), 0
         for batch in self._runner.batches(expression):
             batches.append(batch)
