@@ -93,14 +93,14 @@ class ChainOptions:
         from bilateral.index.settings import ChainSettings, IndexSettings, read_deployments, read_settings  # noqa: PLC0415  # slow to import
 
         if self.settings_file is not None:
-            given = {
+            options = {
                 named_option("--rpc-url", "BILATERAL_RPC_URL"): self.rpc_urls,
                 "--deployment": self.deployments,
                 "--from-block": from_block,
             }
-            if others := [option for option, value in given.items() if value not in (None, [])]:
-                options = " and ".join(others)
-                raise UsageProblemError(f"--settings names the nodes and registries of all chains: remove {options}")
+            if others := [option for option, value in options.items() if value not in (None, [])]:
+                names = " and ".join(others)
+                raise UsageProblemError(f"--settings names the nodes and registries of all chains: remove {names}")
             return read_settings(self.settings_file)
         if not self.rpc_urls:
             raise UsageProblemError("the node is missing: give --rpc-url or --settings, or set BILATERAL_RPC_URL")
