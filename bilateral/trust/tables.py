@@ -188,7 +188,7 @@ def _read(store: Folder, name: str, columns: Sequence[str]) -> pa.Table:
         if column in repeated:
             texts = store.read(name, [column]).column(0)
             if pa.types.is_dictionary(texts.type):
-                texts = pc.cast(texts, pa.string())
+                texts = cast(f"{name}.parquet: column {column}", texts, pa.string())
             cast_columns[column] = encoded(texts) if pa.types.is_string(texts.type) else texts
             del texts
             pa.default_memory_pool().release_unused()
