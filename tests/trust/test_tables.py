@@ -64,7 +64,7 @@ def test_a_column_of_codes_that_cannot_be_read_is_named_with_its_file(market, tm
     bytes_of = pa.array([b"\xff\xfe"] * len(agents)).dictionary_encode()
     agents = agents.set_column(agents.column_names.index(column), column, bytes_of)
     pq.write_table(agents, tmp_path / "agents.parquet")
-    with pytest.raises(InvalidArgumentError, match=rf"^agents\.parquet: column {column} has .* in row 1: it must be read"):
+    with pytest.raises(InvalidArgumentError, match=rf"^{re.escape(place)} has .* in row 1: it must be readable as"):
         Tables.read(tmp_path)
 
 
