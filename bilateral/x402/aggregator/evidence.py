@@ -183,7 +183,7 @@ def _agent(state: ClientState, files: FileCache, submission: Submission, payment
 
 def _may_change(uri: str) -> bool:
     """Tell if the file behind a URI may have changed since it was loaded."""
-    return uri.lower().startswith("https:")
+    return uri.strip().lower().startswith("https:")
 
 
 def _registration(

@@ -80,7 +80,7 @@ def test_an_edit_asks_for_the_malformed_fields_of_the_present_file(connect, owne
     with pytest.raises(MalformedDocumentError, match="give services whole"):
         client.edit_registration(agent, add_services=[A2A], fields={"active": True})
     with pytest.raises(MalformedDocumentError, match="active is not true or false"):
-        client.set_agent_uri(agent, file=client.load_agent(agent).file)
+        client.register_agent(file=client.load_agent(agent).file)
     client.edit_registration(agent, fields={"active": True, "services": [A2A]}).wait()
     assert client.load_agent(agent).file.faults == ()
 
