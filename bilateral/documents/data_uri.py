@@ -49,7 +49,7 @@ def decode_data_uri(uri: str, limit: int) -> bytes:
         limit: The largest size of the document, in bytes.
 
     Raises:
-        UnsupportedUriError: The text is none of these.
+        UnsupportedUriError: The text has another form.
         DocumentTooLargeError: The document is larger than the limit.
     """
     labels, payload = {"base64"}, uri
@@ -72,7 +72,7 @@ def decode_data_uri(uri: str, limit: int) -> bytes:
 
 
 def _content(uri: str, payload: str, limit: int, *, is_base64: bool) -> bytes:
-    """Decode the content of a data URI. What it is counts, if that is certain, and not its label."""
+    """Decode the content of a data URI by its form, if that is certain, rather than by its label."""
     plain, unquoted = payload.encode("utf-8", "replace"), unquote_to_bytes(payload)
     if plain[:1] == b"{" and (is_base64 or b"%" not in plain):  # a writer of the wrong label did not quote either
         return plain if _is_json(plain) else unquoted

@@ -222,7 +222,7 @@ class Loader:
         """Load a file of IPFS whose author names a gateway: from there, or else from any gateway, by its CID.
 
         A whole file that is one block is checked as it is. Otherwise its blocks are loaded. If no gateway has these,
-        there is only the word of the one that the author names.
+        there is only the word of the author's.
         """
         deadline = time.monotonic() + self.limits.seconds
         document, failure = None, None

@@ -1,4 +1,4 @@
-"""Decompression of what strangers packed, within a limit of bytes."""
+"""Decompression of strangers' documents, within a limit of bytes."""
 
 from __future__ import annotations
 

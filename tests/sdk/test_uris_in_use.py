@@ -81,7 +81,7 @@ def test_a_document_is_read_from_a_uri_by_sdk_and_index(form):
         "agent.example/file.json",
     ],
 )
-def test_what_is_no_document_stays_an_error_or_plain_bytes(uri):
+def test_other_text_stays_an_error_or_plain_bytes(uri):
     try:
         document = Loader().load(uri)
     except UnsupportedUriError as refusal:
