@@ -19,6 +19,7 @@ from bilateral.x402.bodies import decode_body
 from bilateral.x402.errors import BodyTooLargeError, ReputationExtensionError, StreamingRouteError, UnsupportedBodyError
 from bilateral.x402.exchange import Refusal
 from bilateral.x402.headers import decode_header
+from bilateral.x402.payments import unsupported_kind
 from bilateral.x402.profiles import PROFILES
 from bilateral.x402.server import Reputation8004ResourceServerExtension
 from bilateral.x402.streaming import is_stream
@@ -54,7 +55,8 @@ class HttpAdapter:
         answers: Paid answers, kept for clients that lost them.
 
     Raises:
-        InvalidArgumentError: A route declares the extension, and the server has not registered it.
+        InvalidArgumentError: A route declares the extension, and the server has not registered it; or it asks for
+            payments of an unsupported kind.
     """
 
     def __init__(
@@ -71,6 +73,8 @@ class HttpAdapter:
         declared = {pattern: PROFILES.keys() & (route.extensions or {}).keys() for pattern, route in routes.items()}
         self._routes = x402HTTPServerBase(server, {pattern: routes[pattern] for pattern in routes if declared[pattern]})
         self._paths = [pattern.rpartition(" ")[2] for pattern in routes if declared[pattern]]
+        for pattern in (pattern for pattern in routes if declared[pattern]):
+            _refuse_unsupported(pattern, routes[pattern])
         registered = [
             extension
             for extension in server.get_extensions()
@@ -259,6 +263,22 @@ class HttpAdapter:
             except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back
                 extension.count_unsigned(type(error).__name__)
         return base64.b64encode(json.dumps({**message, "extensions": extensions}).encode()).decode()
+
+
+def _refuse_unsupported(pattern: str, route: RouteConfig) -> None:
+    """Refuse a route that asks for payments whose settlement cannot be checked.
+
+    Raises:
+        InvalidArgumentError: It does.
+    """
+    for option in route.accepts if isinstance(route.accepts, list) else [route.accepts]:
+        price: Any = option.price  # an amount of money, a function, or an amount of a token with its terms
+        of_token = price.get("extra") if isinstance(price, dict) else getattr(price, "extra", None)
+        code = unsupported_kind(option.scheme, str(option.network), {**(of_token or {}), **(option.extra or {})})
+        if code is not None:
+            raise InvalidArgumentError(
+                f"{pattern} asks for payments that cannot be checked ({code}): offer the scheme exact, by EIP-3009"
+            )
 
 
 def _parameter_pattern(parameter: re.Match[str]) -> str:

@@ -28,7 +28,7 @@ from bilateral.x402.errors import BodyTooLargeError, InvalidKeyError, InvalidMes
 from bilateral.x402.exchange import Exchange, exchange_of, is_tool_call
 from bilateral.x402.fields import optional_uri
 from bilateral.x402.keys import InteractionKey, RemoteKey, check_key
-from bilateral.x402.payments import is_ambiguous
+from bilateral.x402.payments import is_ambiguous, unsupported_kind
 from bilateral.x402.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES, Profile
 from bilateral.x402.reservations import Reservations, payment_key
 from bilateral.x402.types import X402_VERSION, ClientAgent, InteractionData
@@ -295,8 +295,8 @@ class Reputation8004ResourceServerExtension:
                 problem = "unsupported_x402_version"
             elif is_ambiguous(payload.payload, network):
                 problem = "ambiguous_payment"
-            elif context.requirements.scheme in WITHOUT_TRANSACTIONS:
-                problem = "scheme_without_transaction"
+            elif kind := _unsupported(context):
+                problem = kind
             elif exchange_of(context.transport_context, self._limit) is None:
                 logger.error("no adapter of bilateral.x402 captures the bodies of this route: payments are refused")
                 problem = "no_adapter"
@@ -365,6 +365,14 @@ def claim_of(payload: Any) -> ClientAgent | None:
     extensions = getattr(payload, "extensions", None) or {}
     claims = (ClientAgent.of(extensions.get(key)) for key in PROFILES)
     return next((claim for claim in claims if claim is not None), None)
+
+
+def _unsupported(context: VerifyContext) -> str | None:
+    """Return the code for a kind of payment that cannot be signed for; None for any other one."""
+    terms = context.requirements
+    if terms.scheme in WITHOUT_TRANSACTIONS:
+        return "scheme_without_transaction"
+    return unsupported_kind(terms.scheme, str(terms.network), terms.extra, context.payment_payload.payload)
 
 
 def _payment_key(context: Any) -> bytes:
