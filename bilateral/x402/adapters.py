@@ -81,6 +81,8 @@ class HttpAdapter:
             if isinstance(extension, Reputation8004ResourceServerExtension)
         ]
         self._extensions = {extension.key: extension for extension in registered}
+        for extension in registered if preflight is not None else ():
+            extension.verifier = extension.verifier or preflight.verifier
         for missing in sorted(set().union(*declared.values()) - self._extensions.keys()):
             raise InvalidArgumentError(f"a route declares {missing}: register the extension with the server")
 
@@ -221,18 +223,25 @@ class HttpAdapter:
             raise Refusal(409, "payment_of_another_request")
 
     def keep(self, payment: bytes | None, exchange: Exchange, response: KeptParts) -> None:
-        """Keep a signed answer for a client that loses it. It raises nothing, because the client has paid.
+        """Keep a signed answer for a client that loses it, or an unsigned one whose payment may still be settled.
+
+        It raises nothing, because the client has paid.
 
         Args:
             payment: The hash of the payment; None if the answer cannot be fetched again.
             exchange: The exchange.
             response: Status, headers and body.
         """
-        if payment is None or not exchange.is_signed:
+        if payment is None:
             return
-        status, headers, body = response
+        if exchange.is_signed:
+            answer = KeptAnswer(exchange.identity, *response)
+        elif exchange.is_unsettled and exchange.captured is not None:
+            answer = KeptAnswer.unsettled(exchange.identity, *exchange.captured)
+        else:
+            return
         try:
-            self.answers.keep(payment, KeptAnswer(exchange.identity, status, headers, body))
+            self.answers.keep(payment, answer)
         except Exception:
             logger.exception("the store of kept answers fails: the client cannot fetch this answer again")
 

@@ -110,9 +110,10 @@ class ReputationMiddleware:
         except Refusal as refusal:
             await _answer(send, refusal.status, [(b"content-type", b"application/json")], refusal.body)
             return
-        if kept is not None:
+        if kept is not None and not kept.is_unsettled:
             await _answer(send, kept.status, list(kept.headers), kept.body)
             return
+        exchange.unsettled = kept
         outgoing = _Outgoing(send, exchange, self._adapter, payment)
         token, work = CURRENT.set(exchange), None
         try:
@@ -156,6 +157,11 @@ class _Capture:
             await self._app(scope, receive, send)
             return
         response = _Buffered(send, exchange, self._adapter, is_head=scope["method"] == "HEAD")
+        if exchange.unsettled is not None:
+            kept = exchange.unsettled
+            await response({"type": "http.response.start", "status": kept.status, "headers": kept.sent_headers})
+            await response({"type": "http.response.body", "body": kept.body})
+            return
         try:
             await incoming.read()
         except Refusal as refusal:
@@ -217,6 +223,7 @@ class _Buffered:
         body = self._body.joined
         seen = self._adapter.response_body(body, _texts(start["headers"]), is_too_large=False)
         self._exchange.response = b"" if self._is_head else seen
+        self._exchange.captured = start["status"], tuple(start["headers"]), body
         self._is_ended = True
         await self._send(start)
         await self._send({"type": "http.response.body", "body": body})

@@ -139,14 +139,19 @@ class _Capture:
         exchange = CURRENT.get()
         if exchange is None or not exchange.is_paid:
             return self._app(environ, start_response)
-        response = _Response()
+        response, kept = _Response(), exchange.unsettled
         try:
-            exchange.request = _request_body(environ, self._adapter)
-            body = response.body(self._app(environ, response), self._adapter)
+            if kept is None:
+                exchange.request = _request_body(environ, self._adapter)
+                body = response.body(self._app(environ, response), self._adapter)
+            else:
+                response(_status_line(kept.status), _text_headers(kept.sent_headers))
+                body = kept.body
             exchange.response = self._adapter.response_body(body, response.texts, is_too_large=False)
         except Refusal as refusal:
             exchange.response = refusal.body
             return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
+        exchange.captured = int(response.status.partition(" ")[0]), _byte_headers(response.headers), body
         exchange.closings.append(response.close)  # the SDK never closes an answer
         start_response(response.status, response.headers)
         return [body]
@@ -183,9 +188,9 @@ class _Outer:
                 self._adapter.refuse_other_request(kept, exchange)
         except Refusal as refusal:
             return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
-        if kept is not None:
-            headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in kept.headers]
-            return _answer(start_response, kept.status, headers, kept.body)
+        if kept is not None and not kept.is_unsettled:
+            return _answer(start_response, kept.status, _text_headers(kept.headers), kept.body)
+        exchange.unsettled = kept
         return self._served(environ, exchange, payment, start_response)
 
     def _served(
@@ -207,8 +212,7 @@ class _Outer:
         if exchange.settlement is not None:
             self._sign(response, exchange, body)
             self._adapter.count_unsigned(exchange)
-        headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers)
-        self._adapter.keep(payment, exchange, (status, headers, body))
+        self._adapter.keep(payment, exchange, (status, _byte_headers(response.headers), body))
         answer = _answer(start_response, status, response.headers, body)
         return ClosingIterator(answer, [exchange.run_afterwards, response.close, *exchange.closings])
 
@@ -254,6 +258,18 @@ def _sent_path(environ: dict[str, Any]) -> str:
 def _answer(start_response: Any, status: int, headers: Headers, body: bytes) -> Iterable[bytes]:
     """Send a whole response."""
     headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
-    phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "Unknown"
-    start_response(f"{status} {phrase}", [*headers, ("Content-Length", str(len(body)))])
+    start_response(_status_line(status), [*headers, ("Content-Length", str(len(body)))])
     return [body]
+
+
+def _status_line(status: int) -> str:
+    phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "Unknown"
+    return f"{status} {phrase}"
+
+
+def _text_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+
+
+def _byte_headers(headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
+    return tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)

@@ -549,7 +549,7 @@ def test_server_that_asks_for_other_kinds_of_payments_does_not_start(kind, token
         ReputationMiddleware(FastAPI(), routes={"GET /weather": priced}, server=server)
 
 
-def test_documented_table_is_the_one_that_the_clients_read():
+def test_clients_read_the_documented_table():
     """Both the actions and the meanings of rows and columns."""
     text = Path("docs/x402.md").read_text(encoding="utf-8")
     kinds = list(AnswerKind)
