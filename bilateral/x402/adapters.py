@@ -53,10 +53,6 @@ class HttpAdapter:
     Attributes:
         limit: The most bytes of a body, decoded.
         answers: Paid answers, kept for clients that lost them.
-
-    Raises:
-        InvalidArgumentError: A route declares the extension, and the server has not registered it; or it asks for
-            payments of an unsupported kind.
     """
 
     def __init__(
@@ -73,8 +69,6 @@ class HttpAdapter:
         declared = {pattern: PROFILES.keys() & (route.extensions or {}).keys() for pattern, route in routes.items()}
         self._routes = x402HTTPServerBase(server, {pattern: routes[pattern] for pattern in routes if declared[pattern]})
         self._paths = [pattern.rpartition(" ")[2] for pattern in routes if declared[pattern]]
-        for pattern in (pattern for pattern in routes if declared[pattern]):
-            _refuse_unsupported(pattern, routes[pattern])
         registered = [
             extension
             for extension in server.get_extensions()
@@ -83,8 +77,19 @@ class HttpAdapter:
         self._extensions = {extension.key: extension for extension in registered}
         for extension in registered if preflight is not None else ():
             extension.verifier = extension.verifier or preflight.verifier
-        for missing in sorted(set().union(*declared.values()) - self._extensions.keys()):
+        self._declared = declared
+
+    def check_routes(self) -> None:
+        """Check the settings of the routes that declare the extension.
+
+        Raises:
+            InvalidArgumentError: The server has not registered it, or a route asks for payments of an unsupported kind.
+        """
+        for missing in sorted(set().union(*self._declared.values()) - self._extensions.keys()):
             raise InvalidArgumentError(f"a route declares {missing}: register the extension with the server")
+        for pattern, keys in self._declared.items():
+            if keys:
+                _refuse_unsupported(pattern, self._all_routes[pattern])
 
     def declares(self, method: str, path: str, decoded_path: str | None = None) -> bool:
         """Tell whether a request is for a paid route that declares a profile, by the SDK's own rules.
