@@ -251,8 +251,9 @@ def _row(client: Client, sealed: Sealed) -> dict[str, Any]:
     envelope = signed.envelope
     status = client.get_blind_status(envelope.client_id, envelope.server_id)
     state, missing = _STATES[status.state.name]
-    if status.state.name == "SEALED":
-        missing = "the server's opening" if status.is_feedback_open else "the client's opening"
+    if status.pair_hash:  # it stays after an opening of one side
+        missing = None if status.state.name == "BLIND" else "the server's opening"
+        missing = missing if status.is_feedback_open else "the client's opening"
     return row | {
         "client": envelope.client_id,
         "server": envelope.server_id,

@@ -7,6 +7,7 @@ import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 
@@ -96,7 +97,7 @@ def test_processes_that_share_a_database_serve_a_buyer_once():
     first, second = verifier(nobody), verifier(nobody)
     assert first.check(proof, HOLDER, at=NOON) == proof.nullifier
     assert refusal(second.check, proof, OTHER_HOLDER, at=NOON) == ("tier_already_used", 409)
-    assert verifier().check(proof, HOLDER, at=NOON) == proof.nullifier  # after a restart, without a verification
+    assert second.check(proof, HOLDER, at=NOON) == proof.nullifier
 
 
 @pytest.mark.usefixtures("shared")
@@ -113,12 +114,49 @@ def test_of_two_holders_at_once_one_is_served():
         store.close()
 
 
-def test_holder_that_was_served_needs_no_second_verification():
+def test_holder_that_was_served_needs_no_second_verification_of_the_same_proof():
     calls = []
     seller = verifier(lambda *arguments: calls.append(arguments))
     for _ in range(3):
         seller.check(proof_named("trusted"), HOLDER, request=REQUEST, at=NOON)
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "request_hash"),
+    [
+        ({"minimum": BuyerTier.PREMIUM}, REQUEST),
+        ({"minimum": BuyerTier.PREMIUM, "points": (0,) * 8}, REQUEST),
+        ({"points": (0,) * 8}, REQUEST),
+        ({"epoch": EPOCH + 1}, REQUEST),
+        ({}, bytes(31) + b"1"),
+    ],
+    ids=["tier", "tier and points", "points", "day", "request"],
+)
+@pytest.mark.usefixtures("shared")
+def test_proof_that_was_served_passes_in_no_other_words(changes, request_hash):
+    """The nullifier and the holder are those of the valid proof. Other processes refuse it, too."""
+    proof = proof_named("trusted")
+    valid = proof, private_gate_scope(CHAIN, GATE, POLICY, EPOCH), use_message(HOLDER, REQUEST)
+
+    def verify(*claim):
+        if claim != valid:
+            raise TierProofRefusedError("proof_refused", "it is another proof")
+
+    seller = verifier(verify)
+    seller.check(proof, HOLDER, request=REQUEST, at=NOON)
+    for process in (seller, verifier(verify)):
+        changed, tomorrow = replace(proof, **changes), NOON + 86_400
+        assert refusal(process.check, changed, HOLDER, request=request_hash, at=tomorrow) == ("proof_refused", 403)
+
+
+def test_claims_that_are_remembered_are_bounded(monkeypatch):
+    calls = []
+    monkeypatch.setattr("bilateral.buyers.private.verifying._MOST_CLAIMS", 2)
+    seller = verifier(lambda *arguments: calls.append(arguments))
+    for number in (1, 2, 3, 3, 1):
+        seller.check(proof_named("trusted"), HOLDER, request=bytes(31) + bytes([number]), at=NOON)
+    assert len(calls) == 4
 
 
 @pytest.mark.parametrize("name", ["trustedElsewhere", "shallow"])

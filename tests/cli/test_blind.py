@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from eth_utils import keccak
+
+from bilateral.client.blind_vault import BlindVault
+from bilateral.client.operations.blind import pair_of
+from bilateral.signatures.blind_messages import SignedEnvelope
 
 INTERACTION = "0x" + keccak(text="a paid interaction").hex()
 
@@ -60,6 +65,15 @@ def test_ratings_are_sealed_listed_and_opened(done, reputation, owner, client, s
     assert done("blind", "open", answer, offer, *vaults[0], key=owner)["result"]["rating"] == 20
     assert {state[2:] for state in states()} == {("opened", None)}
     assert tuple(reputation.getClientRating(2, 1)) == (True, 20)
+
+
+def test_rating_that_was_opened_alone_waits_for_the_feedback(done, reputation, stranger, vaults, offer, answer):
+    done("blind", "seal", answer, offer, key=stranger)
+    pair, _ = pair_of(*(SignedEnvelope.from_json(Path(file).read_text()) for file in (offer, answer)))
+    (sealed,) = BlindVault(Path(vaults[0][1])).all()
+    reputation.openRating(pair.arguments, *sealed.opening.arguments, sender=stranger)
+    rows = [done("blind", "list", *vault)[0] for vault in vaults]
+    assert {(row["state"], row["missing"]) for row in rows} == {("opened", "the client's opening")}
 
 
 def test_revenge_is_refused_with_the_registrys_reason(done, refused, owner, stranger, offer, answer):

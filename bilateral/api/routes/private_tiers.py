@@ -21,7 +21,7 @@ from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.messages import TierMember
 from bilateral.buyers.policies import policy_of
 from bilateral.buyers.private.members import read_last_sizes, read_published, take_member
-from bilateral.buyers.private.terms import SCALAR_ORDER, TIERS, member_domain
+from bilateral.buyers.private.terms import IDENTITY_BYTES, SCALAR_ORDER, TIERS, member_domain
 from bilateral.buyers.requests import parse_body
 from bilateral.buyers.score import tier_of
 from bilateral.contracts.buyer_terms import policy_hash
@@ -34,6 +34,7 @@ router = APIRouter(tags=["buyers"], default_response_class=Response)
 
 _DAY_SECONDS: Final = 86_400  # seconds; Unix time has no leap seconds
 _SIGNATURE: Final = r"^0x[0-9a-fA-F]{130}$"
+_IDENTITY: Final = rf"^0x[0-9a-fA-F]{{{2 * IDENTITY_BYTES}}}$"
 
 _Buyer = Annotated[str, Path(max_length=200, description="0x…, or eip155:8453:0x….")]
 _Policy = Annotated[str, Path(max_length=64, description="The scoring policy, such as brp-1.0.")]
@@ -47,6 +48,7 @@ class TierMemberBody(BaseModel):
     policy: Annotated[str, Field(max_length=64)]
     fromEpoch: Annotated[int, Field(gt=0, lt=2**32, strict=True)]
     signature: Annotated[str, Field(pattern=_SIGNATURE)]
+    identity: Annotated[str, Field(pattern=_IDENTITY, description="Public key and signature of the identity.")] = ""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ class TierGroups:
 async def join(request: Request, address: _Buyer) -> Response:
     """Make a buyer a member of the groups for private proofs of its tier, as the buyer signs (EIP-712).
 
-    The commitment is that of a Semaphore v4 identity. It becomes public with the list of its first day.
+    The commitment is that of a Semaphore v4 identity. The identity signs, too (EdDSA-Poseidon): the hash of the digest
+    that the buyer signs, without its last byte. All of it becomes public with the list of its first day.
     """
     return await answer_to_buyer(request, address, _join)
 
@@ -113,12 +116,15 @@ def _join(request: Request, buyer: str, value: dict[str, Any]) -> MemberTaken:
     if recover_signer(message.digest(member_domain(body.chainId)), signature) != buyer:
         detail = f"the signature is not of {buyer}. A contract cannot be a member: everybody checks signatures by key"
         raise BuyerRefusalError(HTTPStatus.UNAUTHORIZED, "invalid_signature", detail)
+    if not body.identity:
+        detail = "identity is missing: the identity signs the same message as the buyer, as `join_tiers` does"
+        raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "identity_unproven", detail)
     with service.reader.connect() as connection:
         tier = tier_of(read_buyer(connection, buyer, body.chainId, policy, now=now).weighed.metrics)
     if tier not in TIERS:
         detail = f"the buyer's tier is {tier.value}, and groups begin with {TIERS[0].value}"
         raise BuyerRefusalError(HTTPStatus.FORBIDDEN, "tier_too_low", detail)
-    take_member(_engine(request), message, policy, signature, now)
+    take_member(_engine(request), message, policy, signature + bytes.fromhex(body.identity[2:]), now)
     return MemberTaken(buyer, policy, body.fromEpoch, tier.value)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from bilateral.buyers.private.errors import MemberListError
 from bilateral.buyers.private.lists import read_list
-from bilateral.buyers.private.terms import TIERS, member_domain
+from bilateral.buyers.private.terms import TIERS
 from bilateral.contracts import Registry
 from bilateral.contracts.buyer_terms import policy_hash
 from bilateral.signatures import recover_signer
@@ -51,11 +51,13 @@ def audit_list(document: bytes, client: Client, prover: Prover, *, sample: int |
         document: The list, byte for byte as it was published.
         client: A client whose deployment has the registry of buyers and the contract of proofs.
         prover: Builds the trees.
-        sample: The number of members whose states and signatures are checked, drawn at random; all if left out.
+        sample: The number of members whose states and signatures are checked, drawn at random. If it is left out, all
+            are, and the signatures of their identities, too.
 
     Raises:
         MemberListError: The list is not valid, is of another contract, or does not agree with the chain: its roots are
-            not those that were posted, a member's state is not anchored, or a member did not sign.
+            not those that were posted, a member's state is not anchored, a member did not sign, or a commitment is not
+            that of an identity which signed.
     """
     listed = read_list(document)
     deployment = client.get_deployment()
@@ -70,6 +72,8 @@ def audit_list(document: bytes, client: Client, prover: Prover, *, sample: int |
         raise MemberListError("members", f"their trees have the roots {built}, and the chain has {posted}")
     checked = _drawn(listed.members, sample)
     _check_members(checked, client, listed.anchor_epoch)
+    if sample is None:
+        _check_identities(checked, prover)
     return AuditedList(listed, posted, len(checked))
 
 
@@ -88,6 +92,13 @@ def _check_members(members: Sequence[Member], client: Client, anchor_epoch: int)
         buyer = member.state.buyer
         if not member.is_anchored(root):
             raise MemberListError(buyer, f"its state is not in the anchor {anchor_epoch}")
-        digest = member.message.digest(member_domain(member.state.chain_id))
-        if recover_signer(digest, member.signature) != buyer:
+        if recover_signer(member.digest, member.signature) != buyer:
             raise MemberListError(buyer, "it did not sign its commitment")
+
+
+def _check_identities(members: Sequence[Member], prover: Prover) -> None:
+    """Check that each commitment is of one identity: a leaf of any other kind hides nobody."""
+    for member, is_proven in zip(members, prover.are_proven([member.claim for member in members]), strict=True):
+        if not is_proven:
+            problem = "its commitment is not of an identity that signed: it may be the root of a tree of identities"
+            raise MemberListError(member.state.buyer, problem)

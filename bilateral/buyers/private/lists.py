@@ -13,12 +13,13 @@ from typing import Any, Final
 from bilateral.buyers.anchors import verify_state
 from bilateral.buyers.messages import TierMember
 from bilateral.buyers.private.errors import MemberListError
-from bilateral.buyers.private.terms import MOST_MEMBERS, SCALAR_ORDER, TIERS
+from bilateral.buyers.private.terms import IDENTITY_BYTES, MOST_MEMBERS, SCALAR_ORDER, TIERS, member_domain
 from bilateral.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.errors import BilateralError
 from bilateral.identifiers import checksummed
 
-VERSION: Final = 1  # of the format; a reader of another one refuses the list
+VERSION: Final = 2
+"""The format. In lists of version 1, trees are only as deep as their members need, and no identity signed."""
 
 MOST_BYTES: Final = 64 * 1024 * 1024
 """The largest list that is read: some 20,000 members with their proofs."""
@@ -34,6 +35,7 @@ class Member:
         commitment: The public commitment of its identity.
         from_epoch: The first UTC day of the commitment.
         signature: The buyer's signature of `TierMember`.
+        identity: The identity's public key, and its signature of the same.
     """
 
     state: BuyerState
@@ -41,12 +43,19 @@ class Member:
     commitment: int
     from_epoch: int
     signature: bytes
+    identity: bytes
 
     @property
-    def message(self) -> TierMember:
-        """The message that the buyer signed."""
+    def digest(self) -> bytes:
+        """The digest that the buyer and its identity signed."""
         buyer: Any = self.state.buyer
-        return TierMember(buyer, self.commitment, self.state.policy, self.from_epoch, self.state.chain_id)
+        message = TierMember(buyer, self.commitment, self.state.policy, self.from_epoch, self.state.chain_id)
+        return message.digest(member_domain(self.state.chain_id))
+
+    @property
+    def claim(self) -> tuple[int, bytes, bytes]:
+        """The claim that the commitment is of one identity, see `Prover.are_proven`."""
+        return self.commitment, self.identity, self.digest
 
     def is_anchored(self, root: bytes) -> bool:
         """Tell whether the state is in the anchored tree.
@@ -117,14 +126,15 @@ def read_list(document: bytes) -> MemberList:
     try:
         content = json.loads(document)
         policy = str(content["policy"])
-        members = tuple(_read(fields, policy, place) for place, fields in enumerate(content["members"]))
+        version, entries = content["version"], content["members"] if content["version"] == VERSION else ()
+        members = tuple(_read(fields, policy, place) for place, fields in enumerate(entries))
         chain_id, tier_proofs = int(content["chainId"]), checksummed(content["tierProofs"])
         epochs = int(content["epoch"]), int(content["anchorEpoch"])
-        version = content["version"]
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as problem:
         raise MemberListError("document", f"a field is missing or malformed: {problem}") from None
     if version != VERSION:
-        raise MemberListError("version", f"it is {version!r}, and this package reads {VERSION}")
+        problem = "one member of its groups may prove for many" if version == 1 else f"this package reads {VERSION}"
+        raise MemberListError("version", f"it is {version!r}, and {problem}")
     listed = MemberList(chain_id, tier_proofs, policy, *epochs, members)
     _require_order(listed)
     return listed
@@ -155,6 +165,7 @@ def _written(member: Member) -> dict[str, Any]:
         "commitment": str(member.commitment),
         "fromEpoch": member.from_epoch,
         "signature": "0x" + member.signature.hex(),
+        "identity": "0x" + member.identity.hex(),
     }
 
 
@@ -176,12 +187,14 @@ def _read(fields: Mapping[str, Any], policy: str, place: int) -> Member:
         values: list[Any] = [buyer, int(chain_id), int(score), level, *numbers, words, int(block)]
         state = BuyerState(*values)
         proof = tuple(bytes.fromhex(node.removeprefix("0x")) for node in fields["proof"])
-        signature = bytes.fromhex(fields["signature"].removeprefix("0x"))
-        member = Member(state, proof, int(fields["commitment"]), int(fields["fromEpoch"]), signature)
+        signature, identity = (bytes.fromhex(fields[name].removeprefix("0x")) for name in ("signature", "identity"))
+        member = Member(state, proof, int(fields["commitment"]), int(fields["fromEpoch"]), signature, identity)
     except (KeyError, TypeError, ValueError, AttributeError, BilateralError) as problem:
         raise MemberListError(f"members[{place}]", str(problem)[:200]) from None
     if state.policy != policy_hash(policy):
         raise MemberListError(f"members[{place}]", "its state is by another policy")
     if not 0 < member.commitment < SCALAR_ORDER:
         raise MemberListError(f"members[{place}]", "its commitment is not in the field")
+    if len(member.identity) != IDENTITY_BYTES:
+        raise MemberListError(f"members[{place}]", f"identity must have {IDENTITY_BYTES} bytes")
     return member

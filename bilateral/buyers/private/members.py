@@ -7,6 +7,7 @@ the roots of a day once.
 from __future__ import annotations
 
 import json
+import logging
 import time
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -16,7 +17,8 @@ from sqlalchemy import delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from bilateral.buyers.errors import BuyerRefusalError
-from bilateral.buyers.private.lists import Member, MemberList
+from bilateral.buyers.private.errors import MemberListError
+from bilateral.buyers.private.lists import Member, MemberList, read_list
 from bilateral.buyers.private.terms import MOST_MEMBERS, TIERS, epoch_of
 from bilateral.buyers.stored_trees import read_proof
 from bilateral.contracts import Registry
@@ -26,7 +28,7 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.index.tables.payments import tier_list, tier_member
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Connection, Engine
 
@@ -34,20 +36,25 @@ if TYPE_CHECKING:
     from bilateral.buyers.private.prover import Prover
     from bilateral.client import Client
 
+_LOG: Final = logging.getLogger(__name__)
+
 _KEPT_DAYS: Final = 30
 """The days for which lists are kept: roots count for two, and audits come later."""
 
 _WORD: Final = 32  # bytes of a word of the contract ABI
+_SIGNATURE_BYTES: Final = 65  # of a buyer's key: the identity's public key and signature follow
 
 
-def take_member(engine: Engine, message: TierMember, policy: str, signature: bytes, now: int) -> None:
+def take_member(engine: Engine, message: TierMember, policy: str, signatures: bytes, now: int) -> None:
     """Store the commitment of a buyer whose record proves a tier. The same message again changes nothing.
+
+    `post_tiers` checks the identity: Semaphore's keys and hashes are those of its packages alone.
 
     Args:
         engine: The database.
         message: The message, whose signature was checked.
         policy: The name of the scoring policy.
-        signature: The signature.
+        signatures: The buyer's signature, which was checked, and then what `Prover.sign` returned.
         now: The time, in Unix time.
 
     Raises:
@@ -64,20 +71,26 @@ def take_member(engine: Engine, message: TierMember, policy: str, signature: byt
         "from_epoch": message.from_epoch,
         "commitment": message.commitment.to_bytes(_WORD),
         "payments_chain_id": message.chain_id,
-        "signature": signature,
+        "signature": signatures,
     }
+    table = tier_member.c
+    of_buyer = table.policy == policy, table.buyer == message.buyer
+    # Members of an earlier version join again with the same commitment, and now the identity signs.
+    is_unsigned = table.commitment == values["commitment"], func.length(table.signature) == _SIGNATURE_BYTES
     try:
         with engine.begin() as connection:
+            connection.execute(delete(tier_member).where(*of_buyer, *is_unsigned))
             connection.execute(insert(tier_member).values(values))
     except IntegrityError:
-        table = tier_member.c
-        key = table.policy == policy, table.buyer == message.buyer, table.from_epoch == message.from_epoch
+        query = select(table.commitment, table.payments_chain_id).where(
+            *of_buyer, table.from_epoch == message.from_epoch
+        )
         with engine.connect() as connection:
-            stored = connection.execute(select(table.commitment).where(*key)).scalar_one_or_none()
+            stored = connection.execute(query).one_or_none()
         if stored is None:
             raise _taken("commitment_taken", "this commitment was used before: make another identity") from None
-        if bytes(stored) != values["commitment"]:
-            detail = "the buyer has another commitment from this day on: name a later day"
+        if (bytes(stored.commitment), stored.payments_chain_id) != (values["commitment"], message.chain_id):
+            detail = "the buyer has another commitment, or one for another chain, from this day on: name a later day"
             raise _taken("member_exists", detail) from None
 
 
@@ -99,7 +112,7 @@ class PostedTiers:
 
 
 def post_tiers(engine: Engine, client: Client, policy: str, prover: Prover, *, now: int | None = None) -> PostedTiers:
-    """Build the list of members of today, store it, and post its roots.
+    """Build the list of members of today, store it, and post its roots. Members without a proven identity are left out.
 
     Anchor the states of buyers first, on the same day: members have the tiers of the last anchor.
 
@@ -215,6 +228,7 @@ def _prepare(engine: Engine, client: Client, place: tuple[int, str, str, int], p
     anchored = chain_id, client.get_deployment().address_of(Registry.BUYERS), anchor_epoch
     with engine.connect() as connection:
         members = _members(connection, anchored, policy, epoch)
+    members = _identities(members, _last_list(engine, place), prover)
     if len(members) > MOST_MEMBERS:
         raise InvalidArgumentError(f"there are {len(members)} members, and a tree takes {MOST_MEMBERS}")
     made = MemberList(chain_id, registry, policy, epoch, anchor_epoch, tuple(members))
@@ -252,9 +266,37 @@ def _members(connection: Connection, anchored: tuple[int, str, int], policy: str
     for row in rows:
         proven = read_proof(connection, anchored, row.buyer, row.payments_chain_id, policy)
         if proven is not None and proven.state.tier.level >= TIERS[0].level:
-            commitment = int.from_bytes(bytes(row.commitment))
-            members.append(Member(proven.state, proven.proof, commitment, row.from_epoch, bytes(row.signature)))
+            commitment, signed = int.from_bytes(bytes(row.commitment)), bytes(row.signature)
+            signature, identity = signed[:_SIGNATURE_BYTES], signed[_SIGNATURE_BYTES:]
+            members.append(Member(proven.state, proven.proof, commitment, row.from_epoch, signature, identity))
     return members
+
+
+def _identities(members: Sequence[Member], checked: set[bytes], prover: Prover) -> list[Member]:
+    """Return the members whose identities signed. Those in a former list were checked then."""
+    new = [member for member in members if member.identity and member.digest + member.identity not in checked]
+    proven = dict(zip((id(member) for member in new), prover.are_proven([member.claim for member in new]), strict=True))
+    listed = [member for member in members if member.identity and proven.get(id(member), True)]
+    if len(listed) < len(members):
+        unproven = ", ".join(member.state.buyer for member in members if member not in listed)
+        _LOG.warning("left out are members whose identities did not sign, who must join again: %s", unproven)
+    return listed
+
+
+def _last_list(engine: Engine, place: tuple[int, str, str, int]) -> set[bytes]:
+    """Return the digests and identities of the newest list before today's."""
+    chain_id, registry, policy, epoch = place
+    table = tier_list.c
+    query = select(table.document).where(
+        table.chain_id == chain_id, table.registry == registry, table.policy == policy, table.epoch < epoch
+    )
+    with engine.connect() as connection:
+        document = connection.execute(query.order_by(table.epoch.desc()).limit(1)).scalar_one_or_none()
+    try:
+        members = () if document is None else read_list(bytes(document)).members
+    except MemberListError:  # of an earlier version
+        return set()
+    return {member.digest + member.identity for member in members}
 
 
 def _taken(code: str, detail: str) -> BuyerRefusalError:

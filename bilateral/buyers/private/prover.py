@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bilateral.buyers.private.errors import ArtifactMismatchError, ProverFailedError, ProverMissingError
-from bilateral.buyers.private.terms import DEPTH, EMPTY_ROOT
+from bilateral.buyers.private.terms import DEPTH, EMPTY_ROOT, signal_of
 
 FOLDER_VARIABLE: Final = "BILATERAL_PROVER"
 """The environment variable with the folder of the prover."""
@@ -30,6 +30,9 @@ ARTIFACTS: Final = {
     "semaphore-20.zkey": "33f9a067a80c7daf90e085449073613a9559a1904dd40aeb6d603afb7988c2cc",
 }
 """SHA-256 of the circuit and the proving key of depth 20, from the npm package `@zk-kit/semaphore-artifacts` 4.13.0."""
+
+_CLAIMS_AT_ONCE: Final = 1_000
+"""The identities that one process checks. A check takes some 0.05 seconds of processor time."""
 
 _SECONDS: Final = 300
 """The longest run. A proof takes some 3 seconds of processor time, and a tree of a million members minutes."""
@@ -83,14 +86,43 @@ class Prover:
         """
         return int(self._run({"operation": "commitment", "secret": secret.hex()})["commitment"])
 
+    def sign(self, secret: bytes, message: bytes) -> bytes:
+        """Sign as the identity itself (EdDSA), which shows that its commitment is of one key and not of a tree.
+
+        Args:
+            secret: The secret, 32 bytes.
+            message: The digest to sign.
+
+        Returns:
+            The public key and the signature, `IDENTITY_BYTES`.
+        """
+        request = {"operation": "sign", "secret": secret.hex(), "message": str(signal_of(message))}
+        return bytes.fromhex(self._run(request)["identity"])
+
+    def are_proven(self, claims: Sequence[tuple[int, bytes, bytes]]) -> list[bool]:
+        """Tell for each commitment whether the key that it commits to signed a digest.
+
+        Args:
+            claims: Commitments, with what `sign` returned, and the digests.
+        """
+        proven: list[bool] = []
+        for start in range(0, len(claims), _CLAIMS_AT_ONCE):
+            part = [
+                {"commitment": str(commitment), "identity": identity.hex(), "message": str(signal_of(digest))}
+                for commitment, identity, digest in claims[start : start + _CLAIMS_AT_ONCE]
+            ]
+            proven += self._run({"operation": "proven", "claims": part})["proven"]
+        return proven
+
     def roots(self, groups: Sequence[Sequence[int]]) -> list[int]:
-        """Return the roots of the trees of some groups; `EMPTY_ROOT` for an empty one.
+        """Return the roots of the trees of some groups, filled up to `DEPTH`; `EMPTY_ROOT` for an empty group.
 
         Args:
             groups: The commitments of the members, in their order.
         """
         filled = [[str(member) for member in group] for group in groups if group]
-        roots = iter(self._run({"operation": "roots", "groups": filled})["roots"] if filled else ())
+        request = {"operation": "roots", "groups": filled, "depth": DEPTH}
+        roots = iter(self._run(request)["roots"] if filled else ())
         return [int(next(roots)) if group else EMPTY_ROOT for group in groups]
 
     def prove(

@@ -106,7 +106,8 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
         BuyerServiceFailedError: The service cannot be reached, or does not answer as one.
     """
     _require_secret(secret)
-    commitment = (prover or Prover()).commitment(secret)
+    worker = prover or Prover()
+    commitment = worker.commitment(secret)
     buyer: Any = checksummed(signer.address)
     first = epoch_of() if from_epoch is None else from_epoch
     message = TierMember(buyer, commitment, policy_hash(policy), first, chain_id)
@@ -116,6 +117,7 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
         "fromEpoch": first,
         "chainId": chain_id,
         "signature": signature_of(message, member_domain(chain_id), signer),
+        "identity": "0x" + worker.sign(secret, message.digest(member_domain(chain_id))).hex(),
     }
     return answer_of("POST", f"{base_of(service)}{PROVIDER}/{buyer}/tier-member", http, json=body)
 

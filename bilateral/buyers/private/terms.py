@@ -17,7 +17,7 @@ from bilateral.identifiers import checksummed
 from bilateral.signatures import Domain
 
 DEPTH: Final = 20
-"""The depth of the circuit for all proofs, so that a proof does not show the number of members."""
+"""The depth of the circuit and of all trees. A proof does not show the number of members, and no path is longer."""
 
 MOST_MEMBERS: Final = 1 << DEPTH  # the leaves of a tree of this depth
 
@@ -26,6 +26,9 @@ SCALAR_ORDER: Final = 2188824287183927522224640574525727508854836440041603434369
 
 BASE_ORDER: Final = 21888242871839275222246405745257275088696311157297823662689037894645226208583
 """The order of the base field of BN254: coordinates of points are below it."""
+
+IDENTITY_BYTES: Final = 5 * 32
+"""An identity's public key, and its signature: the coordinates of the key and of `R8`, and `S`."""
 
 EMPTY_ROOT: Final = 1
 """The root that is posted for a tier without members. No tree has it."""

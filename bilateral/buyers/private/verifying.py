@@ -1,13 +1,14 @@
 """Verify private proofs of tiers off chain, and count each buyer once for each place and day.
 
 Cheap checks come first: the policy, the day, the tier, and the nullifier. Then one verification, of which a limited
-number runs at once. A holder whose proof passed needs none for the rest of the day.
+number runs at once. The very same proof by the same holder for the same request needs no second one.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -24,12 +25,16 @@ if TYPE_CHECKING:
 Verification = Callable[["TierProof", bytes, bytes], None]
 """Verifies a proof for a scope and a message. It raises `TierProofRefusedError` if the proof is not valid."""
 
+_Claim = tuple["TierProof", bytes, bytes]
+
 AT_ONCE: Final = 4
 """The verifications at once. One takes 0.1 seconds by a node, and 2 seconds of a processor offline."""
 
 _MOST_HOLDERS: Final = 1_000_000
 """The nullifiers that are kept in memory: those of two days of a large seller, some 200 MB."""
 
+_MOST_CLAIMS: Final = 10_000
+"""Verified claims that are remembered, some 15 MB. A claim that was dropped is verified again."""
 
 DATABASE_VARIABLE: Final = "BILATERAL_DATABASE"
 """The environment variable with the database that the processes of a deployment share."""
@@ -116,6 +121,8 @@ class TierVerifier:
         self._minimum = minimum
         self._nullifiers = shared_nullifiers() if nullifiers is None else nullifiers
         self._places = threading.BoundedSemaphore(at_once)
+        self._claims: OrderedDict[_Claim, None] = OrderedDict()
+        self._lock = threading.Lock()
 
     def check(self, proof: TierProof, holder: str, *, request: bytes = bytes(32), at: int | None = None) -> int:
         """Check a proof, and note its holder.
@@ -134,18 +141,30 @@ class TierVerifier:
         """
         presented_by = checksummed(holder)
         self._require_use(proof, epoch_of(at))
-        known = self._nullifiers.holder_of(proof.nullifier)
-        if known is None:
-            if not self._places.acquire(blocking=False):
-                raise TierProofRefusedError("verifier_busy", "too many are being verified: try again in a second")
-            try:
-                self._verification(proof, self._scope(proof.epoch), use_message(presented_by, request))
-            finally:
-                self._places.release()
-            known = self._nullifiers.take(proof.nullifier, proof.epoch, presented_by)
-        if known != presented_by:
+        served = self._nullifiers.holder_of(proof.nullifier)
+        if served in (None, presented_by):
+            self._verify((proof, self._scope(proof.epoch), use_message(presented_by, request)))
+            served = self._nullifiers.take(proof.nullifier, proof.epoch, presented_by)
+        if served != presented_by:
             raise TierProofRefusedError("tier_already_used", "its buyer was served here today from another account")
         return proof.nullifier
+
+    def _verify(self, claim: _Claim) -> None:
+        """Verify a proof, unless just this one passed before: every field of it decides what its holder gets."""
+        with self._lock:
+            if claim in self._claims:
+                self._claims.move_to_end(claim)
+                return
+        if not self._places.acquire(blocking=False):
+            raise TierProofRefusedError("verifier_busy", "too many are being verified: try again in a second")
+        try:
+            self._verification(*claim)
+        finally:
+            self._places.release()
+        with self._lock:
+            self._claims[claim] = None
+            while len(self._claims) > _MOST_CLAIMS:
+                self._claims.popitem(last=False)
 
     def _require_use(self, proof: TierProof, today: int) -> None:
         """Check all that costs nothing."""

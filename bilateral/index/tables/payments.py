@@ -223,7 +223,7 @@ tier_member: Final = Table(
     Column("from_epoch", BigInteger, nullable=False),
     Column("commitment", HASH, nullable=False),
     Column("payments_chain_id", BigInteger, nullable=False),
-    Column("signature", LargeBinary, nullable=False),
+    Column("signature", LargeBinary, nullable=False),  # the buyer's, and then the identity's key and signature
     PrimaryKeyConstraint("policy", "buyer", "from_epoch"),
     UniqueConstraint("policy", "commitment", name="tier_member_by_commitment"),
 )

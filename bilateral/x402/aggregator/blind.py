@@ -20,18 +20,20 @@ from bilateral.index.tables.aggregator import PairState, blind_pair
 from bilateral.node.steps import Rpc
 from bilateral.signatures.blind_messages import FeedbackOpening, SignedEnvelope, read_opening
 from bilateral.signatures.blind_ratings import RatingState
+from bilateral.values import FeedbackValue
 from bilateral.x402.aggregator.blind_messages import RelayedPair
 from bilateral.x402.aggregator.payments import find_payments
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from sqlalchemy import Connection, Engine, Row
 
     from bilateral.client import Client
     from bilateral.client.results.blind import BlindStatus
     from bilateral.node.steps import Operation
+    from bilateral.signatures.blind_messages import Opening
     from bilateral.signatures.blind_ratings import Envelope, Pair
     from bilateral.x402.aggregator.blind_messages import BlindMessage
     from bilateral.x402.aggregator.settings import SponsoredChain
@@ -150,7 +152,7 @@ class BlindRelay:
         pair, _ = pair_of(*signed)
         openings = [read_opening(text) for text in (row.client_opening, row.server_opening)]
         status = self._client.get_blind_status(pair.client_id, pair.server_id)
-        if (verdict := self._verdict(pair, status)) is not None:
+        if (verdict := self._verdict(pair, status, openings)) is not None:
             return verdict
         if not budget_left():
             return {"next_at": self._clock() + _LEAST_SECONDS, "problem": "the budget of the day is spent"}
@@ -160,21 +162,31 @@ class BlindRelay:
         if status.state is RatingState.NONE:
             self._send(self._client.exchange(signed, openings, accept_public_mempool=True))
             return _OPENED
-        if status.is_feedback_open:  # the client opened its side itself
-            openings = [opening for opening in openings if not isinstance(opening, FeedbackOpening)]
+        # Anybody who saw the openings in a pool of transactions can open one side alone.
+        openings = [opening for opening in openings if not _is_open(opening, status)]
         confirmations = self._chain.confirmations
         self._send(self._client.open_ratings(pair, openings, confirmations=confirmations, timeout=0))
         return _OPENED
 
-    def _verdict(self, pair: Pair, status: BlindStatus) -> dict[str, Any] | None:
+    def _verdict(self, pair: Pair, status: BlindStatus, openings: Sequence[Opening]) -> dict[str, Any] | None:
         """Return the last changes of a pair for which nothing is left to do; None while something is."""
-        if status.state is RatingState.BLIND:
-            return _OPENED
         if status.state is RatingState.OPEN or status.pair_hash not in (0, pair.hash):
             return _failed("the server rated this client before, or sealed another pair")
+        if status.state is RatingState.BLIND and status.pair_hash == 0:  # one transaction opened both ratings of a pair
+            return _OPENED if self._has_feedback(pair, openings) else _failed("both sides opened another pair")
+        if status.state is RatingState.BLIND and status.is_feedback_open:
+            return _OPENED
         if status.state is RatingState.NONE and min(pair.client_deadline, pair.server_deadline) < self._now():
             return _failed("an envelope has expired")
         return None
+
+    def _has_feedback(self, pair: Pair, openings: Sequence[Opening]) -> bool:
+        """Tell whether the client's feedback is on chain."""
+        entries = self._client.search_feedback(pair.server_id, reviewers=[pair.client], include_revoked=True)
+        stored = {(entry.stored, entry.tag1, entry.tag2) for entry in entries}
+        feedback = next(opening.feedback for opening in openings if isinstance(opening, FeedbackOpening))
+        value = FeedbackValue(feedback.value, feedback.value_decimals)
+        return (value, feedback.tag1, feedback.tag2) in stored
 
     def _wait(self, deadline: int) -> dict[str, Any]:
         """Forget the opening of a side whose envelope expired before the other side came."""
@@ -247,9 +259,14 @@ def _holds(row: Row[Any], side: str, envelope: Envelope) -> bool:
     held = row._mapping[f"{side}_envelope"]
     if held is None:
         return False
-    if SignedEnvelope.from_json(held).envelope.seal != envelope.seal:
+    if SignedEnvelope.from_json(held).envelope != envelope:
         raise FeedbackRefusedError(Code.ALREADY_SEALED, "this service holds another envelope of this side")
     return True
+
+
+def _is_open(opening: Opening, status: BlindStatus) -> bool:
+    """Tell whether a side of a sealed pair is open on chain."""
+    return status.is_feedback_open if isinstance(opening, FeedbackOpening) else status.state is RatingState.BLIND
 
 
 def _shown(row: Row[Any]) -> RelayedPair:

@@ -12,9 +12,11 @@ from decimal import Decimal
 import ape
 import pytest
 from eth_account import Account
+from sqlalchemy import delete, select
 
 from bilateral.buyers.anchoring import anchor_states
-from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError
+from bilateral.buyers.errors import BuyerRefusalError, BuyerServiceFailedError, BuyerServiceRefusedError
+from bilateral.buyers.messages import TierMember
 from bilateral.buyers.private.audit import audit_list
 from bilateral.buyers.private.errors import (
     MemberListError,
@@ -22,19 +24,20 @@ from bilateral.buyers.private.errors import (
     TierProofRefusedError,
     TooFewMembersError,
 )
-from bilateral.buyers.private.members import post_tiers
+from bilateral.buyers.private.members import post_tiers, read_list_row, take_member
 from bilateral.buyers.private.offline import offline
 from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.proving import fetch_list, identity_secret, join_tiers, new_secret, prove_tier
-from bilateral.buyers.private.terms import EMPTY_ROOT, TierProof, private_agent_scope
+from bilateral.buyers.private.terms import EMPTY_ROOT, TierProof, member_domain, private_agent_scope
 from bilateral.buyers.private.verifying import TierVerifier, on_chain
 from bilateral.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.contracts.reverts import ContractRevertError
+from bilateral.index.tables.payments import tier_list, tier_member
 from bilateral.x402.discounts import BuyerPricing
 from bilateral.x402.tier_proofs import ProofDiscounts, proof_headers
-from scripts._build import ROOT
 from tests.buyers.service.registry import BUYER, CHAIN, FACILITATOR, SELLER, SERVICE
 from tests.buyers.service.test_registry import engine, market, node, service, settings  # noqa: F401
+from tests.buyers.test_tier_farming import FOLDER, SECRETS, farmed_commitment
 from tests.sdk.client.helpers import deploy
 from tests.x402.test_buyer_discounts import EXTRA, PRICE
 from tests.x402.test_tier_credentials import Request
@@ -46,7 +49,7 @@ HOLDER, OTHER_HOLDER = (Account.create().address for _ in range(2))
 @pytest.fixture(scope="module")
 def prover():
     """The installed prover: `make test` installs it."""
-    return Prover(ROOT / ".cache" / "prover")
+    return Prover(FOLDER)
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +191,65 @@ def test_audit_finds_what_the_attestor_invents(document, market, prover, deploym
         audit_list(json.dumps(content).encode(), market.connect(), prover)
 
 
+@pytest.fixture
+def beside(market, engine, deployment, monkeypatch):
+    """A client for a second contract of proofs. The lists by its policy are deleted afterwards."""
+    verifier = deploy(market.web3, ape.project.TierProofVerifier)
+    proofs = deploy(market.web3, ape.project.BuyerTierProofs, deployment.buyers, verifier)
+    with monkeypatch.context() as patch:
+        patch.setattr(market, "deployment", replace(deployment, tier_proofs=proofs))
+        client = market.connect(SERVICE)
+    yield client
+    with engine.begin() as connection:
+        connection.execute(delete(tier_list).where(tier_list.c.policy != POLICY))
+
+
+def test_tree_of_identities_is_left_out_of_the_list_and_an_audit_finds_it(
+    engine, market, prover, deployment, beside, posted, caplog
+):
+    """A buyer joined with the root of a tree of identities, one of which signed. A careless attestor posts it."""
+    client, policy = market.connect(SERVICE), "independent-1.0"
+    message = TierMember(BUYER.address, farmed_commitment(prover), policy_hash(policy), posted.epoch, CHAIN)
+    digest = message.digest(member_domain(CHAIN))
+    signatures = bytes(BUYER.unsafe_sign_hash(digest).signature) + prover.sign(SECRETS[0], digest)
+    take_member(engine, message, policy, signatures, posted.epoch * 86_400)
+    anchor_states(engine, client, [POLICY, policy])
+    assert post_tiers(engine, beside, policy, prover).sizes["verified"] == 0
+    assert f"must join again: {BUYER.address}" in caplog.text
+
+    class Careless(Prover):
+        def are_proven(self, claims):
+            return [True for _ in claims]
+
+    assert post_tiers(engine, client, policy, Careless(FOLDER)).sizes["verified"] == 1
+    stored = read_list_row(engine, CHAIN, deployment.tier_proofs, policy, posted.epoch)
+    with pytest.raises(MemberListError, match=f"{BUYER.address}: its commitment is not of an identity that signed"):
+        audit_list(stored.document, client, prover)
+
+
+def test_member_of_an_earlier_version_joins_again_with_the_same_commitment(engine, posted):
+    """Its identity signs now. A message for another chain is not the same message."""
+    buyer, signature, identity, now = FACILITATOR.address, b"1" * 65, b"2" * 160, posted.epoch * 86_400
+    message = TierMember(buyer, 77, policy_hash(POLICY), posted.epoch, CHAIN)
+    take_member(engine, replace(message, from_epoch=posted.epoch - 1), POLICY, signature, now - 86_400)
+    for _ in range(2):
+        take_member(engine, message, POLICY, signature + identity, now)
+    with engine.connect() as connection:
+        query = select(tier_member.c.from_epoch, tier_member.c.signature).where(tier_member.c.buyer == buyer)
+        assert connection.execute(query).all() == [(posted.epoch, signature + identity)]
+    with pytest.raises(BuyerRefusalError) as refused:
+        take_member(engine, replace(message, chain_id=CHAIN + 1), POLICY, signature + identity, now)
+    assert refused.value.code == "member_exists"
+
+
+def test_list_of_version_1_is_refused(document, market, prover, deployment):
+    content = json.loads(document) | {"version": 1}
+    for member in content["members"]:
+        del member["identity"]
+    with pytest.raises(MemberListError, match="it is 1, and one member of its groups may prove for many"):
+        audit_list(json.dumps(content).encode(), market.connect(), prover)
+
+
 def test_roots_are_posted_once_and_by_the_attestor_alone(posted, engine, market, prover, deployment):
     assert post_tiers(engine, market.connect(SERVICE), POLICY, prover) == posted
     with pytest.raises(ContractRevertError) as refused:
@@ -246,17 +308,28 @@ def test_commitment_signed_by_somebody_else_is_refused(service, url, posted):
     assert answer.status_code == 422
 
 
+def test_commitment_that_its_identity_did_not_sign_is_refused(service, posted):
+    message = TierMember(BUYER.address, 7, policy_hash(POLICY), posted.epoch, CHAIN)
+    signature = bytes(BUYER.unsafe_sign_hash(message.digest(member_domain(CHAIN))).signature)
+    body = {"commitment": "7", "chainId": CHAIN, "policy": POLICY, "fromEpoch": posted.epoch}
+    answer = service.post(f"/api/buyer/{BUYER.address}/tier-member", json=body | {"signature": "0x" + signature.hex()})
+    assert (answer.status_code, answer.json()["code"]) == (422, "identity_unproven")
+
+
 def test_payer_with_a_proof_pays_less_and_others_with_it_do_not(proof, market, deployment):
     """The payer names itself. A payment by another account is refused before any money moves."""
-    discounts = ProofDiscounts({BuyerTier.VERIFIED: Decimal(5)}, verifier_for(deployment, on_chain(market.connect())))
+    percentages = {BuyerTier.VERIFIED: Decimal(5), BuyerTier.PREMIUM: Decimal(50)}
+    discounts = ProofDiscounts(percentages, verifier_for(deployment, on_chain(market.connect())))
     pricing = BuyerPricing(lambda _: None, market.token, PRICE, EXTRA, proofs=discounts)
-    shown = proof_headers(proof)
 
-    def price(headers):
-        return int(asyncio.run(pricing.price(Request(headers))).amount)
+    def price(shown, holder=HOLDER, **changes):
+        named = {} if holder is None else {"X-Buyer-Address": holder}
+        return int(asyncio.run(pricing.price(Request(proof_headers(replace(shown, **changes)) | named))).amount)
 
     for _ in range(2):
-        assert price(shown | {"X-Buyer-Address": HOLDER}) == PRICE * 95 // 100
-    assert price(shown | {"X-Buyer-Address": OTHER_HOLDER}) == PRICE
-    assert price(shown) == price({"X-Buyer-Address": HOLDER}) == PRICE
-    assert price({"Buyer-Tier-Proof": "?", "X-Buyer-Address": HOLDER}) == PRICE
+        assert price(proof) == PRICE * 95 // 100
+    assert price(proof, OTHER_HOLDER) == price(proof, None) == PRICE
+    assert price(proof, minimum=BuyerTier.PREMIUM) == price(proof, points=(0,) * 8) == PRICE
+    for headers in ({}, {"Buyer-Tier-Proof": "?"}):
+        request = Request(headers | {"X-Buyer-Address": HOLDER})
+        assert int(asyncio.run(pricing.price(request)).amount) == PRICE

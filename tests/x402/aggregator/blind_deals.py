@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from sqlalchemy import select
@@ -27,6 +27,22 @@ class Deal:
     server_id: int
     messages: dict
     vaults: list
+
+    @property
+    def signed(self):
+        return {side: vault.all()[0].signed for side, vault in zip(("server", "client"), self.vaults, strict=True)}
+
+    @property
+    def openings(self):
+        return {side: vault.all()[0].opening for side, vault in zip(("server", "client"), self.vaults, strict=True)}
+
+    def with_interaction(self, folder, interaction):
+        """Return a deal of the same sides, about another payment and with other ratings."""
+        vaults = [BlindVault(folder / name) for name in ("other-server.sqlite", "other-client.sqlite")]
+        payer = self.messages["server"]["envelope"]["client"]
+        offer = self.server.seal_rating(vaults[0], self.client_id, RATING - 1, client=payer, interaction=interaction)
+        self.client.seal_feedback(vaults[1], offer, VALUE + 1, "starred")
+        return replace(self, vaults=vaults)
 
     def state(self):
         return self.client.get_blind_status(self.client_id, self.server_id).state

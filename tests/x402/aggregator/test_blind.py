@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from bilateral.client.blind_vault import BlindVault
+from bilateral.client.operations.blind import pair_of
+from bilateral.client.operations.registries import calldata
+from bilateral.contracts import Registry
+from bilateral.signatures.blind_messages import SignedEnvelope
 from bilateral.signatures.blind_ratings import RatingState
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
+from tests.sdk.client.helpers import send
 from tests.waiting import until
-from tests.x402.aggregator.blind_deals import RATING, openings
+from tests.x402.aggregator.blind_deals import RATING, VALUE, openings
 
 
 def refused(aggregator, content):
@@ -108,6 +114,88 @@ def test_pair_that_is_rated_or_sealed_on_chain_is_a_conflict(idle, deal):
     refusal = refused(idle, deal.message("client"))
     assert (refusal.code, refusal.status) == (Code.ALREADY_SEALED, 409)
     assert "open on chain" in str(refusal)
+
+
+def call(function, *sides):
+    """Return a transaction of a stranger, who saw the relay's transaction in a pool: it opens these sides alone."""
+
+    def send_it(deal, web3, stranger, registry):
+        pair, _ = pair_of(*deal.signed.values())
+        opened = [value for side in sides for value in deal.openings[side].arguments]
+        data = calldata(Registry.BIDIRECTIONAL, function, (pair.arguments, *opened))
+        assert send(web3, stranger, registry, "0x" + data.hex())["status"] == 1
+
+    return send_it
+
+
+def seal(deal, *_):
+    deal.client.seal_ratings(*deal.signed.values()).wait()
+
+
+def exchange(deal, *_):
+    deal.client.exchange([*deal.signed.values()], [*deal.openings.values()], accept_public_mempool=True).wait()
+
+
+FEEDBACK, RATED = call("openFeedback", "client"), call("openRating", "server")
+BOTH = call("open", "client", "server")
+
+
+@pytest.mark.parametrize("is_private", [True, False], ids=["exchange", "seal and open"])
+@pytest.mark.parametrize(
+    ("steps", "left"),
+    [
+        ((seal,), 1),
+        ((seal, RATED), 1),
+        ((seal, FEEDBACK), 1),
+        ((seal, FEEDBACK, RATED), 0),
+        ((seal, RATED, FEEDBACK), 0),
+        ((seal, BOTH), 0),
+        ((exchange,), 0),
+    ],
+    ids=["sealed", "rating", "feedback", "feedback, rating", "rating, feedback", "open", "exchange"],
+)
+def test_relay_opens_what_others_left_sealed(
+    engine, settings_with, deal, web3, sponsor, enrich, deployment, steps, left, is_private
+):
+    """Anybody can split the opening of a pair."""
+    settings, stranger = settings_with(private_mempool=is_private), enrich()
+    first = Aggregator(engine, settings)
+    taken, _ = [first.relay(deal.message(side))[0] for side in ("server", "client")]
+    first.close()
+    for step in steps:
+        step(deal, web3, stranger, deployment.reputation)
+    before = web3.eth.get_transaction_count(sponsor.address)
+    with Aggregator(engine, settings) as second:
+        done = until(lambda: second.read_pair(taken.id), lambda pair: pair.state == "opened")
+    assert done.problem is None
+    assert openings(engine) == [(None, None)]
+    assert deal.client.get_client_rating(deal.client_id, deal.server_id).rating == RATING
+    (feedback,) = deal.client.search_feedback(deal.server_id)
+    assert int(feedback.value) == VALUE
+    assert web3.eth.get_transaction_count(sponsor.address) - before == left
+
+
+@pytest.mark.parametrize("is_opened", [True, False], ids=["opened", "sealed"])
+def test_pair_for_another_payment_ends_this_one(engine, settings_with, deal, tmp_path, is_opened):
+    """The client's feedback of this pair is not on chain, so it was not opened."""
+    first = Aggregator(engine, settings_with())
+    taken, _ = [first.relay(deal.message(side))[0] for side in ("server", "client")]
+    first.close()
+    other = deal.with_interaction(tmp_path, bytes([9]) * 32)
+    (exchange if is_opened else seal)(other)
+    with Aggregator(engine, settings_with()) as second:
+        done = until(lambda: second.read_pair(taken.id), lambda pair: pair.state == "failed")
+    assert "another pair" in done.problem
+    assert openings(engine) == [(None, None)]
+
+
+def test_envelope_with_another_deadline_is_not_the_same_message(idle, deal, tmp_path):
+    """Nothing but its deadline differs: the seal is the same."""
+    idle.relay(deal.message("server"))
+    later = replace(deal.signed["server"].envelope, deadline=deal.signed["server"].envelope.deadline + 1)
+    signed = SignedEnvelope(later, deal.signed["server"].signature)
+    refusal = refused(idle, deal.message("server", envelope=json.loads(signed.to_json())))
+    assert refusal.code is Code.ALREADY_SEALED
 
 
 def test_revenge_before_the_seal_ends_the_pair_and_deletes_the_openings(engine, settings_with, deal):
