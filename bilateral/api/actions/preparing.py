@@ -13,13 +13,12 @@ from bilateral.api.problems import ProblemError
 from bilateral.client import Client
 from bilateral.client.elsewhere import SignatureNeededError, SignerElsewhere
 from bilateral.client.operations.fees import most
-from bilateral.contracts import Deployment, Registry, attribute_of, packaged_deployment
 from bilateral.contracts.deployments import REGISTRY_ATTRIBUTES
-from bilateral.contracts.origin import Origin
 from bilateral.documents import DataUriStore, Limits, Loader
 from bilateral.errors import BilateralError, SignerFailedError, UnexpectedAnswerError
 from bilateral.errors.client import NODE_FAILURES
 from bilateral.explorer.networks import slug_of
+from bilateral.explorer.signing import indexed_deployment
 from bilateral.values.currency import ether, symbol_of
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from bilateral.api.service import Service
     from bilateral.client import Handle
-    from bilateral.query.registries import Registries
+    from bilateral.contracts import Deployment
 
 _NODE_SECONDS: Final = 5.0
 """The longest time for one request to a node: a visitor waits for a few of them."""
@@ -66,30 +65,6 @@ def prepare(service: Service, action: Action) -> Prepared:
         document=document,
     )
     return prepared if action.account is None else _simulated(service, action, prepared)
-
-
-def indexed_deployment(registries: Registries, chain_id: int) -> Deployment:
-    """Return the deployment on an indexed chain: the packaged one if it is that, or else one of the indexed registries.
-
-    Args:
-        registries: The indexed registries.
-        chain_id: The chain.
-
-    Raises:
-        ChainNotIndexedError: The chain is not indexed.
-    """
-    identity = registries.identity_of(chain_id)
-    for origin in Origin:
-        packaged = packaged_deployment(chain_id, origin)
-        if packaged is not None and packaged.identity == identity:
-            return packaged
-    places: dict[str, Any] = {}
-    for registry in registries.by_chain[chain_id]:
-        if registry.identity_registry == identity and registry.kind in set(Registry):
-            places[attribute_of(Registry(registry.kind))] = registry.address
-    if "ratings" in places:
-        places["reputation"] = places["ratings"]
-    return Deployment(chain_id, **{"ratings": None, **places, "identity": identity})
 
 
 def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared:
