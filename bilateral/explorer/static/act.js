@@ -1,7 +1,7 @@
 "use strict"; // Acts with the visitor's wallet (EIP-6963). The service prepares, signing.js checks, the wallet signs and sends.
 const $ = (id) => document.getElementById(id), form = $("act"), { action, chain, network, shows, topic, confirmations, says } = form.dataset;
 const facts = JSON.parse(form.dataset.facts), stepWords = JSON.parse(form.dataset.steps);
-const hex = "0x" + Number(chain).toString(16), wallets = new Map(), url = new URL(location), POLL = 700;
+const hex = "0x" + Number(chain).toString(16), wallets = new Map(), watched = new WeakSet(), url = new URL(location), POLL = 700;
 let provider, account, checking, prepared, timer, run = 0, attempt = 0;
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 const item = (tag, text, kept) => Object.assign(document.createElement(tag), { textContent: visible(text, kept) });
@@ -128,7 +128,11 @@ async function connect() {
   provider = wallets.get(form.elements.provider.value);
   const accounts = await ask("eth_requestAccounts");
   account = accounts?.[0] ?? stop("The wallet shows no account: choose one in it.");
-  for (const event of ["accountsChanged", "chainChanged"]) provider.on?.(event, reset);
+  if (!watched.has(provider)) {
+    provider.on?.("accountsChanged", (changed) => same(changed?.[0], account) || reset());
+    provider.on?.("chainChanged", (id) => isOn(id) || reset());
+    watched.add(provider);
+  }
   if (isOn(await ask("eth_chainId"))) return;
   await ask("wallet_switchEthereumChain", { chainId: hex });
   if (!isOn(await ask("eth_chainId"))) stop(`Your wallet is still on another chain. This needs ${network} (chain ${chain}).`);
@@ -138,8 +142,8 @@ function reset() { attempt += 1; prepared = null; $("what").hidden = true; }
 
 async function begin() {
   fail(""); reset();
-  const mine = attempt;
   await connect();
+  const mine = attempt;
   const body = fields(), answer = await post("/v1/transactions", { ...body, account });
   if (mine !== attempt) return;
   checking = { body, count: 0, ...checker(action, body, account, facts, ask) };

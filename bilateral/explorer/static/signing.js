@@ -1,7 +1,7 @@
 "use strict"; // Compares what the service prepared with the form and with this page's own facts, before a wallet sees it.
 const stop = (words) => { throw { words }; };
 const same = (a, b) => String(a).toLowerCase() === String(b).toLowerCase();
-const differs = (words) => stop(`The service prepared something else than this form says: ${words}. Nothing was signed. Reload the page; if it happens again, tell the operator.`);
+const differs = (words) => stop(`The service prepared something else than this form says: ${words}. Your wallet was not asked for it. Reload the page; if it happens again, tell the operator.`);
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Cn}\p{Zl}\p{Zp}]/gu;
 const visible = (text, kept = "") => String(text).replace(UNSEEN, (sign) => kept.includes(sign) ? sign : `[U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
 const SIGNED = /^int/, HEX = /^(eip155:\d+:)?0x[0-9a-f]*$/i, DAY = 86400, LEEWAY = 3600, MOST_GAS = 30_000_000n;
