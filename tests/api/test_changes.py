@@ -108,7 +108,7 @@ def test_a_stream_goes_on_after_the_last_id_that_its_client_has(api, everything,
 
 
 @pytest.mark.parametrize("last_id", ["no-cursor", "9" * 18, "7" * 200, "é".encode(), "3.4"])
-def test_a_stream_that_cannot_go_on_at_its_clients_last_id_begins_now_and_says_so(api, everything, monkeypatch, last_id):
+def test_a_stream_with_an_unusable_last_id_begins_now_and_says_so(api, everything, monkeypatch, last_id):
     monkeypatch.setattr(changes, "STREAM_SECONDS", 0.0)
     with api.stream("GET", "/v1/changes?format=sse", headers={"Last-Event-ID": last_id}) as response:
         assert (response.status_code, response.headers["content-type"].split(";")[0]) == (200, "text/event-stream")
@@ -120,15 +120,18 @@ def test_a_stream_that_cannot_go_on_at_its_clients_last_id_begins_now_and_says_s
     assert rest == [{"id": reset["id"]}]
 
 
-def test_a_stream_whose_clients_last_id_was_pruned_begins_now_and_says_so(api_with, copied_database, monkeypatch):
+def test_a_stream_whose_last_id_was_pruned_begins_now_and_says_so(api_with, copied_database, monkeypatch):
     monkeypatch.setattr(changes, "STREAM_SECONDS", 0.0)
     engine = connect_engine(copied_database)
     assert prune_feed(engine, FeedLimits(steps=2)) > 0
     engine.dispose()
-    with api_with(database=copied_database) as api:
-        with api.stream("GET", "/v1/changes?format=sse", headers={"Last-Event-ID": "1"}) as response:
-            assert response.status_code == 200
-            reset = list(events(response))[1]
+    headers = {"Last-Event-ID": "1"}
+    with (
+        api_with(database=copied_database) as api,
+        api.stream("GET", "/v1/changes?format=sse", headers=headers) as response,
+    ):
+        assert response.status_code == 200
+        reset = list(events(response))[1]
     assert (reset["event"], json.loads(reset["data"])["code"]) == ("reset", "cursor_pruned")
 
 
