@@ -272,6 +272,51 @@ def test_a_visitor_acts_by_keyboard_alone_on_a_phone(acting, market):
     assert window.violations() == []
 
 
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
+def test_the_first_sentence_of_a_signature_is_in_sight_and_the_focus_follows(acting, market, width, height):
+    page = acting("/act/give_feedback?agent=31337:1&text=Sunny", Wallet(market.url, FRANK))
+    page.set_viewport_size({"width": width, "height": height})
+    page.get_by_label("Value").fill("70")
+    press(page, CONNECT)
+    expect(page.get_by_role("button", name=SIGN)).to_be_focused()
+    assert page.evaluate(_HIDDEN, "#says li") is None
+    assert page.evaluate(_HIDDEN, "#sign") is None
+    press(page, SIGN)
+    expect(page.get_by_role("region", name="Your transaction")).to_be_focused()
+    expect(page.get_by_role("status").filter(has_text="The index has it.")).to_be_visible()
+
+
+def test_a_refused_signature_leaves_the_focus_where_it_was(acting, market):
+    wallet = Wallet(market.url, FRANK)
+    page = prepared(acting, wallet)
+    wallet.rejects = {"eth_sendTransaction"}
+    page.keyboard.press("Enter")
+    expect(problem(page)).to_contain_text("You rejected it")
+    expect(page.get_by_role("button", name=SIGN)).to_be_focused()
+
+
+@pytest.mark.parametrize("size", ["laptop", "phone"])
+def test_no_focused_link_is_behind_the_header(acting, size):
+    page = acting("/31337/1", size=size)
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    page.locator("footer a").last.focus()
+    hidden = []
+    for _ in range(25):
+        page.keyboard.press("Shift+Tab")
+        hidden.append(page.evaluate(_HIDDEN, ":focus"))
+    assert set(hidden) == {None}
+
+
+_HIDDEN = """(selector) => {
+  const element = document.querySelector(selector), box = element.getBoundingClientRect();
+  const header = document.querySelector("header.top"), bar = header.getBoundingClientRect();
+  const top = getComputedStyle(header).position === "sticky" && !header.contains(element) ? bar.bottom : 0;
+  const isInSight = box.top >= top - 1 && box.bottom <= innerHeight + 1;
+  return isInSight ? null : [element.outerHTML.slice(0, 80), box.top, box.bottom, top, innerHeight];
+}"""
+"""Returns an element that is out of sight, wholly or in part, with its place."""
+
+
 def test_without_a_wallet_the_form_says_so(acting):
     page = acting(RATE)
     expect(page.get_by_text("No wallet announces itself to this page yet.")).to_be_visible()

@@ -253,7 +253,7 @@ ACTIONS = {
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_no_part_of_what_is_signed_can_be_altered(acting, market, scene, action):
+def test_no_part_of_a_transaction_or_message_can_be_altered(acting, market, scene, action):
     account, query = ACTIONS[action]
     wallet = Wallet(market.url, account, TREASURY)
     page = acting(f"/act/{action}?{query.format(**scene)}", wallet)
