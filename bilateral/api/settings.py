@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, field, fields
 from ipaddress import ip_network
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 PORT: Final = 8004  # the number of the ERC
 
+_ORIGIN: Final = re.compile(r"https?://([a-zA-Z0-9.-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?/?")
+
 _MAPPED_PREFIX: Final = 96
 """The bits before an IPv4 address that IPv6 carries (`::ffff:0:0/96`)."""
 
@@ -41,7 +44,11 @@ class ApiSettings:
         query_seconds: The time limit of a query.
         connections: The largest number of queries at once, in each process.
         rate: The requests that an address may send, as `1200/minute`; None for no limit. Each process counts alone.
-        trusted_proxies: The networks of proxies whose `X-Forwarded-For` is believed. Without them nobody's is.
+        trusted_proxies: The networks of proxies whose `X-Forwarded-For`, `X-Forwarded-Proto` and `Host` are believed.
+            Without them nobody's are.
+        public_url: The address at which visitors reach the service, such as `https://explorer.example`. Links with a
+            host use it, whatever a request says; None to take it from requests that this machine or a trusted proxy
+            sent, and to write no such links otherwise.
         max_body: The largest body of a request, in bytes.
         max_url: The longest path with query, in bytes.
         max_headers: The largest sum of a request's headers, in bytes.
@@ -68,6 +75,7 @@ class ApiSettings:
     connections: int = 8
     rate: str | None = "1200/minute"
     trusted_proxies: tuple[str, ...] = ()
+    public_url: str | None = None
     max_body: int = 1024 * 1024
     max_url: int = 8 * 1024
     max_headers: int = 16 * 1024
@@ -98,6 +106,11 @@ class ApiSettings:
             raise InvalidArgumentError("api.store is the folder, and api.store_url its public URL: name both or none")
         if self.store_url is not None and not self.store_url.startswith("https://"):
             raise InvalidArgumentError(f"api.store_url {self.store_url!r} is not an https URL")
+        if self.public_url is not None and not _ORIGIN.fullmatch(self.public_url):
+            raise InvalidArgumentError(
+                f"api.public_url {self.public_url!r} must be http:// or https:// with a host and no path, such as "
+                "https://explorer.example"
+            )
         if unknown := [node for node in self.nodes if not node.isdecimal()]:
             raise InvalidArgumentError(f"api.nodes: {unknown[0]!r} is not the id of a chain")
 

@@ -45,7 +45,15 @@ class ServeOptions:
     ] = None
     trusted_proxies: Annotated[
         list[str] | None,
-        typer.Option("--proxy", metavar="NETWORK", help="A proxy whose X-Forwarded-For is believed; may be repeated."),
+        typer.Option("--proxy", metavar="NETWORK", help="A proxy whose X-Forwarded-… is believed; may be repeated."),
+    ] = None
+    public_url: Annotated[
+        str | None,
+        typer.Option(
+            envvar="BILATERAL_PUBLIC_URL",
+            metavar="URL",
+            help="The address at which visitors reach the service, such as https://explorer.example.",
+        ),
     ] = None
     aggregator: Annotated[
         str | None,

@@ -114,7 +114,8 @@ class Frame:
     Attributes:
         path: Its path.
         query: Its query, without the question mark.
-        origin: The service's address, such as `https://example.org`: previews need whole addresses.
+        origin: The service's address, such as `https://example.org`: previews need whole addresses. Empty if it is not
+            known.
         acts: The chains on which visitors can act.
         missing: The chains whose rows the page lacks, as their shard does not answer.
     """
