@@ -54,6 +54,7 @@ class ApiSettings:
         max_headers: The largest sum of a request's headers, in bytes.
         max_lag: The blocks by which a chain may be behind its head while the service counts as ready.
         max_silence: The seconds since the index last looked at a chain, while the service counts as ready.
+        needs_analysis: True if the service counts as ready only while all chains have current standings.
         aggregator: The aggregator's settings, or the path of their TOML file; None to switch it off.
         buyers: The settings of the service for buyers.
         nodes: The URL of a node of each chain, by the chain's id in digits. A node simulates what visitors do. On a
@@ -81,6 +82,7 @@ class ApiSettings:
     max_headers: int = 16 * 1024
     max_lag: int = 20
     max_silence: int = 120
+    needs_analysis: bool = True
     aggregator: AggregatorSettings | str | None = None
     buyers: BuyerSettings = field(default_factory=BuyerSettings)
     nodes: dict[str, str] = field(default_factory=dict)

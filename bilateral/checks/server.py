@@ -133,8 +133,9 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     question = Question(moment, identity, kinds, facts, SERVER, reasons.policy.tag, own, reasons.policy, asker, ratings)
     judgement = judge(connection, question)
     stored = FoundFindings() if findings is None else findings(connection, moment, sorted(facts.holders))
-    subject = connection, moment, identity, party.agent_id
-    backing = backing_of(*subject, SERVER, reasons.policy, amount, stored.analysis)
+    analysis_used = None if findings is None else stored.analysis
+    agent = identity, party.agent_id
+    backing = backing_of(connection, moment, agent, SERVER, reasons.policy, amount, analysis_used)
     named = judge_findings(reasons, stored, backing)
     judge_ratings(reasons, judgement, backing)
     validations = judge_validations(connection, reasons, moment, kinds, party.agent_id)

@@ -118,10 +118,12 @@ def _judge_standing_rating(reasons: Reasons, backing: Backing, evidence: Sequenc
 
 
 def judge_findings(reasons: Reasons, stored: FoundFindings, backing: Backing) -> dict[str, Any]:
-    """Add the findings of trust analysis, and return their figures.
+    """Add the findings of trust analysis, or that there is no current one, and return their figures.
 
     The suspicion below that of a flag is a rank and no reason, so it is a figure alone.
     """
+    if backing.lack is not None:
+        reasons.add(Code.NOT_ANALYSED, backing.lack)
     for finding in stored.findings:
         severity = finding.severity or backing.of_finding
         reasons.add(Code.FINDING, finding.sentence, *finding.evidence, severity=severity)

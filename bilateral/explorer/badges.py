@@ -40,7 +40,9 @@ def badge(agent: str, standings: Sequence[Standing], side: str) -> str:
         side: `server` or `client`.
     """
     held = next((standing for standing in standings if standing.side == side), None)
-    label, words, colour = f"as a {side}", "not rated yet", _COLOURS[Status.THIN]
+    label, words, colour = f"as a {side}", "not analysed yet", _COLOURS[Status.THIN]
+    if standings and held is None:
+        words = "not rated yet"  # an analysis has seen the agent
     if held is not None:
         status = Status(held.status)
         raters = f"{held.raters:,} rater{'s' if held.raters != 1 else ''}"

@@ -198,8 +198,7 @@ def _curve(page: AgentPage) -> Markup | None:
     scale = scale_of_tag(page.as_server.summary.tag) if page.as_server.summary else None
     if scale is None or len(page.over_time) < 2:  # noqa: PLR2004  # a line has two ends
         return None
-    analysed = (held for held in page.standings if held.side == "server" and held.basis == "analysis")
-    held = next(analysed, None)
+    held = next((standing for standing in page.standings if standing.side == "server"), None)
     after = None if held is None or held.rating is None else (held.lower, held.rating, held.upper)
     return charts.over_time(page.over_time, scale, after)
 

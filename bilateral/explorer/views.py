@@ -216,11 +216,8 @@ def home_page(connection: Connection, registries: Registries, side: str | None =
 def _best(connection: Connection, side: Side, tag: str) -> tuple[Leader, ...]:
     """Return the agents that lead, without those that lack the evidence to be called the best."""
     leaders = leaderboard(connection, tag, side, limit=_LEADERS).items
-    bounds = [leader.lower_bound if leader.standing is None else leader.standing for leader in leaders]
     return tuple(
-        leader
-        for leader, bound in zip(leaders, bounds, strict=True)
-        if leader.status in (None, Status.OK) and bound >= _LEAST[side]
+        leader for leader in leaders if leader.status == Status.OK and (leader.standing or 0.0) >= _LEAST[side]
     )
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from bilateral.trust.arrays import Flags, Floats, Ints
 from bilateral.trust.copies import moved
 from bilateral.trust.evidence import Stayed, costs_of_clients, costs_of_servers
-from bilateral.trust.standing import SCHEMA, Basis, Reason, Side
+from bilateral.trust.standing import SCHEMA, Reason, Side
 from bilateral.values.standing import LEAST
 
 if TYPE_CHECKING:
@@ -74,15 +74,12 @@ class Evidence:
         return cls(rows, stayed, servers, costs_of_clients(ledger, rows, stayed))
 
 
-def standing_rows(
-    ledger: Ledger, figures: Figures, basis: Basis, evidence: Evidence, named: Mapping[int, list[Reason]]
-) -> pa.Table:
+def standing_rows(ledger: Ledger, figures: Figures, evidence: Evidence, named: Mapping[int, list[Reason]]) -> pa.Table:
     """Return the standings of both sides.
 
     Args:
         ledger: The coded tables.
         figures: The figures of all subjects.
-        basis: The ground of the standings.
         evidence: The payments, times and costs behind them.
         named: The findings that hold subjects back, as reasons.
     """
@@ -108,7 +105,6 @@ def standing_rows(
             columns = {
                 "side": pa.array([str(side)] * len(agent), pa.string()),
                 "agent_id": ledger.agent_ids[agent],
-                "basis": pa.array([str(basis)] * len(agent), pa.string()),
                 "status": pa.array(figures.status[subject], pa.string()),
                 "rating": pa.array(figures.score[subject], mask=~is_rated),
                 "lower": np.where(is_rated, figures.lower[subject], 0.0),

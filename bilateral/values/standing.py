@@ -25,16 +25,6 @@ class Side(StrEnum):
     CLIENT = "client"
 
 
-class Basis(StrEnum):
-    """The evidence behind a standing."""
-
-    ANALYSIS = "analysis"
-    """A trust analysis weighed each rater."""
-
-    RATINGS = "ratings"
-    """Before an analysis: distinct raters count, and most of all those who paid."""
-
-
 class Status(StrEnum):
     """The meaning of a standing. `docs/trust.md` says what to do with each."""
 
@@ -73,7 +63,6 @@ class Standing:
     Attributes:
         side: `server` or `client`.
         agent_id: The agent.
-        basis: `analysis` or `ratings`.
         status: The `Status`.
         rating: The rating, 0 to 100; None without a rating that counts.
         lower: The value that the rating has at least. Rank by it.
@@ -92,7 +81,6 @@ class Standing:
 
     side: str
     agent_id: int
-    basis: str
     status: str
     rating: float | None
     lower: float

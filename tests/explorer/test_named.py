@@ -30,7 +30,6 @@ def site(tmp_path_factory):
         "chain_id": 8453,
         "identity_registry": IDENTITY,
         "side": "server",
-        "basis": "analysis",
         "status": "ok",
         "upper_bound": 95.0,
         "effective_raters": 2.5,
@@ -42,7 +41,7 @@ def site(tmp_path_factory):
         "evidence_cost": 3.25,
         "reasons": "[]",
     }
-    refresh = {"chain_id": 8453, "identity_registry": IDENTITY, "block_number": 1, "made_at": 3, "basis": "analysis"}
+    refresh = {"chain_id": 8453, "identity_registry": IDENTITY, "block_number": 1, "made_at": 3}
     with engine.begin() as connection:
         connection.execute(insert(standing_refresh), refresh)
         for agent_id, rating in ((1, 90.0), (2, 60.0)):

@@ -66,7 +66,7 @@ def story(emitter_code):
 def catch_up(engine, event_chain):
     """Index the chain with its payments to its head."""
     chain = ChainSettings((event_chain.url,), (DEPLOYMENT,), payments=PaymentTerms({TOKEN: 6}))
-    settings = IndexSettings((chain,), files=FileSettings(workers=0))
+    settings = IndexSettings((chain,), files=FileSettings(workers=0), analyses=False)
     return lambda: follow_chains(engine, settings, stop=threading.Event(), until_head=True)
 
 

@@ -10,10 +10,12 @@ import json
 import httpx
 import pytest
 from mcp import Client
+from sqlalchemy import update
 
 from bilateral.api.settings import ApiSettings
 from bilateral.index.analysis.refresh import Refresher
 from bilateral.index.store.database import open_database
+from bilateral.index.tables.standings import standing_refresh
 from tests.api.world import served
 from tests.commands import run_here
 from tests.explorer.html import Page
@@ -159,15 +161,81 @@ def test_command_line_shows_the_ring_last_with_the_reason(database):
     assert "held back" in rows[-1]
 
 
-def test_standing_exists_from_the_first_rating_and_says_that_no_analysis_weighed_it(market, tmp_path):
-    url = f"sqlite:///{tmp_path / 'index.sqlite'}"
+@pytest.fixture(scope="module")
+def unanalysed(market, tmp_path_factory):
+    """The API over the market before its first analysis."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('unanalysed') / 'index.sqlite'}"
     engine = open_database(url)
     index(engine, market.chain.url)
     engine.dispose()
     with served(ApiSettings(database=url)) as base, httpx.Client(base_url=base, timeout=120) as client:
-        held = client.get("/v1/agents/31337:1/standing").raise_for_status().json()
-        assert (held["basis"], held["made_at"]) == ("ratings", None)
-        assert held["raters"] > 1
-        assert 0 < held["lower"] < held["rating"] <= 100
-        assert client.get("/v1/agents/31337:777/standing").status_code == 404
-        assert "No analysis weighed the raters yet" in Page(client.get("/31337/1").text).text
+        yield client
+
+
+def ids_of(client, path):
+    return [int(item["agent_id"]) for item in client.get(path).raise_for_status().json()["items"]]
+
+
+@pytest.mark.parametrize("board", ["", "&board=standing", "&board=lower_bound", "&board=held_back"])
+def test_nobody_leads_before_the_first_analysis(unanalysed, board):
+    assert ids_of(unanalysed, f"/v1/leaders?tag=starred{board}") == []
+    assert not any(board["leaders"] for board in unanalysed.get("/index.json").json()["leaders"])
+    assert "Not analysed yet." in Page(unanalysed.get("/").text).text
+
+
+@pytest.mark.parametrize("query", ["", "?tag=starred", "?tag=starred&lower_bound=1"])
+def test_search_is_in_the_order_of_registration_before_the_first_analysis(unanalysed, query):
+    found = ids_of(unanalysed, f"/v1/search/agents{query}")
+    assert RING in found
+    assert found == sorted(found)
+
+
+def test_agent_has_no_standing_and_no_figure_on_its_badge_before_the_first_analysis(unanalysed):
+    for path in ("/v1/agents/31337:1/standing", "/v1/agents/31337:777/standing"):
+        assert unanalysed.get(path).status_code == 404
+    assert "standing as a server, which an analysis makes" in unanalysed.get("/v1/agents/31337:9/standing").text
+    assert "as a server, not analysed yet" in unanalysed.get(f"/embed/31337/{RING}.svg").text
+    page = Page(unanalysed.get(f"/31337/{RING}").text).text
+    assert "Should I deal with it? JSON Not analysed yet." in page
+    assert ": block" in page.partition("not analysed yet")[0], "the foot of the page says so, too"
+
+
+@pytest.mark.parametrize("agent", [RING, 1])
+@pytest.mark.parametrize("side", ["server", "client"])
+def test_checks_answer_at_most_caution_before_the_first_analysis(unanalysed, agent, side):
+    reviewers = json.loads(unanalysed.get(f"/v1/agents/31337:{agent}/feedback?limit=1").text)["items"]
+    trust = f"&trust_account={reviewers[0]['client']}" if side == "server" else ""
+    for policy in ("", trust):
+        check = unanalysed.get(f"/v1/checks/{side}?{'agent' if side == 'server' else 'client'}=31337:{agent}{policy}")
+        answer = check.raise_for_status().json()
+        assert answer["verdict"] != "accept"
+        assert {reason["code"]: reason["severity"] for reason in answer["reasons"]}["not_analysed"] == "caution"
+
+
+def test_service_is_ready_once_the_first_analysis_has_ended(unanalysed, api):
+    assert "chain 31337 is not analysed yet" in unanalysed.get("/readyz").json()["problems"]
+    assert not [problem for problem in api.get("/readyz").json()["problems"] if "analysed" in problem]
+    assert 'bilateral_standings_missing{chain_id="31337"} 1.0' in unanalysed.get("/metrics").text
+    assert 'bilateral_standings_missing{chain_id="31337"} 0.0' in api.get("/metrics").text
+
+
+def test_stale_standings_are_reported_and_no_check_accepts_by_them(database, api):
+    engine = open_database(database)
+    with engine.begin() as connection:
+        made = connection.execute(select(standing_refresh.c.made_at, standing_refresh.c.block_number)).one()
+        older = {"made_at": made.made_at - 1500, "block_number": made.block_number - 1}
+        connection.execute(update(standing_refresh).values(**older))
+    try:
+        answer = api.get("/v1/checks/server?agent=31337:1&amount=0.5").json()
+        reasons = {reason["code"]: reason["sentence"] for reason in answer["reasons"]}
+        assert reasons["not_analysed"] == "The last trust analysis is 25 minutes old."
+        assert answer["verdict"] == "caution"
+        assert any("was analysed 25 minutes ago" in problem for problem in api.get("/readyz").json()["problems"])
+        assert 'bilateral_standings_stale{chain_id="31337"} 1.0' in api.get("/metrics").text
+        (chain,) = api.get("/v1/chains").json()["items"]
+        assert chain["progress"]["standings"]["status"] == "stale"
+    finally:
+        with engine.begin() as connection:
+            connection.execute(update(standing_refresh).values(**made._mapping))
+        engine.dispose()
+    assert "not_analysed" not in api.get("/v1/checks/server?agent=31337:1&amount=0.5").text
