@@ -16,8 +16,10 @@ from bilateral.explorer.look_alikes import look_alikes, readings
 from bilateral.explorer.neighbours import neighbours
 from bilateral.explorer.network import ROWS
 from bilateral.explorer.searching import ENDS, GATE, made_of, narrowed
-from bilateral.query.standing_words import sentence_of, verdict_of
+from bilateral.query.standing_words import reasons_of, verdict_of
 from bilateral.values.bounds import scale_of_tag
+from bilateral.values.currency import dollars
+from bilateral.values.standing import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -77,6 +79,7 @@ def _environment() -> Environment:
         "bar": charts.bar,
         "pages": _PAGES,
         "figure": text.figure,
+        "rounded": text.rounded,
         "identicon": identicon,
         "has_unseen": lambda text_: "<mark" in text.visible(text_),
         "mixes_alphabets": text.mixes_alphabets,
@@ -84,7 +87,7 @@ def _environment() -> Environment:
         "iso": text.iso,
         "network": networks.slug_of,
         "plain": text.plain,
-        "dollars": text.dollars,
+        "dollars": dollars,
         "gate_fields": lambda end: [f"{name}{end}" for name in GATE],
         "rating_path": networks.rating_path,
         "readings": readings,
@@ -95,11 +98,11 @@ def _environment() -> Environment:
         "short": text.short,
         "strip": charts.strip,
         "moments": charts.moments,
-        "threshold": charts.threshold,
+        "interval": charts.interval,
         "transaction_link": networks.transaction_link,
         "asset": lambda name: (file := asset(name)) and file.path,
         "verdict_of": verdict_of,
-        "sentence_of": sentence_of,
+        "reasons_of": reasons_of,
         "version": version("bilateral"),
         "visible": text.visible,
         "web_link": text.web_link,
@@ -158,7 +161,8 @@ def template(name: str) -> Callable[[Frame, Any], str]:
 
 def render_home(frame: Frame, page: HomePage) -> str:
     """Return the first page as HTML."""
-    leaders = {leader.id: leader.name for board in page.leaders for leader in board.leaders}
+    boards = (page.held_back, *(board.leaders for board in page.leaders))
+    leaders = {leader.id: leader.name for board in boards for leader in board}
     return render("home", frame, {**leaders, **page.names}, page=page)
 
 
@@ -239,14 +243,13 @@ def render_compare(frame: Frame, page: ComparePage) -> str:
 
 
 def _axis(page: ComparePage, names: Mapping[str, str | None], side: str) -> Markup | None:
-    """Return the standings of two agents on one axis; None if fewer than two have one on this side."""
+    """Return the ratings of two agents on one axis; None if fewer than two have one on this side that counts."""
     rows = []
     for compared in page.compared:
         for held in compared.standings:
-            if held.side == side and held.rating is not None:
+            if held.side == side and held.status == Status.OK:
                 name = names.get(compared.agent.id) or f"Agent {compared.agent.agent_id}"
-                words = f"{text.figure(held.rating)}, {held.status.replace('_', ' ')}"
-                rows.append((name, words, held.lower, held.rating, held.upper))
+                rows.append((name, text.rounded(held.rating), held.lower, held.rating or 0.0, held.upper))
     return charts.axis(rows, side[0]) if len(rows) > 1 else None
 
 
@@ -270,6 +273,20 @@ def render_network(frame: Frame, page: NetworkPage, number: int) -> str:
 def _histogram(page: AgentPage | Compared) -> Markup:
     """Return the histogram of both sides."""
     return charts.butterfly(page.as_server.distribution, page.as_client.distribution)
+
+
+def render_docs(frame: Frame, page: Mapping[str, Any]) -> str:
+    """Return the page of the HTTP API as HTML.
+
+    Args:
+        frame: The place of the page.
+        page: The OpenAPI document.
+    """
+    by_tag: dict[str, list[tuple[str, str, Any]]] = {}
+    for path, methods in page["paths"].items():
+        for method, operation in methods.items():
+            by_tag.setdefault(operation["tags"][0], []).append((method, path, operation))
+    return render("docs", frame, page=page, by_tag=by_tag)
 
 
 def render_problem(frame: Frame, status: int, detail: str, chains: Sequence[ChainProgress] = ()) -> str:

@@ -131,8 +131,8 @@ def analysed_chains(connection: Connection, chains: Sequence[int]) -> list[int]:
 
 def statuses(
     connection: Connection, keys: Sequence[tuple[int, str, int]], side: str = "server"
-) -> dict[tuple[int, str, int], tuple[str, float, str | None]]:
-    """Return status, lower bound and first reason of some agents' standings, by chain, registry and id.
+) -> dict[tuple[int, str, int], tuple[str, float, str | None, float | None]]:
+    """Return status, lower bound, first reason and rating of some agents' standings, by chain, registry and id.
 
     Args:
         connection: The database.
@@ -147,9 +147,9 @@ def statuses(
         )
     ]
     key = columns.chain_id, columns.identity_registry, columns.agent_id
-    query = select(*key, columns.status, columns.lower_bound, columns.reasons)
+    query = select(*key, columns.status, columns.lower_bound, columns.reasons, columns.rating)
     rows = connection.execute(query.where(*asked, columns.side == side))
-    return {(row[0], row[1], int(row[2])): (row[3], row[4], first_code(row[5])) for row in rows}
+    return {(row[0], row[1], int(row[2])): (row[3], row[4], first_code(row[5]), row[6]) for row in rows}
 
 
 def first_code(reasons: str | None) -> str | None:

@@ -67,7 +67,7 @@ class Standing:
         rating: The rating, 0 to 100; None without a rating that counts.
         lower: The value that the rating has at least. Rank by it.
         upper: The value that it has at most.
-        effective_raters: The ordinary raters that the evidence is worth.
+        effective_raters: The independent raters that the evidence is worth, at most `raters`.
         raters: The distinct raters.
         payments: The payments for the agent that stayed with it; on the client side, those of the agent.
         paid: Their sum, in units of the payment token.

@@ -27,7 +27,7 @@ def standing(status, rating=78.25, raters=24, side="server"):
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        ("ok", "78.2 of 100, 24 raters"),
+        ("ok", "78 of 100, 24 raters"),
         ("thin", "thin, 24 raters"),
         ("contested", "contested, 24 raters"),
         ("held_back", "held back, 24 raters"),

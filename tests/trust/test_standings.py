@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bilateral.trust.engine import Engine
+from bilateral.trust.results import Results
 from bilateral.trust.standing import SCHEMA, Standing
 from bilateral.trust.standings import standings
 from tests.trust.conftest import Scene
@@ -47,6 +48,31 @@ def test_ring_is_held_back_with_the_findings_and_their_money(analysed):
     links = next(reason for reason in ring.reasons if reason.code == "links")
     assert links.figures["accounts"] == RING
     assert links.figures["moved"] == pytest.approx(RING * 0.02)
+
+
+def test_coins_of_a_finding_are_named_in_its_figures_and_its_sentence():
+    scene = ring_and_market()
+    for number, (source, *_) in enumerate(scene.rows["transfers"]):
+        if source == "master":
+            scene.coins[number] = "ETH"
+    engine = Engine().fit(scene.tables())
+    (links,) = (reason for reason in by_key(standings(engine))["server", 3].reasons if reason.code == "links")
+    assert (links.figures["moved"], links.figures["coins"]) == (0.0, {"ETH": pytest.approx(RING * 0.02)})
+    sentences = Results.of(engine).findings["sentence"].to_pylist()
+    assert any(f"transferred {RING * 0.02:g} ETH to" in sentence for sentence in sentences)
+
+
+def test_buyers_who_return_count_as_no_more_independent_raters_than_they_are():
+    scene = ring_and_market()
+    scene.agent(4, "loyal", ts=4 * DAY)
+    for number in range(30):
+        client, at = f"client {number % 3}", 20 * DAY + number * 3600
+        scene.payment(client, "loyal", 4, amount=2.0, ts=at)
+        scene.feedback(client, 4, 90 + number % 5, ts=at + 60)
+    engine = Engine().fit(scene.tables())
+    standing = by_key(standings(engine))["server", 4]
+    assert engine.scores_.effective[3] > 4, "their repeated purchases are worth more than three ordinary raters"
+    assert (standing.status, standing.effective_raters, standing.raters) == ("ok", 3, 3)
 
 
 def test_honest_servers_are_not_held_back_and_stand_above_the_ring(analysed):

@@ -62,6 +62,7 @@ class FoundAgent:
             says not to pay it; None before the first analysis that sees the agent.
         standing: The lower bound of its standing.
         reason: The code of the reason that counts most for its standing.
+        standing_rating: The rating of its standing, 0 to 100, which every page shows; None without one.
     """
 
     id: str
@@ -82,6 +83,7 @@ class FoundAgent:
     status: str | None = None
     standing: float | None = None
     reason: str | None = None
+    standing_rating: float | None = None
 
 
 def search_agents(

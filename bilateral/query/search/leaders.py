@@ -55,6 +55,7 @@ class Leader:
             before the first analysis that sees the agent.
         standing: The lower bound of its standing, by which the default order ranks.
         reason: The code of the reason that counts most for its standing.
+        standing_rating: The rating of its standing, 0 to 100, which every page shows; None without one.
     """
 
     id: str
@@ -72,6 +73,7 @@ class Leader:
     status: str | None = None
     standing: float | None = None
     reason: str | None = None
+    standing_rating: float | None = None
 
 
 class Board(StrEnum):
@@ -176,7 +178,7 @@ def _best_of_chain(  # noqa: PLR0913, PLR0917  # parts of one query
     identity = standing.c.identity_registry if by_rank else of_registry.identity_registry
     key: list[ColumnElement[Any]] = [ordered.chain_id, identity, ordered.agent_id]
     figures = columns.registry, columns["count"], columns.counterparts, columns.mean, columns.lower_bound
-    stood = standing.c.status, standing.c.lower_bound.label("standing"), standing.c.reasons
+    stood = standing.c.status, standing.c.lower_bound.label("standing"), standing.c.reasons, standing.c.rating
     query = select(*key, *figures, *stood, ranked.label("place"))
     if board is Board.LOWER_BOUND:
         of_summary = and_(of_registry.chain_id == columns.chain_id, of_registry.address == unindexed(columns.registry))
@@ -224,7 +226,7 @@ def _leader(row: Row[Any], owner: str, name: str | None) -> Leader:
     values: Sequence[Any] = tuple(row)
     chain_id, identity, number = values[0], values[1], int(values[2])
     ids = (f"{chain_id}:{number}", global_agent_id(chain_id, identity, number))
-    status, lower, reasons = values[8:11]
+    status, lower, reasons, rating = values[8:12]
     address, count, raters, mean, bound = values[3:8]
-    figures = address, count, raters, mean, bound, status, lower, first_code(reasons)
+    figures = address, count, raters, mean, bound, status, lower, first_code(reasons), rating
     return Leader(*ids, chain_id, identity, number, owner, name, *figures)

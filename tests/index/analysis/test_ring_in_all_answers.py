@@ -6,6 +6,7 @@ import asyncio
 import csv
 import io
 import json
+import re
 
 import httpx
 import pytest
@@ -99,16 +100,33 @@ def test_pages_mark_the_ring_wherever_they_name_it(api, path, fate):
         assert named[-1] == f"/31337/{RING}"
 
 
+def test_first_funds_are_told_in_the_coin_of_the_chain_wherever_a_finding_is_told(api):
+    sent = "0.12 ETH"  # twelve accounts, and 0.01 ETH each
+    for path in ("/", f"/31337/{RING}", "/search?tag=starred", "/31337/analysis"):
+        told = Page(api.get(path).text).text
+        assert sent in told
+        assert not re.search(r"\$[\d.,]+ moved|transferred [\d.]+ to", told)
+    check = f"/v1/checks/server?agent={RINGS}"
+    for reasons in (
+        api.get(f"/v1/agents/{RINGS}/standing").json()["reasons"],
+        [{"code": row["code"], "figures": row} for row in api.get(check).json()["figures"]["standing"]["reasons"]],
+    ):
+        (links,) = (reason["figures"] for reason in reasons if reason["code"] == "links")
+        assert (links["moved"], links["coins"]) == (0.0, {"ETH": 0.12})
+
+
 def test_boards_of_the_first_page_leave_the_ring_out(api):
     boards = api.get("/index.json").json()["leaders"]
     assert RINGS not in {leader["id"] for board in boards for leader in board["leaders"]}
+    assert [board["side"] for board in boards] == ["server", "client"], "another tag of a side has the same standings"
+    assert [leader["id"] for leader in api.get("/index.json").json()["held_back"]] == [RINGS]
     assert "Not enough evidence yet" in Page(api.get("/").text).text, "nobody leads as a client"
 
 
 def test_page_of_an_agent_opens_with_the_verdict_its_reasons_and_what_they_rest_on(api):
     ring, honest = (Page(api.get(f"/31337/{agent}").text).text for agent in (RING, 1))
-    assert "Should I deal with it? JSON No. Its ratings were made up." in ring
-    assert "Yes, for" in honest
+    assert re.search(r"Should I deal with it\? .* As a server Held back No\. Its ratings were made up\.", ring)
+    assert re.search(r"As a server \d\d Between \d\d and \d\d of 100, with 95 % confidence Yes, for up to", honest)
     for text in (ring, honest):
         assert "Rests on" in text
         assert "--amount 5" in text
@@ -118,14 +136,30 @@ def test_page_of_an_agent_opens_with_the_verdict_its_reasons_and_what_they_rest_
 @pytest.mark.parametrize("agent", [RING, 1, 8])
 def test_page_of_an_agent_shows_a_figure_only_if_independent_evidence_carries_it(api, agent):
     """A prior is not shown as a score."""
-    scores = api.get(f"/31337/{agent}.json").json()["scores"]
-    shown = Page(api.get(f"/31337/{agent}").text).text
-    rated = [score for score in scores if score["raters"]]
-    assert [score["status"] for score in rated] == {RING: ["flagged"], 1: ["ok"], 8: []}[agent]
-    assert shown.count("Without false ratings") == len(rated)
-    assert ("there is too little independent evidence for a figure" in shown) is (agent == RING)
-    assert ("independent ones" in shown) is (agent == 1)
+    answer = api.get(f"/31337/{agent}").text
+    shown = Page(answer).text
+    leading = re.findall(r'<div class="numeral[^"]*">([^<]+)</div>', answer)[0]
+    assert leading.isdigit() is (agent == 1)
+    assert leading in {RING: ["Held back"], 1: [leading], 8: ["Not rated yet"]}[agent]
+    assert ("independent" in shown.partition("Plain mean")[0]) is (agent == 1)
     assert ("Nobody whose word counts has rated it." in shown) is (agent == 8)
+
+
+def test_every_place_shows_one_figure_for_an_agent(api, database):
+    standing = api.get("/v1/agents/31337:1/standing").json()
+    rating = f"{standing['rating']:.0f}"
+    leads = r'<b class="st"><a class="quiet" href="/31337/1#deal">(\d+)</a>'
+    assert re.findall(leads, api.get("/").text) == re.findall(leads, api.get("/search").text) == [rating]
+    assert f'<div class="numeral">{rating}</div>' in api.get("/31337/1").text
+    assert f'<div class="numeral">{rating}</div>' in api.get("/compare?first=31337:1&second=31337:2").text
+    assert f"{rating} of 100" in api.get("/embed/31337/1.svg").text
+    for path in ("/v1/leaders?tag=starred", "/v1/search/agents"):
+        (row,) = [item for item in api.get(path).json()["items"] if item["id"] == "31337:1"]
+        assert row["standing_rating"] == standing["rating"]
+    _, out, _ = run_here("search", "--tag", "starred", "--database", database)
+    assert any(
+        "31337:1 " in line and f"{rating}, at least {standing['lower']:.0f}" in line for line in out.splitlines()
+    )
 
 
 def test_graphql_tells_standings_and_filters_by_them(api):
