@@ -167,6 +167,7 @@ class ProjectCopy:
                 "runtimeBytecode": {"bytecode": f"0x{runtime}"},
             }
         self._manifest.write_text(json.dumps({**self.build, "contractTypes": contracts}))
+        (self.path / ".build/.fingerprint").touch()  # or the tests would compile the sources again
 
     def version(self, folder: str) -> str:
         """Return a hash of the contracts and of a folder of tests."""

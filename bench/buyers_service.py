@@ -98,7 +98,7 @@ def grow(chain: EventChain, payments: int, blocks: int) -> None:
 def index(database: str, url: str) -> None:
     """Index the registries, without payments."""
     engine = open_database(database)
-    settings = IndexSettings((ChainSettings((url,), (DEPLOYMENT,)),), files=FileSettings(workers=0))
+    settings = IndexSettings((ChainSettings((url,), (DEPLOYMENT,)),), files=FileSettings(workers=0), analyses=False)
     follow_chains(engine, settings, stop=threading.Event(), until_head=True)
     engine.dispose()
 

@@ -33,6 +33,7 @@ COPIED: Final = {
     "swagger-ui-bundle.js": "swagger-ui-dist/swagger-ui-bundle.js",
     "swagger-ui.css": "swagger-ui-dist/swagger-ui.css",
     "graphology.js": "graphology/dist/graphology.umd.min.js",
+    "sha3.js": "js-sha3/build/sha3.min.js",
     "sans.LICENSE": "@fontsource-variable/instrument-sans/LICENSE",
     "mono.LICENSE": "@fontsource-variable/jetbrains-mono/LICENSE",
     "serif.LICENSE": "@fontsource/instrument-serif/LICENSE",
@@ -40,6 +41,7 @@ COPIED: Final = {
     "swagger-ui.LICENSE": "swagger-ui-dist/LICENSE",
     "swagger-ui.NOTICE": "swagger-ui-dist/NOTICE",
     "graphology.LICENSE": "graphology/LICENSE.txt",
+    "sha3.LICENSE": "js-sha3/LICENSE.txt",
 }
 """The source of each copy: a package, and a path in it. Licences go with what they allow to copy."""
 

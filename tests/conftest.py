@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
 import sys
 from contextlib import nullcontext
 
@@ -17,6 +18,7 @@ from ape_foundry import provider as ape_foundry_provider
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
 
+from scripts._build import ROOT
 from tests.helpers import PORTS, isolated, uses_chain
 from tests.offline import stay_offline
 from tests.quick_ape import spare_work
@@ -71,6 +73,12 @@ def pytest_xdist_auto_num_workers():
     return os.cpu_count() * 2
 
 
+def pytest_configure(config):
+    """Compile contracts that changed. Ape would run the tests on the previous code of all that inherit from them."""
+    if not hasattr(config, "workerinput") and subprocess.run([ROOT / "toolchain" / "compile.sh"]).returncode:  # noqa: PLW1510, S603
+        raise pytest.UsageError("the contracts do not compile")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
     """Collect garbage only after all tests are collected, and less often than usual.
@@ -93,8 +101,17 @@ def _isolation(request):
     Ape's own isolation lets tests see each other's agents: it keeps all changes from before the first use of a session
     fixture. An option of pytest turns it off. Half of all tests do not use the chain, and need no snapshot.
     """
-    with isolated(request.getfixturevalue("chain")) if uses_chain(request) else nullcontext():
+    if not uses_chain(request):
         yield
+        return
+    with isolated(request.getfixturevalue("chain")), _captured_receipts(request.config):
+        yield
+
+
+def _captured_receipts(config):
+    """Let `ape test --gas` see the transactions of a test, which Ape's own isolation would capture."""
+    runner = config.pluginmanager.get_plugin("ape-test")
+    return runner.receipt_capture if runner.config_wrapper.track_gas else nullcontext()
 
 
 @pytest.fixture(scope="session")

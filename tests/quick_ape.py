@@ -18,6 +18,7 @@ from ape.contracts.base import ContractMethodHandler
 from ape.managers._contractscache import ApeDataCache
 from ape.managers._deploymentscache import DeploymentDiskCache
 from ape.managers.networks import NodeProcessMap
+from ape.pytest.gas import GasTracker
 from ape_ethereum import provider
 from ape_ethereum.trace import Trace, TransactionTrace
 from eth_keyfile import keyfile
@@ -86,8 +87,23 @@ def spare_work():
     TransactionTrace.get_addresses_used = _called
     # To encrypt a key takes half a second on purpose, so that passphrases are costly to guess.
     keyfile.get_default_work_factor_for_kdf = lambda _: 1024
+    # For `ape test --gas` it traces each call, too, and then returns None in place of a struct.
+    provider.Web3Provider.send_call = _untracked(provider.Web3Provider.send_call)
     # It prints the trace of each transaction that reverts, as most in these tests are meant to.
     Trace.show = lambda *_, **__: None
+
+
+def _untracked(send_call):
+    """Give a function that calls a contract without a trace for the report of gas, which is about transactions."""
+
+    def call(*args, **options):
+        usual, GasTracker.enabled = GasTracker.enabled, False
+        try:
+            return send_call(*args, **options)
+        finally:
+            GasTracker.enabled = usual
+
+    return call
 
 
 def _called(trace, reverse=False):  # as Ape declares it

@@ -10,9 +10,12 @@ rm -rf contracts/.cache
 sources=$(find contracts -name '*.sol' -not -path 'contracts/.cache/*' | LC_ALL=C sort)
 # shellcheck disable=SC2086  # no source has a space in its name
 fingerprint=$(cat $sources ape-config.yaml package-lock.json scripts/compile.py | cksum)
-if [ "$(cat .build/.fingerprint 2>/dev/null || :)" = "$fingerprint" ]; then exit 0; fi
+# A newer manifest is not what this script left there: `ape compile` may have compiled other sources since.
+if [ "$(cat .build/.fingerprint 2>/dev/null || :)" = "$fingerprint" ] &&
+  [ -z "$(find .build/__local__.json -newer .build/.fingerprint)" ]; then exit 0; fi
 
 rm -rf .build
+mkdir -p .cache
 echo "compile: compiling the contracts, usually 60 to 90 seconds after a change ..."
 .venv/bin/python -m scripts.compile > .cache/compile.log 2>&1 || { cat .cache/compile.log >&2; exit 1; }
 printf '%s\n' "$fingerprint" > .build/.fingerprint

@@ -93,7 +93,9 @@ def measured(seed: int, settings: Settings = SMALL, until: int = UNTIL) -> list[
 def _index(engine: Engine, url: str) -> None:
     """Index the chain, its payments and files, and the sources of funds, and analyse."""
     chain = ChainSettings((url,), (DEPLOYMENT,), payments=TERMS)
-    follow_chains(engine, IndexSettings((chain,), files=FileSettings()), stop=threading.Event(), until_head=True)
+    follow_chains(
+        engine, IndexSettings((chain,), files=FileSettings(), analyses=False), stop=threading.Event(), until_head=True
+    )
     refresher = Refresher(engine, {DEPLOYMENT.chain_id: (url,)})
     while refresher.refresh():
         pass

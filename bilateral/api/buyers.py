@@ -11,6 +11,7 @@ import msgspec
 from fastapi import Response
 
 from bilateral.api.answers import JSON, PROBLEM
+from bilateral.api.guard import origin_of
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.buyers.errors import BuyerRefusalError
@@ -105,9 +106,12 @@ def provider_of(request: Request) -> str:
     """Return the public URL of this service.
 
     Args:
-        request: The request, whose URL counts if the settings name none.
+        request: The request, see `origin_of`; the address at which it arrived counts if nothing else is known.
     """
-    return service_of(request).settings.buyers.provider.rstrip("/") or str(request.base_url).rstrip("/")
+    settings = service_of(request).settings
+    host, port = request.scope.get("server") or ("127.0.0.1", settings.port)
+    arrived = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return settings.buyers.provider.rstrip("/") or origin_of(request.scope, settings) or arrived
 
 
 def problem_of_refusal(refusal: BuyerRefusalError) -> ProblemError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import Counter
 from http import HTTPStatus
@@ -40,6 +41,10 @@ _FREE: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 
 _IPV6_PREFIX: Final = 64
 """The bits of an IPv6 address that count as one address: a provider gives that many to one customer."""
+
+
+_SCHEMES: Final = ("http", "https")
+_HOST: Final = re.compile(r"([a-zA-Z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\])(:[0-9]{1,5})?")
 
 
 class HeldBodies:
@@ -270,6 +275,34 @@ def client_address(scope: Scope, proxies: tuple[object, ...]) -> str:
             return address
         peer = address
     return peer
+
+
+def origin_of(scope: Scope, settings: ApiSettings) -> str:
+    """Return the public address of the service, such as `https://explorer.example`, for links that need a host.
+
+    Args:
+        scope: The request. Its `Host` counts only if it names this machine, or if a trusted proxy passed it on: anybody
+            else may send any.
+        settings: The settings, whose `public_url` counts more.
+
+    Returns:
+        The address; an empty text if it is not known.
+    """
+    if settings.public_url is not None:
+        return settings.public_url.rstrip("/")
+    headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+    is_from_proxy = _is_within((scope.get("client") or ("",))[0], settings.proxy_networks)
+    scheme = scope["scheme"]
+    if is_from_proxy and (forwarded := headers.get(b"x-forwarded-proto", "").strip().lower()) in _SCHEMES:
+        scheme = forwarded
+    match = _HOST.fullmatch(headers.get(b"host", ""))
+    if match is None:
+        return ""
+    name = match[1].strip("[]").lower()
+    is_own = name in ("localhost", (scope.get("server") or ("",))[0]) or (
+        _is_address(name) and _plain(name).is_loopback
+    )
+    return f"{scheme}://{match[0].lower()}" if is_from_proxy or is_own else ""
 
 
 def network_of(scope: Scope, proxies: tuple[object, ...]) -> str:

@@ -113,6 +113,16 @@ class _Progress(Collector):
                 "1 while the analysis fails.",
                 [float(progress.standings.problem is not None) for progress in progresses],
             ),
+            (
+                "bilateral_standings_missing",
+                "1 before the first analysis.",
+                [float(progress.standings.is_missing) for progress in progresses],
+            ),
+            (
+                "bilateral_standings_stale",
+                "1 while standings are stale.",
+                [float(progress.standings.is_stale) for progress in progresses],
+            ),
         ):
             family = GaugeMetricFamily(name, text, labels=["chain_id"])
             for chain, value in zip(progresses, values, strict=True):

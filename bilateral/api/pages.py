@@ -12,6 +12,7 @@ from starlette.convertors import IntegerConvertor, register_url_convertor
 
 from bilateral.api.answers import answer, tagged
 from bilateral.api.compression import compressed
+from bilateral.api.guard import origin_of
 from bilateral.api.problems import ProblemError, problem_of
 from bilateral.api.service import service_of
 from bilateral.errors import BilateralError
@@ -122,8 +123,9 @@ async def problem_page(request: Request, problem: ProblemError) -> Response | No
 
 def _frame(request: Request) -> rendering.Frame:
     """Return the place of a page."""
-    acts = frozenset(map(int, service_of(request).settings.nodes))
-    return rendering.Frame(request.url.path, request.url.query, str(request.base_url).rstrip("/"), acts)
+    settings = service_of(request).settings
+    acts = frozenset(map(int, settings.nodes))
+    return rendering.Frame(request.url.path, request.url.query, origin_of(request.scope, settings), acts)
 
 
 def _shown(request: Request, problem: ProblemError) -> Response:

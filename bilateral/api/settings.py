@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, field, fields
 from ipaddress import ip_network
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 PORT: Final = 8004  # the number of the ERC
 
+_ORIGIN: Final = re.compile(r"https?://([a-zA-Z0-9.-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?/?")
+
 _MAPPED_PREFIX: Final = 96
 """The bits before an IPv4 address that IPv6 carries (`::ffff:0:0/96`)."""
 
@@ -41,12 +44,17 @@ class ApiSettings:
         query_seconds: The time limit of a query.
         connections: The largest number of queries at once, in each process.
         rate: The requests that an address may send, as `1200/minute`; None for no limit. Each process counts alone.
-        trusted_proxies: The networks of proxies whose `X-Forwarded-For` is believed. Without them nobody's is.
+        trusted_proxies: The networks of proxies whose `X-Forwarded-For`, `X-Forwarded-Proto` and `Host` are believed.
+            Without them nobody's are.
+        public_url: The address at which visitors reach the service, such as `https://explorer.example`. Links with a
+            host use it, whatever a request says; None to take it from requests that this machine or a trusted proxy
+            sent, and to write no such links otherwise.
         max_body: The largest body of a request, in bytes.
         max_url: The longest path with query, in bytes.
         max_headers: The largest sum of a request's headers, in bytes.
         max_lag: The blocks by which a chain may be behind its head while the service counts as ready.
         max_silence: The seconds since the index last looked at a chain, while the service counts as ready.
+        needs_analysis: True if the service counts as ready only while all chains have current standings.
         aggregator: The aggregator's settings, or the path of their TOML file; None to switch it off.
         buyers: The settings of the service for buyers.
         nodes: The URL of a node of each chain, by the chain's id in digits. A node simulates what visitors do. On a
@@ -68,11 +76,13 @@ class ApiSettings:
     connections: int = 8
     rate: str | None = "1200/minute"
     trusted_proxies: tuple[str, ...] = ()
+    public_url: str | None = None
     max_body: int = 1024 * 1024
     max_url: int = 8 * 1024
     max_headers: int = 16 * 1024
     max_lag: int = 20
     max_silence: int = 120
+    needs_analysis: bool = True
     aggregator: AggregatorSettings | str | None = None
     buyers: BuyerSettings = field(default_factory=BuyerSettings)
     nodes: dict[str, str] = field(default_factory=dict)
@@ -98,6 +108,11 @@ class ApiSettings:
             raise InvalidArgumentError("api.store is the folder, and api.store_url its public URL: name both or none")
         if self.store_url is not None and not self.store_url.startswith("https://"):
             raise InvalidArgumentError(f"api.store_url {self.store_url!r} is not an https URL")
+        if self.public_url is not None and not _ORIGIN.fullmatch(self.public_url):
+            raise InvalidArgumentError(
+                f"api.public_url {self.public_url!r} must be http:// or https:// with a host and no path, such as "
+                "https://explorer.example"
+            )
         if unknown := [node for node in self.nodes if not node.isdecimal()]:
             raise InvalidArgumentError(f"api.nodes: {unknown[0]!r} is not the id of a chain")
 

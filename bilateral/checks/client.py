@@ -23,7 +23,7 @@ from bilateral.checks.shared_reasons import (
     rating_figures,
     split_lines,
 )
-from bilateral.checks.stake import Backing, backing_of, judge_standing
+from bilateral.checks.stake import backing_of, judge_standing
 from bilateral.checks.subjects import Party, asker_of, find_account, find_agent, is_account
 from bilateral.checks.verdicts import Code
 from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from bilateral.checks.as_of_block import Moment
     from bilateral.checks.providers import BuyerRecord, BuyerRecords, Findings, ProvenTier
+    from bilateral.checks.stake import Backing
     from bilateral.checks.verdicts import Check, EventEvidence
 
 _MOST_GIVEN: Final = 1_000
@@ -102,10 +103,9 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
     accounts = frozenset(() if account is None else {account}) | (frozenset() if party is None else party.facts.holders)
     figures: dict[str, Any] = {}
     stored = FoundFindings() if findings is None else findings(connection, moment, sorted(accounts))
-    backing = Backing(None, None, reasons.policy)
-    if party is not None:
-        subject = connection, moment, party.identity, party.agent_id
-        backing = backing_of(*subject, CLIENT, reasons.policy, None, stored.analysis)
+    agent = None if party is None else (party.identity, party.agent_id)
+    analysis_used = None if findings is None else stored.analysis
+    backing = backing_of(connection, moment, agent, CLIENT, reasons.policy, None, analysis_used)
     analysis_figures = judge_findings(reasons, stored, backing)
     others: Sequence[Any] = ()
     if party is None:

@@ -133,12 +133,14 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     question = Question(moment, identity, kinds, facts, SERVER, reasons.policy.tag, own, reasons.policy, asker, ratings)
     judgement = judge(connection, question)
     stored = FoundFindings() if findings is None else findings(connection, moment, sorted(facts.holders))
-    subject = connection, moment, identity, party.agent_id
-    backing = backing_of(*subject, SERVER, reasons.policy, amount, stored.analysis)
+    analysis_used = None if findings is None else stored.analysis
+    agent = identity, party.agent_id
+    backing = backing_of(connection, moment, agent, SERVER, reasons.policy, amount, analysis_used)
     named = judge_findings(reasons, stored, backing)
-    judge_ratings(reasons, judgement, backing)
+    by_tag = lines(ratings)
+    judge_ratings(reasons, judgement, backing, by_tag)
     validations = judge_validations(connection, reasons, moment, kinds, party.agent_id)
-    known, others = split_lines(lines(ratings), reasons.policy.tag)
+    known, others = split_lines(by_tag, reasons.policy.tag)
     figures: dict[str, Any] = {
         **agent_figures(moment, facts),
         "pay_to": None if payment is None else checksummed(payment.pay_to),

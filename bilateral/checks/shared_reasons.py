@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bilateral.checks.as_of_block import DAY
+from bilateral.checks.entries import SERVER
 from bilateral.checks.verdicts import Code, Severity
 from bilateral.values import STANDARD_TAGS
 from bilateral.values.decision import Ground
+from bilateral.values.feedback import PAID_TAGS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,8 +48,15 @@ def judge_age(reasons: Reasons, moment: Moment, facts: AgentFacts) -> None:
         )
 
 
-def judge_ratings(reasons: Reasons, judgement: Judgement, backing: Backing) -> None:
-    """Add the reasons about the ratings that count. Little evidence is a note for a first purchase."""
+def judge_ratings(reasons: Reasons, judgement: Judgement, backing: Backing, lines: Sequence[Line] = ()) -> None:
+    """Add the reasons about the ratings that count. Little evidence is a note for a first purchase.
+
+    Args:
+        reasons: The reasons so far.
+        judgement: The ratings that count.
+        backing: The standing and the stake.
+        lines: All ratings of a server by tag, to name those under other tags where none counts.
+    """
     policy, counted, evidence = reasons.policy, judgement.counted, judgement.evidence
     if counted.own:
         reasons.add(
@@ -60,7 +69,9 @@ def judge_ratings(reasons: Reasons, judgement: Judgement, backing: Backing) -> N
         left_out = f" {_number(counted.left_out, 'rating')} by others did not count." if counted.left_out else ""
         whose = "no rating" if judgement.trusted is None else "no rating by a trusted rater"
         severity = backing.softened(Code.NO_RATINGS)
-        reasons.add(Code.NO_RATINGS, f"The agent has {whose}.{left_out}", severity=severity)
+        under, apart = _under_other_tags(lines, policy.tag) if lines else ("", "")
+        reasons.add(Code.NO_RATINGS, f"The agent has {whose}{under}.{left_out}{apart}", severity=severity)
+        _judge_standing_rating(reasons, backing, evidence)  # a standing counts ratings under every tag
         return
     raters = _number(counted.raters, "rater")
     if backing.deciding is not None:
@@ -94,6 +105,24 @@ def judge_ratings(reasons: Reasons, judgement: Judgement, backing: Backing) -> N
         )
 
 
+def _under_other_tags(lines: Sequence[Line], tag: str) -> tuple[str, str]:
+    """Return the tag that counts, and a sentence about ratings under others; both empty if there are none.
+
+    Tags in the words of strangers are counted, and not told.
+    """
+    known, others = split_lines([line for line in lines if line.side == SERVER and line.tag != tag], tag)
+    told = [
+        f"{_number(line.count, 'rating')} by {_number(line.raters, 'rater')} under {line.tag or 'no tag'}"
+        + (f" ({line.rating} of 100)" if line.rating is not None else "")
+        for line in known
+    ]
+    if others:
+        told.append(f"{_number(sum(line.count for line in others), 'rating')} under tags of its raters' own")
+    if not told:
+        return "", ""
+    return f" under {tag or 'no tag'}", f" It has {', '.join(told)}: name the tag in the policy to count these."
+
+
 def _judge_standing_rating(reasons: Reasons, backing: Backing, evidence: Sequence[EventEvidence]) -> None:
     """Add the reasons about the rating of a standing that decides. A decline needs a rating that is bad for sure."""
     standing, limit, policy = backing.deciding, backing.limit, reasons.policy
@@ -118,10 +147,12 @@ def _judge_standing_rating(reasons: Reasons, backing: Backing, evidence: Sequenc
 
 
 def judge_findings(reasons: Reasons, stored: FoundFindings, backing: Backing) -> dict[str, Any]:
-    """Add the findings of trust analysis, and return their figures.
+    """Add the findings of trust analysis, or that there is no current one, and return their figures.
 
     The suspicion below that of a flag is a rank and no reason, so it is a figure alone.
     """
+    if backing.lack is not None:
+        reasons.add(Code.NOT_ANALYSED, backing.lack)
     for finding in stored.findings:
         severity = finding.severity or backing.of_finding
         reasons.add(Code.FINDING, finding.sentence, *finding.evidence, severity=severity)
@@ -159,7 +190,7 @@ def agent_figures(moment: Moment, facts: AgentFacts) -> dict[str, Any]:
 
 def split_lines(lines: Sequence[Line], tag: str) -> tuple[list[Line], list[Line]]:
     """Return the lines with well-known tags, and those with tags in the words of strangers."""
-    known = {"", tag, *STANDARD_TAGS}
+    known = {"", tag, *STANDARD_TAGS, *PAID_TAGS}
     return [line for line in lines if line.tag in known], [line for line in lines if line.tag not in known]
 
 

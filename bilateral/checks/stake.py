@@ -7,9 +7,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.checks.verdicts import Code, Severity
+from bilateral.index.analysis.notes import standings_states
 from bilateral.query.standings import stored_standing
 from bilateral.values.decision import Ground, limit_of
-from bilateral.values.standing import Basis, Standing, Status
+from bilateral.values.standing import Side, Standing, Status
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -30,11 +31,13 @@ class Backing:
         standing: The standing by a trust analysis; None without one that counts at the moment.
         amount: The money asked for, in units of the payment token; None if it is not known.
         policy: The policy.
+        lack: Why no current analysis stands behind the decision, in a sentence; None if one does, or none is asked for.
     """
 
     standing: Standing | None
     amount: Decimal | None
     policy: Policy
+    lack: str | None = None
 
     @property
     def deciding(self) -> Standing | None:
@@ -78,29 +81,40 @@ class Backing:
 def backing_of(  # noqa: PLR0913, PLR0917  # parts of one question
     connection: Connection,
     moment: Moment,
-    identity: str,
-    agent_id: int,
+    agent: tuple[str, int] | None,
     side: str,
     policy: Policy,
     amount: Decimal | None,
-    analysis: int,
+    analysis: int | None,
 ) -> Backing:
     """Return the standing behind a decision. It counts only with the analysis that counts at the moment.
 
     Args:
         connection: A connection of `snapshot`.
         moment: The moment.
-        identity: The identity registry.
-        agent_id: The agent.
+        agent: The identity registry and the agent; None for an account without one.
         side: `server` or `client`.
         policy: The policy.
-        amount: The money asked for, in units of the payment token.
-        analysis: The number of the analysis that counts; 0 without one.
+        amount: The money asked for, in units of the payment token; None if it is not known.
+        analysis: The number of the analysis that counts; 0 without one, None to leave analyses out.
     """
-    standing = stored_standing(connection, moment.chain_id, identity, agent_id, side) if analysis else None
-    if standing is not None and standing.basis != Basis.ANALYSIS:
-        standing = None
-    return Backing(standing, amount, policy)
+    if analysis is None:
+        return Backing(None, amount, policy)
+    standing = stored_standing(connection, moment.chain_id, *agent, side) if agent and analysis else None
+    return Backing(standing, amount, policy, _lack(connection, moment, standing, side, analysis))
+
+
+def _lack(connection: Connection, moment: Moment, standing: Standing | None, side: str, analysis: int) -> str | None:
+    """Return why no current analysis stands behind a decision; None if one does. Clients without ratings need none."""
+    if not analysis:
+        return "No trust analysis has weighed the ratings yet."
+    if standing is None and side == Side.SERVER:
+        return "No trust analysis has seen the agent yet."
+    if moment.is_head and moment.analysis is None:
+        state = standings_states(connection, moment.chain_id).get(moment.chain_id)
+        if state is not None and state.is_stale:
+            return f"The last trust analysis is {(state.age or 0) / 60:.0f} minutes old."
+    return None
 
 
 def judge_standing(reasons: Reasons, backing: Backing) -> dict[str, Any] | None:

@@ -80,6 +80,7 @@ class Code(StrEnum):
     LOW_BUYER_SCORE = "low_buyer_score"
     TIER_PROVEN = "tier_proven"
 
+    NOT_ANALYSED = "not_analysed"
     FINDING = "finding"
     HELD_BACK = "held_back"
     CONTESTED = "contested"
@@ -131,6 +132,7 @@ SEVERITIES: Final[Mapping[Code, Severity]] = {
     Code.RELATED: Severity.CAUTION,
     Code.LOW_BUYER_SCORE: Severity.DECLINE,
     Code.TIER_PROVEN: Severity.NOTE,
+    Code.NOT_ANALYSED: Severity.CAUTION,
     Code.FINDING: Severity.CAUTION,
 }
 """The severity of each reason, unless the policy says otherwise."""

@@ -324,8 +324,9 @@ def _metadata(entries: Sequence[str]) -> dict[str, str]:
 def _registration(invocation: Invocation, path: Path | None) -> RegistrationFile | None:
     """Read the registration file that the user names."""
     from bilateral.documents import RegistrationFile  # noqa: PLC0415  # slow to import
+    from bilateral.text.encoding import decode_object  # noqa: PLC0415
 
-    return None if path is None else RegistrationFile.from_bytes(invocation.read_file(path))
+    return None if path is None else RegistrationFile.of(decode_object(invocation.read_file(path)))
 
 
 def _text(value: bytes) -> str | None:

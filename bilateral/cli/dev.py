@@ -28,8 +28,8 @@ _SIGNAL_EXIT: Final = 128  # a shell's exit code of a program that a signal ende
 _POLL_SECONDS: Final = 0.25
 """Seconds between two looks for a new block. Anvil makes one for each transaction."""
 
-_INDEX_SECONDS: Final = 30
-"""Seconds for the index to read the first twenty blocks; on a busy machine it takes three."""
+_INDEX_SECONDS: Final = 60
+"""Seconds for the index to read the first twenty blocks, and for their analysis; on a busy machine they take ten."""
 
 
 @command(app, "dev", "bilateral dev", "bilateral dev --any-ports --folder /tmp/market", is_local=True)
@@ -119,15 +119,15 @@ def _serve(invocation: Invocation, world: World, folder: Path, port: int) -> Non
 
 
 def _await_agents(world: World, url: str) -> None:
-    """Wait until the index has the agents and their files, so that what the user asks first is answered."""
+    """Wait until the index has the agents, their files and their standings, so that first questions are answered."""
     import httpx  # noqa: PLC0415  # slow to import
 
     deadline = time.monotonic() + _INDEX_SECONDS
     for agent in world.agents.values():
         path = f"{url}/v1/agents/{world.deployment.chain_id}:{agent}"
         while time.monotonic() < deadline:
-            answer = httpx.get(path)
-            if answer.is_success and (answer.json()["registration"] or {}).get("name"):
+            answer, standing = httpx.get(path), httpx.get(f"{path}/standing")
+            if answer.is_success and (answer.json()["registration"] or {}).get("name") and standing.is_success:
                 break
             time.sleep(_POLL_SECONDS)
 

@@ -104,6 +104,7 @@ class FeedbackOptions:
     def _file(self, invocation: Invocation) -> FeedbackFile | None:
         """Return the feedback file, if the options make or name one."""
         from bilateral.documents import FeedbackFile, prepare_feedback_file  # noqa: PLC0415  # slow to import
+        from bilateral.text.encoding import decode_object  # noqa: PLC0415
 
         names = ("text", "capability", "name", "skill", "task")
         present = {name: field for name in names if (field := getattr(self, name)) is not None}
@@ -120,7 +121,7 @@ class FeedbackOptions:
             raise InvalidArgumentError(
                 "--file excludes the options that make a feedback file, such as --text: leave one out"
             )
-        return FeedbackFile.from_bytes(invocation.read_file(self.file))
+        return FeedbackFile.of(decode_object(invocation.read_file(self.file)))
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ app = make_group("index")
     "run",
     "bilateral index run --rpc-url https://sepolia.base.org --deployment 84532.json",
     "bilateral index run --rpc-url https://base.example --rpc-url https://spare.example --until-head",
-    "bilateral index run --settings index.toml --database postgresql://index@db/bilateral --analyse",
+    "bilateral index run --settings index.toml --database postgresql://index@db/bilateral",
     is_local=True,
 )
 def run(
@@ -52,7 +52,7 @@ def run(
     settings = options.settings(chains)
     log_steps()
     with open_index(database or settings.database, creates=True) as engine:
-        with monitor.answering(engine, settings.shards):
+        with monitor.answering(engine, settings.shards, needs_analysis=settings.analyses):
             is_done = follow(engine, settings, stop=stop, until_head=options.until_head)
         show_all(invocation, engine, settings, is_strict=is_done)
     if not is_done:

@@ -63,14 +63,17 @@ class MonitorOptions:
         "127.0.0.1"
     )
 
-    def answering(self, engine: Engine, shards: Mapping[str, Shard] | None = None) -> AbstractContextManager[None]:
+    def answering(
+        self, engine: Engine, shards: Mapping[str, Shard] | None = None, *, needs_analysis: bool = True
+    ) -> AbstractContextManager[None]:
         """Answer monitors meanwhile, if there is a port.
 
         Args:
             engine: The database.
             shards: The shards that hold the rows of chains.
+            needs_analysis: True if chains without current standings are not ready.
         """
-        return monitored_index(engine, self.metrics_host, self.metrics_port, shards)
+        return monitored_index(engine, self.metrics_host, self.metrics_port, shards, needs_analysis=needs_analysis)
 
 
 @dataclass(frozen=True)
@@ -152,9 +155,13 @@ class RunOptions:
     add_registries: Annotated[
         bool, typer.Option("--add-registries", help="Read blocks again for registries that the database lacks.")
     ] = False
-    analyse: Annotated[
+    no_analyse: Annotated[
         bool,
-        typer.Option("--analyse", help="Keep standings current by trust analyses, in a process of their own."),
+        typer.Option(
+            "--no-analyse",
+            envvar="BILATERAL_NO_ANALYSE",
+            help="Run no trust analyses. Without any, no agent is ranked, rated or accepted.",
+        ),
     ] = False
 
     def settings(self, of_chains: ChainOptions) -> IndexSettings:
@@ -176,6 +183,6 @@ class RunOptions:
             settings,
             chains=chains,
             files=replace(settings.files, workers=count),
-            analyses=self.analyse,
+            analyses=not self.no_analyse,
             max_wait=settings.max_wait if self.max_wait is None else self.max_wait,
         )

@@ -47,7 +47,12 @@ def open_index(url: str | None, *, creates: bool = False) -> Iterator[Engine]:
 
 @contextmanager
 def monitored_index(
-    engine: Engine, host: str, port: int | None, shards: Mapping[str, Shard] | None = None
+    engine: Engine,
+    host: str,
+    port: int | None,
+    shards: Mapping[str, Shard] | None = None,
+    *,
+    needs_analysis: bool = True,
 ) -> Iterator[None]:
     """Answer monitors meanwhile, if a port is named."""
     if port is None:
@@ -55,7 +60,7 @@ def monitored_index(
         return
     from bilateral.index.monitoring import monitored  # noqa: PLC0415  # slow to import
 
-    with monitored(engine, host, port, shards) as actual:
+    with monitored(engine, host, port, shards, needs_analysis=needs_analysis) as actual:
         logging.getLogger("bilateral.index").info("metrics=http://%s:%d/metrics", host, actual)
         yield
 
@@ -79,6 +84,7 @@ def show_statuses(invocation: Invocation, statuses: Sequence[ChainStatus]) -> No
     )
     files = ("files_waiting", "files_loaded", "files_malformed", "files_failed")
     columns = {name.replace("_", " "): column(name) for name in (*names, *files)}
+    columns["standings"] = lambda value: value.standings.lack or f"of block {value.standings.block}"
     for name in ("ranges_claimed", "ranges_filled"):  # most chains have no helpers, and empty columns are left out
         columns[name.replace("_", " ")] = lambda value, name=name: getattr(value, name) or None
     invocation.output.results(statuses, columns)

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from bilateral.cli.errors import unknown_chain
+from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.endpoint import Endpoint
-from bilateral.index.chain.reading import ENDPOINT_FAILURES
 from bilateral.index.chain.source import Source
 from bilateral.index.derived_check import compare_derived
 from bilateral.index.errors import NoEndpointError

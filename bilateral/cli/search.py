@@ -98,13 +98,15 @@ def _of_rating(name: str) -> Callable[[FoundAgent], Any]:
 
 
 def _standing(agent: FoundAgent) -> str | None:
-    """Return the column of the standing: the status, and the least rating or the reason for it."""
+    """Return the column of the standing: its rating and the least value of that, or its status and the reason."""
     if agent.status is None:
         return None
     status = agent.status.replace("_", " ")
     if agent.status in ("held_back", "contested"):
         return f"{status}: {agent.reason}".replace("_", " ")
-    return f"{status}, {agent.standing:.0f}"
+    if agent.status != "ok" or agent.standing_rating is None:
+        return status
+    return f"{agent.standing_rating:.0f}, at least {agent.standing:.0f}"
 
 
 _COLUMNS: Final[dict[str, Callable[[Any], Any]]] = {

@@ -45,7 +45,15 @@ class ServeOptions:
     ] = None
     trusted_proxies: Annotated[
         list[str] | None,
-        typer.Option("--proxy", metavar="NETWORK", help="A proxy whose X-Forwarded-For is believed; may be repeated."),
+        typer.Option("--proxy", metavar="NETWORK", help="A proxy whose X-Forwarded-… is believed; may be repeated."),
+    ] = None
+    public_url: Annotated[
+        str | None,
+        typer.Option(
+            envvar="BILATERAL_PUBLIC_URL",
+            metavar="URL",
+            help="The address at which visitors reach the service, such as https://explorer.example.",
+        ),
     ] = None
     aggregator: Annotated[
         str | None,
@@ -72,8 +80,13 @@ def serve(  # noqa: PLR0913, PLR0917  # models, and what the service does beside
     options: ServeOptions,
     database: Database = None,
     no_index: Annotated[bool, typer.Option("--no-index", help="Follow no chain: another process does.")] = False,
-    no_analysis: Annotated[
-        bool, typer.Option("--no-analysis", help="Make no trust analyses: standings stay as they are.")
+    no_analyse: Annotated[
+        bool,
+        typer.Option(
+            "--no-analyse",
+            envvar="BILATERAL_NO_ANALYSE",
+            help="Run no trust analyses. Without any, no agent is ranked, rated or accepted.",
+        ),
     ] = False,
 ) -> None:
     """Serve agents, ratings and searches over HTTP, and follow the chains meanwhile."""
@@ -82,8 +95,9 @@ def serve(  # noqa: PLR0913, PLR0917  # models, and what the service does beside
     from bilateral.api.settings import read_api_settings  # noqa: PLC0415
     from bilateral.index.store.database import named_database_errors  # noqa: PLC0415
 
-    index = None if no_index else replace(chains.settings(), analyses=not no_analysis)
+    index = None if no_index else replace(chains.settings(), analyses=not no_analyse)
     values = {**vars(options), "trusted_proxies": options.trusted_proxies or None}
+    values["needs_analysis"] = False if no_analyse else None
     settings = read_api_settings(chains.settings_file, database=database, **values)
     if settings.aggregator is not None:
         _check_aggregator(str(settings.aggregator))

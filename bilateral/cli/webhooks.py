@@ -180,5 +180,5 @@ def deliver(
 
     log_safely()
     signer = Signer(read_key(key_file))
-    with open_index(database) as engine, monitor.answering(engine):
+    with open_index(database) as engine, monitor.answering(engine, needs_analysis=False):
         Deliverer(engine, signer, stop, Network(allow_private=allow_private)).run()

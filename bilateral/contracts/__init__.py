@@ -6,7 +6,7 @@ from bilateral.contracts.deployments import (
     Deployment,
     attribute_of,
     has_private_mempool,
-    max_tip_of,
+    max_fees_of,
     network_of,
     packaged_deployment,
 )
@@ -18,7 +18,7 @@ __all__ = [
     "abi",
     "attribute_of",
     "has_private_mempool",
-    "max_tip_of",
+    "max_fees_of",
     "network_of",
     "packaged_deployment",
     "selectors",

@@ -298,16 +298,17 @@ def attribute_of(registry: Registry) -> str:
     return _ATTRIBUTES[registry]
 
 
-def max_tip_of(chain_id: int) -> int:
-    """Return the largest tip per gas that a client signs by default on a chain, in wei, by the packaged address book.
+def max_fees_of(chain_id: int) -> tuple[int, int]:
+    """Return the largest fee and the largest tip per gas that a client signs by default on a chain, in wei.
 
     Args:
-        chain_id: EIP-155 id of the chain.
+        chain_id: EIP-155 id of the chain. One that the packaged address book lacks has the limits of most chains.
     """
-    from bilateral.contracts.records import MAX_TIP_GWEI, address_book  # noqa: PLC0415  # heavy
+    from bilateral.contracts.records import MAX_FEE_GWEI, MAX_TIP_GWEI, address_book  # noqa: PLC0415  # heavy
 
     record = address_book().get(chain_id)
-    return (MAX_TIP_GWEI if record is None else record.max_tip_gwei) * 10**9
+    fee, tip = (MAX_FEE_GWEI, MAX_TIP_GWEI) if record is None else (record.max_fee_gwei, record.max_tip_gwei)
+    return fee * 10**9, tip * 10**9
 
 
 def has_private_mempool(chain_id: int) -> bool:

@@ -23,6 +23,9 @@ BOOK: Final = "canonical.json"
 MAX_TIP_GWEI: Final = 50
 """Gwei of tip per gas on a chain without a limit of its own: 0.025 of its currency for a write of 500,000 gas."""
 
+MAX_FEE_GWEI: Final = 500
+"""Gwei of fee per gas on a chain without a limit of its own: 0.25 of its currency for a write of 500,000 gas."""
+
 Number = Annotated[int, Field(strict=True, ge=0)]
 
 
@@ -57,6 +60,7 @@ class DeploymentRecord(BaseModel):
         chain_id: EIP-155 id of the chain.
         network: The network's name, as `base:sepolia`.
         max_tip_gwei: The largest tip per gas that a client signs by default, in gwei.
+        max_fee_gwei: The largest fee per gas that a client signs by default, base fee and tip, in gwei.
         private_mempool: True if nobody sees a transaction before it is included, as with a single sequencer.
         contracts: The registries by their names in Solidity.
     """
@@ -66,6 +70,7 @@ class DeploymentRecord(BaseModel):
     chain_id: Annotated[int, Field(strict=True, gt=0)]
     network: str = ""
     max_tip_gwei: Number = MAX_TIP_GWEI
+    max_fee_gwei: Number = MAX_FEE_GWEI
     private_mempool: Annotated[bool, Field(strict=True)] = False
     contracts: dict[str, RegistryEntry]
 
@@ -93,6 +98,7 @@ class _BookChain(BaseModel):
     chain_id: int
     network: str
     max_tip_gwei: Number = MAX_TIP_GWEI
+    max_fee_gwei: Number = MAX_FEE_GWEI
     private_mempool: Annotated[bool, Field(strict=True)] = False
     groups: list[str]
 
@@ -190,6 +196,7 @@ def read_book(text: bytes) -> dict[int, DeploymentRecord]:
             chain_id=chain.chain_id,
             network=chain.network,
             max_tip_gwei=chain.max_tip_gwei,
+            max_fee_gwei=chain.max_fee_gwei,
             private_mempool=chain.private_mempool,
             contracts={name: entry for group in chain.groups for name, entry in book.groups[group].items()},
         )

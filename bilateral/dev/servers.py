@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
-from web3 import HTTPProvider, Web3
 from x402 import x402FacilitatorSync
 from x402.mechanisms.evm.exact import register_exact_evm_facilitator
 from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
@@ -20,7 +20,6 @@ from bilateral.x402.settling import SettlingSigner
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from x402.mechanisms.evm.types import TransactionReceipt
 
 POLL_SECONDS = 0.005  # tests start many servers
 RECEIPT_POLL_SECONDS = 0.01  # the local node mines at once
@@ -65,12 +64,10 @@ class _LocalSigner(FacilitatorWeb3Signer):
 
     def __init__(self, secret: str, rpc: str, **options: Any) -> None:
         super().__init__(secret, rpc, **options)
-        self._polled = Web3(HTTPProvider(rpc))
-
-    def wait_for_transaction_receipt(self, tx_hash: str) -> TransactionReceipt:
-        """Wait for a transaction to be mined."""
-        self._polled.eth.wait_for_transaction_receipt(tx_hash, poll_latency=RECEIPT_POLL_SECONDS)  # type: ignore[arg-type]
-        return super().wait_for_transaction_receipt(tx_hash)
+        eth = self._w3.eth
+        eth.wait_for_transaction_receipt = partial(  # type: ignore[method-assign]
+            eth.wait_for_transaction_receipt, poll_latency=RECEIPT_POLL_SECONDS
+        )
 
 
 class _LocalSettlingSigner(_LocalSigner, SettlingSigner):

@@ -1,4 +1,8 @@
-"""Documents in their own URI (RFC 2397), `data:application/json;base64,…`, which the chain keeps whole."""
+"""Documents in their own URI, which the chain keeps whole: `data:application/json;base64,…` (RFC 2397) and its misuses.
+
+Agents register their files by many almost valid forms of that URI, by bare JSON, and by bare base 64. Every form is
+read whose meaning is certain.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +13,30 @@ import re
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
+from bilateral.documents.packing import GZIP, unpacked
 from bilateral.errors import DocumentTooLargeError, UnsupportedUriError
 from bilateral.text import quoted
 
 _JSON: Final = "application/json"
 _BYTES: Final = "application/octet-stream"
-_SPACE = re.compile(r"[ \t\r\n]+")
+
+_PARTS: Final = re.compile(r"data:\s*([^,;{\s]*(?:\s*;\s*[^,;{\s]*)*)\s*(?:,|\s|(?=\{))(.*)", re.IGNORECASE | re.DOTALL)
+"""The media type with its parameters, and the content after a comma, or after the blank that some write for it."""
+
+_BARE_JSON: Final = re.compile(r"\{|%7B", re.IGNORECASE)
+_BARE_BASE64: Final = re.compile(r"(?:e[w-z0-9+/_-]|H4sI)[A-Za-z0-9+/_\s-]*={0,2}")  # of a JSON object, or of gzip
+_SPACE: Final = re.compile(r"[ \t\r\n]+")
+_PACKINGS: Final = {"enc=gzip", "enc=deflate", "encoding=gzip", "encoding=deflate", "gzip"}
+
+
+def is_inline(uri: str) -> bool:
+    """Return True if a URI, or what stands for one, is the document itself."""
+    return uri[:5].lower() == "data:" or bool(_BARE_JSON.match(uri) or _BARE_BASE64.fullmatch(uri))
 
 
 def encode_data_uri(content: bytes) -> str:
     """Return a URI that holds a document, in the form of ERC-8004. Its media type is that of JSON, or of any bytes."""
-    try:
-        json.loads(content)
-        kind = _JSON
-    except (ValueError, RecursionError):
-        kind = _BYTES
+    kind = _JSON if _is_json(content) else _BYTES
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
@@ -31,32 +44,78 @@ def decode_data_uri(uri: str, limit: int) -> bytes:
     """Return the document in a data URI.
 
     Args:
-        uri: A `data:` URI of any media type, in base 64 (of either alphabet, padded or not) or percent-encoded.
+        uri: A `data:` URI of any media type, in base 64 (of either alphabet, padded or not), percent-encoded or plain,
+            whatever its label says, also compressed (`enc=gzip`); or JSON or base 64 of it without a scheme.
         limit: The largest size of the document, in bytes.
 
     Raises:
-        UnsupportedUriError: The text is not a data URI.
+        UnsupportedUriError: The text has another form.
         DocumentTooLargeError: The document is larger than the limit.
     """
-    scheme, _, rest = uri.partition(":")
-    header, comma, payload = rest.partition(",")
-    if scheme.lower() != "data" or not comma:
-        raise UnsupportedUriError(f"{quoted(uri)} is not a data URI: it has no comma")
-    is_base64 = header.lower().endswith(";base64")
+    labels, payload = {"base64"}, uri
+    if uri[:5].lower() == "data:":
+        parts = _PARTS.fullmatch(uri)
+        if parts is None:
+            raise UnsupportedUriError(f"{quoted(uri)} is not a data URI: it has no comma")
+        labels, payload = {label.strip().lower() for label in parts[1].split(";")}, parts[2].strip()
     if len(payload) > 4 * limit + 4:  # more than any encoding of so few bytes takes
         raise DocumentTooLargeError(limit)
-    content = unquote_to_bytes(payload)
-    if is_base64:
-        content = _from_base64(uri, content)
+    content = _content(uri, payload, limit, is_base64="base64" in labels)
+    if labels & _PACKINGS or content[:2] == GZIP:
+        result = unpacked(content, limit)
+        if result is None and not _is_json(content):
+            raise UnsupportedUriError(f"{quoted(uri)} does not hold the compressed document that it promises")
+        content = content if result is None else result
     if len(content) > limit:
         raise DocumentTooLargeError(limit)
     return content
 
 
-def _from_base64(uri: str, payload: bytes) -> bytes:
-    """Decode base 64 strictly, except for the alphabet, white space and padding, which differ between writers."""
+def _content(uri: str, payload: str, limit: int, *, is_base64: bool) -> bytes:
+    """Decode the content of a data URI by its form, if that is certain, rather than by its label."""
+    plain, unquoted = payload.encode("utf-8", "replace"), unquote_to_bytes(payload)
+    if plain[:1] == b"{" and (is_base64 or b"%" not in plain):  # a writer of the wrong label did not quote either
+        return plain if _is_json(plain) else unquoted
+    if not is_base64 and unquoted and _BARE_BASE64.fullmatch(payload):
+        try:
+            content = _from_base64(uri, unquoted, limit)
+        except UnsupportedUriError:
+            return unquoted
+        return content if _is_document(content, limit) else unquoted
+    return _from_base64(uri, unquoted, limit) if is_base64 and unquoted.lstrip()[:1] != b"{" else unquoted
+
+
+def _from_base64(uri: str, payload: bytes, limit: int) -> bytes:
+    """Decode base 64 strictly, except for the alphabet, white space and padding, which differ between writers.
+
+    A blank inside is a mere blank, or what a form's decoder made of a plus: the reading that makes a document counts.
+    """
     try:
-        text = _SPACE.sub("", payload.decode("ascii")).replace("-", "+").replace("_", "/").rstrip("=")
-        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
-    except (UnicodeDecodeError, binascii.Error):
+        text = payload.decode("ascii").strip()
+        readings = [_SPACE.sub("", text)]
+        if " " in text:
+            readings.append(_SPACE.sub("", text.replace(" ", "+")))
+        contents = [content for reading in readings if (content := _strictly(reading)) is not None]
+        return next((content for content in contents if _is_document(content, limit)), contents[0])
+    except (UnicodeDecodeError, IndexError):
         raise UnsupportedUriError(f"{quoted(uri)} is not base 64") from None
+
+
+def _strictly(text: str) -> bytes | None:
+    text = text.replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except binascii.Error:
+        return None
+
+
+def _is_document(content: bytes, limit: int) -> bool:
+    return _is_json(content) or (content[:2] == GZIP and unpacked(content, limit) is not None)
+
+
+def _is_json(content: bytes) -> bool:
+    try:
+        json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return True

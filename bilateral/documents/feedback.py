@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, get_args
 
 from pydantic import Field
 
@@ -17,6 +17,21 @@ from bilateral.text.encoding import encode_object
 if TYPE_CHECKING:
     from bilateral.identifiers import GlobalAgentId
     from bilateral.values import FeedbackValue
+
+SIGNED_FIELDS: Final = frozenset(
+    {
+        *("agentRegistry", "agentId", "clientAddress", "value", "valueDecimals", "tag1", "tag2"),
+        *("taskRef", "interactionHash", "agentSignature", "clientSignature", "proofOfInteraction"),
+    }
+)
+"""The fields that the chain or a signature states too. One that is malformed is not taken for a missing one."""
+
+_FLAT_NAMES: Final = {
+    "mcp": {"tool": "mcpTool", "prompt": "mcpPrompt", "resource": "mcpResource"},
+    "a2a": {"skills": "a2aSkills", "contextId": "a2aContextId", "taskId": "a2aTaskId"},
+    "oasf": {"skills": "oasfSkills", "domains": "oasfDomains"},
+}
+"""The fields of agent0's SDKs that stand for parts of others."""
 
 Capability: TypeAlias = Literal["tools", "prompts", "resources"]
 
@@ -148,6 +163,17 @@ class FeedbackFile(DocumentModel):
     comment: str | None = None
     proof_of_interaction: ProofOfInteraction | None = None
     reasoning: str | None = None
+
+    @classmethod
+    def _in_present_form(cls, source: dict[str, Any], faults: list[str]) -> dict[str, Any]:
+        value = super()._in_present_form(source, faults)
+        for name, flat in _FLAT_NAMES.items():
+            parts = {part: value[other] for part, other in flat.items() if value.get(other) is not None}
+            if parts and value.get(name) is None:
+                value = {**value, name: parts}
+        if value.get("proofOfPayment") is None and isinstance(value.get("proof_of_payment"), dict):  # ChaosChain's SDK
+            value = {**value, "proofOfPayment": value["proof_of_payment"]}
+        return value
 
     @property
     def payment_reference(self) -> str | None:

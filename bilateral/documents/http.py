@@ -14,6 +14,7 @@ import httpcore
 import httpx
 
 from bilateral.documents.network import Deadline, GuardedBackend, Host
+from bilateral.documents.packing import unpacked
 from bilateral.errors import (
     DocumentError,
     DocumentTimeoutError,
@@ -33,6 +34,9 @@ _MAX_PORT: Final = 65535  # a port of TCP has 16 bits
 
 _READ: Final = frozenset({200})
 _WRITTEN: Final = frozenset({200, 201, 202, 204})
+
+_ENCODINGS: Final = frozenset({"gzip", "x-gzip", "deflate"})
+_MAX_ENCODINGS: Final = 3  # of one answer: honest servers use one, and each may multiply the bytes
 
 _UNCHANGED: Final = 304  # 304 Not Modified (RFC 9110, section 15.4.5)
 
@@ -272,14 +276,12 @@ class HttpSession:
         if response.status_code not in accepted:
             wait_seconds = seconds_to_wait(response.headers.get("retry-after", ""))
             raise RefusedDocumentError(quoted_url(url), response.status_code, wait_seconds)
-        if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise UnreachableDocumentError(f"{quoted_url(url)} answers in an encoding that was not asked for")
         content = bytearray()
         for chunk in response.iter_raw():
             content += chunk
             if len(content) > limit:
                 raise DocumentTooLargeError(limit)
-        return bytes(content)
+        return _decoded(bytes(content), response.headers.get("content-encoding", ""), limit)
 
 
 _usual_context = cache(ssl.create_default_context)
@@ -380,6 +382,15 @@ def _is_loadable(url: httpx.URL) -> bool:
     """
     has_port = url.port is None or 0 < url.port <= _MAX_PORT
     return url.scheme in _PORTS and bool(url.host) and has_port
+
+
+def _decoded(content: bytes, encodings: str, limit: int) -> bytes:
+    """Remove the encodings that a server used unasked. An unknown one, or one that the content belies, is ignored."""
+    for encoding in reversed(encodings.lower().split(",")[:_MAX_ENCODINGS]):
+        if encoding.strip() in _ENCODINGS:
+            result = unpacked(content, limit)
+            content = content if result is None else result
+    return content
 
 
 def _check_redirect(url: str, source: httpx.URL, target: httpx.URL) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,19 +12,20 @@ from typing import Final, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
-from bilateral.documents.cid import Cid
-from bilateral.documents.data_uri import decode_data_uri
+from bilateral.documents.cid import RAW, Cid
+from bilateral.documents.data_uri import decode_data_uri, is_inline
 from bilateral.documents.feedback import FeedbackFile
 from bilateral.documents.hashing import NO_HASH, document_hash, verify_hash
 from bilateral.documents.http import UNKNOWN_VERSION, HttpSession, Limits, Network, Validators, host_of, quoted_url
 from bilateral.documents.registration import RegistrationFile
-from bilateral.documents.unixfs import read_file
+from bilateral.documents.unixfs import is_of_block, read_file
 from bilateral.errors import (
     CidMismatchError,
     DocumentError,
     DocumentTimeoutError,
     DocumentTooLargeError,
     ForbiddenAddressError,
+    MissingExtraError,
     TooManyRedirectsError,
     UnreachableDocumentError,
     UnsupportedUriError,
@@ -32,6 +35,17 @@ from bilateral.text import quoted
 PUBLIC_GATEWAYS: Final = ("https://trustless-gateway.link", "https://ipfs.io")
 
 Integrity: TypeAlias = Literal["inline", "cid", "hash"]
+
+_CID: Final = r"(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|b[a-z2-7]{58})"
+"""The CIDs of files, as they are usually written."""
+
+_BARE_CID: Final = re.compile(rf"/?(?:ipfs/)?{_CID}(?:[/?#].*)?", re.DOTALL)
+_GATEWAY_PATH: Final = re.compile(rf"(https?://[^/?#]+)/ipfs/({_CID})(/[^?#]*)?(\?[^#]*)?(?:#.*)?", re.IGNORECASE)
+_GATEWAY_HOST: Final = re.compile(
+    r"(https?://)(b[a-z2-7]{58})\.ipfs\.([^/?#]+)(/[^?#]*)?(\?[^#]*)?(?:#.*)?", re.IGNORECASE
+)
+
+_MIN_SECONDS: Final = 0.001  # a gateway whose turn comes after the time is over fails by its time limit
 
 _BLOCK_OVERHEAD: Final = 64 * 1024  # links and framing of one dag-pb block beyond its content
 
@@ -98,7 +112,8 @@ class Loader:
         """Load a document.
 
         Args:
-            uri: A `data:`, `https:`, `http:`, `ipfs:` or `file:` URI.
+            uri: A `data:`, `https:`, `http:`, `ipfs:` or `file:` URI; a CID; or what some agents have for their URI:
+                JSON, or base 64 of it. Blanks around it do not count. Files of IPFS at a gateway's URL are checked too.
             expected_hash: The hash on chain; zeros without one.
 
         Returns:
@@ -162,19 +177,26 @@ class Loader:
         """Load a document by its URI's scheme; return None if its server says that it did not change."""
         if not isinstance(uri, str):
             raise UnsupportedUriError(f"a URI is a text, not a {type(uri).__name__}")
-        scheme, colon, _ = uri.partition(":")
-        match scheme.lower() if colon else "":
+        uri = uri.strip()
+        match scheme_of(uri):
             case "data":
                 return Document(uri, decode_data_uri(uri, self.limits.bytes), "inline")
             case "ipfs":
-                return Document(uri, self._load_ipfs(uri), "cid")
+                cid, path = parse_ipfs_uri(uri)
+                return Document(uri, self._load_ipfs(cid, path, self.gateways, self.limits.seconds), "cid")
             case "http" | "https":
-                with HttpSession(self.limits, self.network) as session:
-                    answer = session.get_changes(uri, known)
-                return None if answer.content is None else Document(uri, answer.content, None, answer.validators)
+                file = _file_at_gateway(uri)
+                if file is not None:
+                    return self._load_from_gateway_url(uri, known, *file)
+                return self._load_http(uri, known, self.limits)
             case "file":
                 return Document(uri, self._load_file_uri(uri), None)
         raise UnsupportedUriError(f"{quoted(uri)} is not a data, https, http, ipfs or file URI")
+
+    def _load_http(self, uri: str, known: Validators, limits: Limits) -> Document | None:
+        with HttpSession(limits, self.network) as session:
+            answer = session.get_changes(uri, known)
+        return None if answer.content is None else Document(uri, answer.content, None, answer.validators)
 
     def _load_file_uri(self, uri: str) -> bytes:
         """Load a file inside the folder. Links out of it are refused."""
@@ -194,21 +216,50 @@ class Loader:
             raise ForbiddenAddressError(uri, str(path))
         return self.load_file(path).content
 
-    def _load_ipfs(self, uri: str) -> bytes:
-        """Load a file of IPFS from the first gateway that delivers it. Each gateway has an equal share of the time."""
-        cid, path = parse_ipfs_uri(uri)
+    def _load_from_gateway_url(
+        self, uri: str, known: Validators, cid: Cid, path: list[str], own: str
+    ) -> Document | None:
+        """Load a file of IPFS whose author names a gateway: from there, or else from any gateway, by its CID.
+
+        A whole file that is one block is checked as it is. Otherwise its blocks are loaded. If no gateway has these,
+        there is only the word of the author's.
+        """
+        deadline = time.monotonic() + self.limits.seconds
+        document, failure = None, None
+        try:
+            document = self._load_http(uri, known, replace(self.limits, seconds=self.limits.seconds / 2))
+        except DocumentError as error:
+            failure = error
+        if failure is None and (document is None or (not path and is_of_block(cid, document.content))):
+            return document and replace(document, integrity="cid")
+        gateways = dict.fromkeys((own, *self.gateways)) if failure is None else self.gateways
+        try:
+            content = self._load_ipfs(cid, path, tuple(gateways), deadline - time.monotonic())
+            return Document(uri, content, "cid")
+        except (CidMismatchError, DocumentTimeoutError, UnreachableDocumentError) as error:
+            if document is None:
+                raise failure or error from None
+            if cid.codec == RAW and not path:
+                cid.verify(document.content)
+        return document
+
+    def _load_ipfs(self, cid: Cid, path: list[str], gateways: Sequence[str], seconds: float) -> bytes:
+        """Load a file of IPFS from the first gateway that delivers it. Each has an equal share of the time left."""
         failure: DocumentError = UnreachableDocumentError("no IPFS gateway is named")
-        for gateway in self.gateways:
+        end = time.monotonic() + seconds
+        for tried, gateway in enumerate(gateways):
+            share = max(_MIN_SECONDS, (end - time.monotonic()) / (len(gateways) - tried))
             try:
-                return self._load_from_gateway(gateway, cid, path)
+                return self._load_from_gateway(gateway, cid, path, share)
             except (CidMismatchError, DocumentTimeoutError, UnreachableDocumentError) as error:
                 failure = error
         raise failure
 
-    def _load_from_gateway(self, gateway: str, cid: Cid, path: list[str]) -> bytes:
+    def _load_from_gateway(self, gateway: str, cid: Cid, path: list[str], seconds: float) -> bytes:
         """Load a file of IPFS block by block, as every trustless gateway offers."""
-        network = replace(self.network, trusted=self.network.trusted | {host_of(gateway)})
-        limits = replace(self.limits, seconds=self.limits.seconds / len(self.gateways))
+        trusted = self.network.trusted | ({host_of(gateway)} if gateway in self.gateways else set())
+        network = replace(self.network, trusted=trusted)
+        limits = replace(self.limits, seconds=seconds)
         with HttpSession(limits, network) as session:
 
             def fetch(block: Cid) -> bytes:
@@ -228,12 +279,37 @@ class Loader:
             return read_file(fetch, cid, path, self.limits.bytes)
 
 
+def scheme_of(uri: str) -> str:
+    """Return the scheme by which a URI is loaded, in lower case: `data` for JSON alone, `ipfs` for a CID alone."""
+    uri = uri.strip()
+    if is_inline(uri):
+        return "data"
+    if _BARE_CID.fullmatch(uri):
+        return "ipfs"
+    scheme, colon, _ = uri.partition(":")
+    return scheme.lower() if colon else ""
+
+
+def _file_at_gateway(uri: str) -> tuple[Cid, list[str], str] | None:
+    """Return the CID, the path and the gateway of a URL that names a file of IPFS; None for any other URL."""
+    if by_path := _GATEWAY_PATH.fullmatch(uri):
+        gateway, cid, path = by_path[1], by_path[2], by_path[3]
+    elif by_host := _GATEWAY_HOST.fullmatch(uri):
+        gateway, cid, path = by_host[1] + by_host[3], by_host[2].lower(), by_host[4]
+    else:
+        return None
+    try:
+        return Cid.parse(cid), [unquote(name) for name in (path or "").split("/") if name], gateway
+    except (MissingExtraError, UnsupportedUriError):  # such a file is not checked, as that of any other server
+        return None
+
+
 def parse_ipfs_uri(uri: str) -> tuple[Cid, list[str]]:
-    """Split `ipfs://<cid>/<path>` into its CID and the names of its path.
+    """Split `ipfs://<cid>/<path>`, with or without its scheme, into its CID and the names of its path.
 
     Raises:
         UnsupportedUriError: The URI does not have this form.
     """
-    rest = uri.partition(":")[2].lstrip("/").removeprefix("ipfs/")
+    rest = (uri[5:] if uri[:5].lower() == "ipfs:" else uri).lstrip("/").removeprefix("ipfs/")
     cid, *path = rest.partition("?")[0].partition("#")[0].split("/")
     return Cid.parse(cid), [unquote(name) for name in path if name]

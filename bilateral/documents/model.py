@@ -1,11 +1,17 @@
-"""The base of all models of documents: fields in camel case, unknown fields kept, absent fields left absent."""
+"""The base of all models of documents: fields in camel case, unknown fields kept, absent fields left absent.
+
+Authors write strictly (`written`, `of`). Strangers' files are read by `from_bytes` and `read`, which drop and name what
+cannot be read: an agent must not become unverifiable by one odd optional field.
+"""
 
 from __future__ import annotations
 
+import copy
+import json
 from collections.abc import Collection, Mapping
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
-from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
 from bilateral.errors import MalformedDocumentError
@@ -13,6 +19,24 @@ from bilateral.text import printable
 from bilateral.text.encoding import decode_object, encode_object
 
 _PROBLEMS_SHOWN: Final = 10  # enough to mend a file by; a hostile one may have thousands
+_SHOWN_PLACE: Final = 60  # characters of a field's place, in which strangers choose the names
+_PASSES: Final = 4  # a repair can uncover the next fault: of a part, of its list, of its field
+
+MAX_ITEMS: Final = 500
+"""Entries of one list that a reader of a stranger's file takes."""
+
+_EXPECTED: Final = {
+    "bool_type": "true or false",
+    "float_type": "a number",
+    "int_from_float": "a whole number",
+    "int_type": "a whole number",
+    "list_type": "a list",
+    "model_type": "an object",
+    "string_type": "a text",
+}
+"""The expected type by pydantic's type of error."""
+
+_DROPPED: Final = object()
 
 
 class DocumentModel(BaseModel):
@@ -21,6 +45,13 @@ class DocumentModel(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel, extra="allow", strict=True, frozen=True, hide_input_in_errors=True
     )
+
+    STRICT: ClassVar[frozenset[str]] = frozenset()
+    """Fields, by their names in JSON, that are never repaired: one fault makes the document unreadable."""
+
+    _source: dict[str, Any] | None = PrivateAttr(default=None)
+    _faults: tuple[str, ...] = PrivateAttr(default=())
+    _malformed: frozenset[str] = PrivateAttr(default=frozenset())
 
     @model_validator(mode="wrap")
     @classmethod
@@ -57,21 +88,83 @@ class DocumentModel(BaseModel):
             problems = [
                 f"{printable('.'.join(map(str, problem['loc'])))}: {problem['msg']}" for problem in error.errors()
             ]
-            more = len(problems) - _PROBLEMS_SHOWN
-            shown = problems[:_PROBLEMS_SHOWN] + ([f"and {more} more"] if more > 0 else [])
-            raise MalformedDocumentError("; ".join(shown)) from None
+            raise MalformedDocumentError(_listed(problems)) from None
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
-        """Read the document.
+        """Read a stranger's document as `read` does.
 
         Raises:
-            MalformedDocumentError: It is not a JSON object, or a field is of the wrong type or missing.
+            MalformedDocumentError: It is not a JSON object, or a field of `STRICT` is malformed.
         """
-        return cls.of(decode_object(content))
+        return cls.read(decode_object(content))
+
+    @classmethod
+    def read(cls, source: dict[str, Any], *, is_strict: bool = True) -> Self:
+        """Read a stranger's document. Other fields than those of `STRICT` are dropped if they are malformed.
+
+        A number where a text belongs is read as its digits. `faults` names all fields that were dropped or converted.
+
+        Args:
+            source: The document.
+            is_strict: False to drop malformed fields of `STRICT` too, such as to list the document.
+
+        Raises:
+            MalformedDocumentError: A field of `STRICT` is malformed. The error names the first ten faults of these.
+        """
+        faults: list[str] = []
+        malformed: set[str] = set()
+        value = cls._in_present_form(source, faults)
+        for name in sorted(value.keys() - cls.STRICT):
+            if isinstance(value[name], list) and len(value[name]) > MAX_ITEMS:
+                faults.append(f"{_place((name,))} has more than {MAX_ITEMS} entries: the others are not read")
+                value = {**value, name: value[name][:MAX_ITEMS]}
+        for attempt in range(_PASSES):
+            try:
+                model = cls.model_validate(value)
+                break
+            except ValidationError as error:
+                problems = _by_path(value, error)
+                sentences = {path: _sentence(path, of_path) for path, of_path in problems.items()}
+                if is_strict and (strict := [text for path, text in sentences.items() if path[0] in cls.STRICT]):
+                    raise MalformedDocumentError(_listed(strict)) from None
+                faults += sentences.values()
+                malformed.update(path[0] for path in problems)
+                whole = malformed if attempt > 1 else cls.STRICT
+                repairs: dict[tuple[Any, ...], Any] = {}
+                for path, of_path in problems.items():
+                    if path[0] in whole:
+                        repairs[path[:1]] = _DROPPED
+                    else:
+                        repairs[path] = _digits_or_nothing(of_path)
+                value = dict(_with_repairs(value, repairs, ()))
+        else:
+            raise MalformedDocumentError("; ".join(faults[:_PROBLEMS_SHOWN]))
+        if faults or value != source:
+            shown = tuple(dict.fromkeys(faults))[:_PROBLEMS_SHOWN]
+            model._source, model._faults, model._malformed = copy.deepcopy(source), shown, frozenset(malformed)  # noqa: SLF001
+        return model
+
+    @classmethod
+    def _in_present_form(cls, source: dict[str, Any], faults: list[str]) -> dict[str, Any]:
+        """Return a stranger's document with the field names of today. Subclasses know former and usual other ones."""
+        del faults
+        return source
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The first ten fields that `read` dropped or converted, a sentence each; empty if the document has none."""
+        return self._faults
+
+    @property
+    def malformed_fields(self) -> frozenset[str]:
+        """The fields, by their names in JSON, of which `read` dropped or converted a part or the whole."""
+        return self._malformed
 
     def to_object(self) -> dict[str, Any]:
-        """Return the document as a JSON object, with known and unknown fields."""
+        """Return the document as a JSON object, with known and unknown fields, as its author wrote it."""
+        if self._source is not None:
+            return copy.deepcopy(self._source)
         return self.model_dump(by_alias=True, exclude_unset=True)
 
     def to_bytes(self) -> bytes:
@@ -81,6 +174,57 @@ class DocumentModel(BaseModel):
             MalformedDocumentError: An unknown field has a value that JSON cannot hold.
         """
         return encode_object(self.to_object())
+
+
+def _listed(problems: list[str]) -> str:
+    more = len(problems) - _PROBLEMS_SHOWN
+    return "; ".join(problems[:_PROBLEMS_SHOWN] + ([f"and {more} more"] if more > 0 else []))
+
+
+def _by_path(value: Any, error: ValidationError) -> dict[tuple[Any, ...], list[Any]]:
+    """Return the problems of an error by their paths in a JSON value. Unions and missing fields add to a location."""
+    problems: dict[tuple[Any, ...], list[Any]] = {}
+    for problem in error.errors(include_url=False, include_context=False):
+        path, part = [], value
+        for key in problem["loc"]:
+            if not (isinstance(part, dict) and key in part) and not (isinstance(part, list) and isinstance(key, int)):
+                break
+            path.append(key)
+            part = part[key]
+        problems.setdefault(tuple(path), []).append(problem)
+    return problems
+
+
+def _sentence(path: tuple[Any, ...], problems: list[Any]) -> str:
+    expected = dict.fromkeys(_EXPECTED.get(problem["type"], "") for problem in problems)
+    if "" in expected:
+        inner = ".".join(map(str, problems[0]["loc"]))
+        return f"{printable(inner[:_SHOWN_PLACE])}: {problems[0]['msg']}"
+    return f"{_place(path)} is not {' or '.join(expected)}"
+
+
+def _digits_or_nothing(problems: list[Any]) -> Any:
+    """Return the digits of a number where a text belongs; the mark of a dropped part for anything else."""
+    value = problems[0]["input"]
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    is_text_expected = any(problem["type"] == "string_type" for problem in problems)
+    return json.dumps(value) if is_number and is_text_expected else _DROPPED
+
+
+def _place(path: tuple[Any, ...]) -> str:
+    return printable(".".join(map(str, path))[:_SHOWN_PLACE])
+
+
+def _with_repairs(value: Any, repairs: dict[tuple[Any, ...], Any], path: tuple[Any, ...]) -> Any:
+    if path in repairs:
+        return repairs[path]
+    if isinstance(value, dict):
+        parts = {name: _with_repairs(part, repairs, (*path, name)) for name, part in value.items()}
+        return {name: part for name, part in parts.items() if part is not _DROPPED}
+    if isinstance(value, list):
+        entries = [_with_repairs(entry, repairs, (*path, at)) for at, entry in enumerate(value)]
+        return [entry for entry in entries if entry is not _DROPPED]
+    return value
 
 
 def sorted_names(value: Any) -> Any:

@@ -1,8 +1,8 @@
 """The registration file: an agent's description of itself (ERC-8004, and `signers` of the x402 extension).
 
-Reading accepts incomplete files: `problems` lists the fields that ERC-8004 requires and the file lacks. Writing, by
-`RegistrationFile.new`, refuses such files. Signers decide whose signature counts, so they are read strictly: one
-malformed signer makes the file unreadable.
+Reading accepts incomplete and odd files: `problems` lists what was dropped, and the fields that ERC-8004 requires and
+the file lacks. Writing, by `RegistrationFile.new`, refuses such files. Signers decide whose signature counts, and
+registrations whose file it is, so these are read strictly: one malformed entry makes the file unreadable.
 """
 
 from __future__ import annotations
@@ -13,12 +13,18 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from bilateral.documents.model import DocumentModel, as_list
+from bilateral.documents.model import MAX_ITEMS, DocumentModel, as_list
 from bilateral.errors import MalformedDocumentError, MalformedIdentifierError
 from bilateral.identifiers import AccountId, GlobalAgentId
 from bilateral.text import quoted
 
 REGISTRATION_TYPE: Final = "https://eips.ethereum.org/EIPS/eip-8004#registration-v1"
+
+_OTHER_NAMES: Final = {"x402Support": "x402support", "supportedTrust": "supportedTrusts"}
+"""Names that published SDKs gave to fields, by the present one."""
+
+_OTHER_SERVICE_NAMES: Final = {"name": ("type", "protocol", "kind"), "endpoint": ("url", "uri", "value", "href")}
+"""Names that files give to the parts of a service instead."""
 
 _ED25519_BYTES: Final = 32  # of a public key (RFC 8032, section 5.1.5)
 _SECP256K1_FORMS: Final = ((b"\x02", 33), (b"\x03", 33), (b"\x04", 65))  # SEC 1: the prefix, the length with it
@@ -133,6 +139,8 @@ class RegistrationFile(DocumentModel):
         signers: The keys that sign its answers.
     """
 
+    STRICT = frozenset({"registrations", "signers"})
+
     type: str | None = None
     name: str | None = None
     description: str | None = None
@@ -177,6 +185,23 @@ class RegistrationFile(DocumentModel):
         file.to_bytes()
         return file
 
+    @classmethod
+    def _in_present_form(cls, source: dict[str, Any], faults: list[str]) -> dict[str, Any]:
+        value = dict(source)
+        for name, other in _OTHER_NAMES.items():
+            if value.get(name) is None and value.get(other) is not None:
+                value[name] = value[other]
+        payments = value.get("x402Support")
+        if isinstance(payments, dict) and isinstance(payments.get("enabled"), bool):  # as agent0's subgraph accepts
+            value["x402Support"] = payments["enabled"]
+        for field in ("services", "endpoints"):
+            if isinstance(value.get(field), list):
+                value[field] = [
+                    _named_service(entry, f"{field}.{at}", faults) if at < MAX_ITEMS else entry
+                    for at, entry in enumerate(value[field])
+                ]
+        return value
+
     @property
     def all_services(self) -> list[Service]:
         """The services: the field `services` or, as in October 2025, `endpoints`."""
@@ -184,12 +209,14 @@ class RegistrationFile(DocumentModel):
 
     def problems(self) -> list[str]:
         """Return a sentence for each violation of ERC-8004 by the file; an empty list if it has none."""
-        problems = []
+        problems = list(self.faults)
         if self.type != REGISTRATION_TYPE:
             problems.append(f"type is not {REGISTRATION_TYPE}")
         problems += [f"{field} is missing" for field in ("name", "description", "image") if not getattr(self, field)]
         problems += [
-            f"service {quoted(service.name)} has no endpoint" for service in self.all_services if not service.endpoint
+            f"service {quoted(service.name)} has no endpoint"
+            for service in self.all_services
+            if service.name and not service.endpoint
         ]
         for registration in self.registrations or []:
             try:
@@ -221,3 +248,21 @@ class RegistrationFile(DocumentModel):
         """Return the keys that count at a moment, by default now (x402 extension, "Get Valid Signers")."""
         moment = moment or datetime.now(UTC)
         return [signer for signer in self.signers or [] if signer.counts_at(moment)]
+
+
+def _named_service(entry: Any, place: str, faults: list[str]) -> Any:
+    """Return a stranger's service with the names of ERC-8004 for its parts. One without a name has an empty one."""
+    if not isinstance(entry, dict):
+        return entry
+    service = dict(entry)
+    for name, others in _OTHER_SERVICE_NAMES.items():
+        if service.get(name) is not None:
+            continue
+        other = next((other for other in others if isinstance(service.get(other), str)), None)
+        if other is not None:
+            service[name] = service[other]
+            faults.append(f"{place}.{name} is missing: {other} is read instead")
+        elif name == "name":
+            service[name] = ""
+            faults.append(f"{place}.{name} is missing")
+    return service

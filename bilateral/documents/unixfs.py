@@ -6,6 +6,7 @@ and the walk over blocks does not recurse.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
@@ -21,6 +22,28 @@ _RAW_DATA: Final = 0  # `DataType.Raw` of the specification of UnixFS
 _DIRECTORY: Final = 1  # `DataType.Directory`
 _FILE: Final = 2  # `DataType.File`
 _TYPES: Final = {3: "metadata", 4: "a symbolic link", 5: "a sharded folder"}  # `DataType` of unixfs.proto
+
+
+def is_of_block(cid: Cid, content: bytes) -> bool:
+    """Return True if a CID is that of a file of one block: the content alone, or as a leaf in dag-pb.
+
+    Args:
+        cid: The CID.
+        content: The whole file.
+    """
+    if cid.codec != RAW:
+        length = _varint(len(content))
+        data = b"\x08" + bytes([_FILE]) + b"\x12" + length + content + b"\x18" + length  # Type, Data, filesize
+        content = b"\x0a" + _varint(len(data)) + data  # Data of the node
+    return hashlib.sha256(content).digest() == cid.digest
+
+
+def _varint(number: int) -> bytes:
+    encoded = bytearray()
+    while number > 0x7F:  # noqa: PLR2004  # seven bits a byte
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*encoded, number])
 
 
 def read_file(fetch: Callable[[Cid], bytes], root: Cid, path: Sequence[str], limit: int) -> bytes:

@@ -135,9 +135,17 @@ class NodeError(BilateralError):
 
 
 class NodeUnreachableError(BilateralError, ConnectionError):
-    """A node is unreachable, or answers with an HTTP error other than those of `NodeError`."""
+    """A node is unreachable, or answers with an HTTP error other than those of `NodeError`.
+
+    Attributes:
+        is_final: True if asking again does not help, because the node's URL redirects.
+    """
 
     reason = "node_unreachable"
+
+    def __init__(self, message: str, *, is_final: bool = False) -> None:
+        super().__init__(message)
+        self.is_final = is_final
 
 
 class NodeTimeoutError(BilateralError, TimeoutError):

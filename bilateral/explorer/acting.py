@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import column, literal, select, table
 
 from bilateral.contracts import Registry
-from bilateral.errors import InvalidArgumentError
+from bilateral.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.events import ClientRated, NewFeedback, Registered, ValidatorRated, topic_of
 from bilateral.explorer.forms import FORMS, KEEP, Form
 from bilateral.explorer.networks import agent_path, chain_of, rating_path, slug_of
 from bilateral.explorer.records import progress_of
+from bilateral.explorer.signing import indexed_deployment, signing_facts
+from bilateral.identifiers import FeedbackId
+from bilateral.index.tables.files import file_content
+from bilateral.index.tables.schema import agent as agent_table
 from bilateral.query.agents import agent as read_agent
 from bilateral.query.chains import ChainProgress
 from bilateral.query.names import names_of
 from bilateral.query.registries import agent_key
+from bilateral.text.encoding import decode_object, encode_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sqlalchemy import Connection
 
+    from bilateral.contracts import Deployment
     from bilateral.query.registries import AgentKey, Registries
 
 CONFIRMATIONS: Final = 3
@@ -41,6 +49,10 @@ _EVENTS: Final = {
 }
 """The events that say where the result of an action is shown."""
 
+_ABOUT_FEEDBACK: Final = frozenset(
+    form.action for form in FORMS.values() if any(field.name == "feedback" for field in form.fields)
+)
+
 _HASH: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 _PLACE: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
 
@@ -51,11 +63,13 @@ class Offers:
 
     Attributes:
         sponsors: The chains on which its aggregator pays for feedback.
-        keeps_files: True if it keeps registration files.
+        files: The public URL of the registration files that it keeps; None if it keeps none.
+        final: The sentence about an action that says what cannot be undone.
     """
 
     sponsors: frozenset[int] = frozenset()
-    keeps_files: bool = False
+    files: str | None = None
+    final: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +86,8 @@ class ActPage:
         confirmations: The blocks after which the transaction counts as confirmed.
         progress: The chain's progress.
         sponsored: The path of the form for the same without gas; None if there is none.
+        final: The sentence that says what cannot be undone.
+        facts: The facts by which the page checks what the service asks the wallet to sign, see `signing_facts`.
     """
 
     form: Form
@@ -83,6 +99,8 @@ class ActPage:
     confirmations: int
     progress: ChainProgress
     sponsored: str | None
+    final: str
+    facts: dict[str, Any]
 
 
 def act_page(
@@ -106,13 +124,16 @@ def act_page(
     form = FORMS.get(action)
     if form is None:
         return None
-    chain_id, key = _subject(registries, query)
+    chain_id, key = _subject(form, registries, query)
     if action == _SPONSORED and chain_id not in offers.sponsors:
         return None
     present = _present(connection, key) if action == "edit_registration" and key else {}
     values = {**present, **query}
-    shown = (field for field in form.fields if offers.keeps_files or field.name != KEEP)
-    filled = tuple(replace(field, value=values.get(field.name, field.value)[:_LONGEST]) for field in shown)
+    offered = (field for field in form.fields if offers.files is not None or field.name != KEEP)
+    filled = tuple(
+        replace(field, value=values.get(field.name, field.value)[:_LONGEST], present=present.get(field.name))
+        for field in offered
+    )
     agent = None if key is None else key.id
     can_rate_free = action == "give_feedback" and chain_id in offers.sponsors
     return ActPage(
@@ -125,17 +146,36 @@ def act_page(
         confirmations=CONFIRMATIONS,
         progress=progress_of(connection, chain_id),
         sponsored=f"/act/{_SPONSORED}?agent={agent}" if can_rate_free else None,
+        final=offers.final,
+        facts=_facts(indexed_deployment(registries, chain_id), action, key, query, offers)
+        | ({"present": _present_file(connection, key)} if action == "edit_registration" and key else {}),
     )
 
 
-def _subject(registries: Registries, query: Mapping[str, str]) -> tuple[int, AgentKey | None]:
-    """Return the chain and the agent that a query is about."""
-    named = query.get("agent") or ":".join(query.get("feedback", "").split(":")[:2])
-    if named:
+def _facts(
+    deployment: Deployment, action: str, key: AgentKey | None, query: Mapping[str, str], offers: Offers
+) -> dict[str, Any]:
+    """Return the facts by which the page checks what the service asks a wallet to sign."""
+    facts = signing_facts(deployment, action) | {"files": offers.files}
+    if key is not None:
+        facts["agent"] = str(key.agent_id)
+    if "feedback" in query and action in _ABOUT_FEEDBACK:
+        feedback = FeedbackId.parse(query["feedback"])
+        facts |= {"about": str(feedback.agent), "by": feedback.client, "number": str(feedback.on_chain_index)}
+    return facts
+
+
+def _subject(form: Form, registries: Registries, query: Mapping[str, str]) -> tuple[int, AgentKey | None]:
+    """Return the chain and the agent that a form is about: those of the field by which it names its subject."""
+    fields = {field.name for field in form.fields}
+    named = query.get("agent", "")
+    if form.action in _ABOUT_FEEDBACK:
+        named = ":".join(query.get("feedback", "").split(":")[:2])
+    if named and "chain" not in fields:
         key = agent_key(registries, named)
         return key.chain_id, key
     chain_id = chain_of(query.get("chain", ""))
-    if chain_id is None:
+    if chain_id is None or "chain" not in fields:
         raise InvalidArgumentError("the path names neither an agent nor a chain: open the action from another page")
     registries.require_indexed([chain_id])
     return chain_id, None
@@ -153,6 +193,22 @@ def _present(connection: Connection, key: AgentKey) -> dict[str, str]:
     return {name: text or "" for name, text in texts.items()} | {
         name: "true" if flag else "false" for name, flag in flags.items()
     }
+
+
+def _present_file(connection: Connection, key: AgentKey) -> str | None:
+    """Return an agent's present file as the index read it; None if there is none, or if it is not JSON in UTF-8."""
+    view = table("agent_registration", *map(column, ("chain_id", "identity_registry", "agent_id", "content_hash")))
+    statement = (
+        select(file_content.c.content)
+        .join_from(view, file_content, file_content.c.content_hash == view.c.content_hash)
+        .where(view.c.chain_id == key.chain_id, view.c.identity_registry == key.identity_registry)
+        .where(view.c.agent_id == literal(key.agent_id, agent_table.c.agent_id.type))
+    )
+    content = connection.execute(statement).scalar()
+    try:
+        return None if content is None else encode_object(decode_object(content)).decode()
+    except MalformedDocumentError:
+        return None
 
 
 def _place(form: Form, chain_id: int, agent: str | None, query: Mapping[str, str]) -> str:

@@ -151,6 +151,7 @@ class AnalysisPage:
         findings: Its findings, the strongest first.
         parties: Who acted in the first of them, about whom, and when, by their ids.
         names: The names of the agents that these are about, by short id.
+        doubts: Those of them that are held back or contested, by short id.
         clusters: Its clusters of accounts.
         detectors: The detectors.
         measured: Figures of the analysis, on worlds whose truth is known.
@@ -162,6 +163,7 @@ class AnalysisPage:
     findings: tuple[Finding, ...]
     parties: dict[str, NamedFinding]
     names: dict[str, str]
+    doubts: dict[str, Doubt]
     clusters: tuple[Cluster, ...]
     detectors: tuple[Detector, ...]
     measured: tuple[Measured, ...]
@@ -231,13 +233,14 @@ def analysis_page(connection: Connection, chain_id: int, identity: str) -> Analy
     run = analysis_run(connection, chain_id, identity)
     listed = findings(connection, chain_id, identity) if run else ()
     named = with_parties(connection, chain_id, identity, [(finding, "") for finding in listed[:SHOWN]])
-    about = {agent for finding in named for agent in finding.agents}
+    about, registries = {agent for finding in named for agent in finding.agents}, read_registries(connection)
     return AnalysisPage(
         chain_id,
         run,
         listed,
         {finding.finding.id: finding for finding in named},
-        names_of(connection, read_registries(connection), about),
+        names_of(connection, registries, about),
+        doubts_of(connection, registries, about),
         clusters(connection, chain_id, identity) if run else (),
         DETECTORS,
         MEASURED,

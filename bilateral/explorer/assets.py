@@ -19,6 +19,7 @@ _OWN: Final = {
     "network.js": _JAVASCRIPT,
     "docs.js": _JAVASCRIPT,
     "act.js": _JAVASCRIPT,
+    "signing.js": _JAVASCRIPT,
     "act.css": _CSS,
     "icon.svg": "image/svg+xml",
 }
@@ -28,6 +29,7 @@ _COPIED: Final = {
     "serif.woff2": _FONT,
     "sigma.js": _JAVASCRIPT,
     "graphology.js": _JAVASCRIPT,
+    "sha3.js": _JAVASCRIPT,
     "swagger-ui-bundle.js": _JAVASCRIPT,
     "swagger-ui.css": _CSS,
 }

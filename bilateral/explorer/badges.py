@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from markupsafe import Markup, escape
 
 from bilateral.explorer.networks import agent_path
-from bilateral.explorer.text import figure
+from bilateral.explorer.text import rounded
 from bilateral.values.standing import Status
 
 if TYPE_CHECKING:
@@ -40,11 +40,13 @@ def badge(agent: str, standings: Sequence[Standing], side: str) -> str:
         side: `server` or `client`.
     """
     held = next((standing for standing in standings if standing.side == side), None)
-    label, words, colour = f"as a {side}", "not rated yet", _COLOURS[Status.THIN]
+    label, words, colour = f"as a {side}", "not analysed yet", _COLOURS[Status.THIN]
+    if standings and held is None:
+        words = "not rated yet"  # an analysis has seen the agent
     if held is not None:
         status = Status(held.status)
         raters = f"{held.raters:,} rater{'s' if held.raters != 1 else ''}"
-        told = f"{figure(held.rating)} of 100" if status is Status.OK else status.replace("_", " ")
+        told = f"{rounded(held.rating)} of 100" if status is Status.OK else status.replace("_", " ")
         words, colour = f"{told}, {raters}", _COLOURS[status]
     left, right = (round(len(text) * _CHARACTER) + 16 for text in (label, words))
     return str(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from markupsafe import Markup, escape
 
 from bilateral.explorer.identicon import identicon
-from bilateral.explorer.text import day, figure, moment, plain
+from bilateral.explorer.text import day, figure, moment, plain, rounded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -169,21 +169,22 @@ def moments(times: Sequence[int]) -> Markup:
     )
 
 
-def threshold(mean: float, bound: float, kind: str) -> Markup:
-    """Return a bar of a rating on its scale: full up to the bound that holds with 95 %, pale up to the mean.
+def interval(least: float, rating: float, greatest: float, kind: str) -> Markup:
+    """Return a bar from 0 to 100: pale between the values that a rating has at least and at most, with a mark at it.
 
     Args:
-        mean: The mean as a share of the scale, 0 to 1.
-        bound: The lower bound as a share of the scale, 0 to 1.
+        least: The value that it has at least.
+        rating: The rating.
+        greatest: The value that it has at most.
         kind: The class of its colour: `s` or `c`.
     """
-    whole, sure = (_STRIP * min(max(share, 0.0), 1.0) for share in (mean, bound))
+    first, mark, last = (_STRIP * min(max(value, 0.0), 100.0) / 100 for value in (least, rating, greatest))
     return Markup(
-        '<svg class="least" viewBox="0 0 {width} 8" width="100%" height="8" preserveAspectRatio="none" '
-        'aria-hidden="true"><rect width="{width}" height="8" rx="4" class="track"/>'
-        '<rect width="{whole:.1f}" height="8" rx="4" class="{kind}m"/>'
-        '<rect width="{sure:.1f}" height="8" rx="4" class="{kind}"/></svg>'
-    ).format(width=_STRIP, whole=whole, sure=sure, kind=kind)
+        '<svg class="least" viewBox="0 0 {width} 12" width="100%" height="12" preserveAspectRatio="none" '
+        'aria-hidden="true"><rect width="{width}" y="2" height="8" rx="4" class="track"/>'
+        '<rect x="{first:.1f}" y="2" width="{length:.1f}" height="8" rx="4" class="{kind}m"/>'
+        '<rect x="{mark:.1f}" width="4" height="12" rx="2" class="{kind}"/></svg>'
+    ).format(width=_STRIP, first=first, length=max(last - first, 3.0), mark=max(mark - 2, 0.0), kind=kind)
 
 
 def axis(rows: Sequence[tuple[str, str, float, float, float]], kind: str) -> Markup:
@@ -194,7 +195,7 @@ def axis(rows: Sequence[tuple[str, str, float, float, float]], kind: str) -> Mar
             greatest value.
         kind: The class of its colour: `s` or `c`.
     """
-    left, step, width = 14, 44, 640
+    left, step, width = 14, 44, 400
     scale = (width - 2 * left) / 100
     height = len(rows) * step + 22
     parts = [
@@ -256,7 +257,7 @@ def over_time(
     ]
     if after is not None:
         bottom, middle, top = (y(value, 0, 100) for value in after)
-        label += f"; {figure(after[1])} after the analysis, between {figure(after[0])} and {figure(after[2])}"
+        label += "; {} after the analysis, between {} and {}".format(*map(rounded, (after[1], after[0], after[2])))
         parts.append(
             f'<line class="range s" x1="{width - 20}" x2="{width - 20}" y1="{bottom:.1f}" y2="{top:.1f}"/>'
             f'<circle class="s" cx="{width - 20}" cy="{middle:.1f}" r="5"/>'

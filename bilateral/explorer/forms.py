@@ -19,6 +19,7 @@ class Field:
         kind: `text`, `area`, `number`, `check`, `payment`, or `key`: one that the link to the page fills.
         is_required: True if it must be filled.
         value: Its value at first.
+        present: Its value in the agent's present file; None if it does not come from there.
         options: Values to choose from, each with its meaning. Others are possible.
     """
 
@@ -28,6 +29,7 @@ class Field:
     kind: str = "text"
     is_required: bool = False
     value: str = ""
+    present: str | None = None
     options: tuple[tuple[str, str], ...] = ()
 
 
@@ -42,6 +44,9 @@ class Form:
         fields: Its fields.
         shows: The place where its result is shown: `rating`, `row`, `agent`, `new agent` or `validation`;
             empty for a signature alone.
+        says: The sentence about what is signed. Names of fields in braces stand for their values; a part in brackets
+            is left out while a field in it is empty.
+        steps: A further sentence for each signature of an action with several.
     """
 
     action: str
@@ -49,6 +54,8 @@ class Form:
     intro: str
     fields: tuple[Field, ...]
     shows: str
+    says: str
+    steps: tuple[str, ...] = ()
 
 
 def _scale(name: str) -> str:
@@ -111,6 +118,7 @@ FORMS: Final = {
                 _KEPT,
             ),
             "new agent",
+            "Register the agent {name}, which your account owns.",
         ),
         Form(
             "edit_registration",
@@ -118,6 +126,7 @@ FORMS: Final = {
             "Fields that you leave alone stay as they are, and so do all parts of the file that are not shown.",
             (_AGENT, *_DESCRIPTION, _KEPT),
             "agent",
+            "Change {changes} in the registration file of agent {agent}.",
         ),
         Form(
             "set_agent_wallet",
@@ -125,6 +134,7 @@ FORMS: Final = {
             "Payments go to the wallet. It signs first, to prove its consent; then the owner sends the transaction.",
             (_AGENT, Field("wallet", "New wallet", "An account that you can sign with.", is_required=True)),
             "agent",
+            "Make {wallet} the wallet of agent {agent}.",
         ),
         Form(
             "set_primary_agent",
@@ -132,6 +142,7 @@ FORMS: Final = {
             "Your ratings of clients and validators are those of your primary agent.",
             (_AGENT,),
             "agent",
+            "Speak as agent {agent} from now on.",
         ),
         Form(
             "give_feedback",
@@ -147,6 +158,7 @@ FORMS: Final = {
                 Field("payment", "Payment", f"{_PAID} Your word then counts more.", kind="payment"),
             ),
             "rating",
+            "Rate agent {agent} with {value}[ under the tag {tag1}].",
         ),
         Form(
             "sponsored_feedback",
@@ -167,6 +179,8 @@ FORMS: Final = {
                 Field("text", "Words", "They become a file, which the transaction stores.", kind="area"),
             ),
             "rating",
+            "Rate agent {agent} with {value}[ under the tag {tag1}].",
+            ("First sign who, for which payment, and the value.", "Then sign the feedback itself."),
         ),
         Form(
             "revoke_feedback",
@@ -174,6 +188,7 @@ FORMS: Final = {
             "Your feedback counts no more. Everybody still sees it, with a mark.",
             (_FEEDBACK,),
             "row",
+            "Revoke your feedback {number} on agent {about}.",
         ),
         Form(
             "append_response",
@@ -181,6 +196,7 @@ FORMS: Final = {
             "Anybody may respond. The words of the agent's owner or wallet are shown first.",
             (_FEEDBACK, Field("text", "Words", kind="area", is_required=True)),
             "row",
+            "Respond to feedback {number} of {by} on agent {about}.",
         ),
         Form(
             "rate_client",
@@ -188,6 +204,7 @@ FORMS: Final = {
             "Servers rate those who bought from them. You rate as your primary agent.",
             (_AGENT, _POINTS),
             "rating",
+            "Rate agent {agent} as a client with {rating} of 100.",
         ),
         Form(
             "rate_validator",
@@ -195,6 +212,7 @@ FORMS: Final = {
             "Servers rate those who validated their work. You rate as your primary agent.",
             (_AGENT, _POINTS),
             "rating",
+            "Rate agent {agent} as a validator with {rating} of 100.",
         ),
         Form(
             "respond_to_validation",
@@ -208,6 +226,7 @@ FORMS: Final = {
                 Field("uri", "Evidence", "The address of a document."),
             ),
             "validation",
+            "Answer the request {request} with {response} of 100.",
         ),
         Form(
             "authorize_feedback",
@@ -219,6 +238,7 @@ FORMS: Final = {
                 Field("count", "Times", kind="number", value="1"),
             ),
             "",
+            "Let {client} rate agent {agent} {times} within a day.",
         ),
         Form(
             "publish_review",
@@ -231,6 +251,7 @@ FORMS: Final = {
                 Field("note", "Words", kind="area"),
             ),
             "",
+            "Review your purchase from agent {agent} with {score} of 100.",
         ),
     )
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import func, select
 
 from bilateral.index.tables import schema
+from bilateral.index.tables.analysis import Part
 from bilateral.query.findings import Finding, evidence_of, findings_about, members_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,19 @@ SHOWN: Final = 12
 """The findings of an account or agent that a page shows: the strongest ones."""
 
 _NAMED: Final = 3  # names that fit into the row of a finding
+_DEEDS: Final = {
+    "lockstep": "rated {} together",
+    "co-targeting": "rated {} alike, with one source of funds",
+    "links": "rated {}, with ties of owner, wallet or funds",
+    "wash payments": "paid {}, and the money came back",
+    "blocks": "praised each other in a circle, and {}",
+    "retaliation": "rated {} down, in answer to criticism",
+    "reviewed kin": "share the control of reviewed accounts, and rated {}",
+    "values": "rated {} by values or proofs that do not hold",
+}
+"""The deed that each detector finds."""
+
+_OTHER_DEED: Final = "rated {}"
 _TABLES: Final = {table.name: table for table in schema.EVENT_TABLES.values()}
 
 
@@ -31,7 +45,9 @@ class NamedFinding:
         finding: The finding.
         part: The account's part in it: `actor`, `beneficiary` or `subject`.
         actors: The first accounts that acted.
-        agents: The first agents that it is about, by the accounts that own them: short ids. They get no blame.
+        acted: The number of accounts that acted; of many, those among the first 200 accounts.
+        beneficiaries: The first agents that gained, by the accounts that own them: short ids.
+        targets: The first agents that it is about, in the same form. They get no blame.
         moments: The times of the events that it rests on, the first 200, in Unix seconds.
     """
 
@@ -39,8 +55,21 @@ class NamedFinding:
     finding: Finding
     part: str
     actors: tuple[str, ...]
-    agents: tuple[str, ...]
+    acted: int
+    beneficiaries: tuple[str, ...]
+    targets: tuple[str, ...]
     moments: tuple[int, ...]
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The agents that it names."""
+        return self.beneficiaries + self.targets
+
+    @property
+    def deed(self) -> tuple[str, str]:
+        """The words before and after the agents that it names: what those who acted did to them."""
+        before, _, after = _DEEDS.get(self.finding.detector.replace("_", " "), _OTHER_DEED).partition("{}")
+        return before, after
 
 
 def named_findings(
@@ -78,9 +107,14 @@ def with_parties(
     named = []
     for finding, part in about:
         members = parties.get(finding.id, ())
-        acting = [member.account for member in members if member.part == "actor"][:_NAMED]
-        rated = dict.fromkeys(agents[row.account] for row in members if row.part != "actor" and row.account in agents)
-        named.append(NamedFinding(chain_id, finding, part, tuple(acting), tuple(rated)[:_NAMED], times[finding.id]))
+        acting = [member.account for member in members if member.part == Part.ACTOR]
+        gained, targets = (
+            tuple(dict.fromkeys(agents[row.account] for row in members if row.part == role and row.account in agents))
+            for role in (Part.BENEFICIARY, Part.SUBJECT)
+        )
+        targets = tuple(agent for agent in targets if agent not in gained)[:_NAMED]
+        firsts = tuple(acting[:_NAMED]), len(acting), gained[:_NAMED], targets
+        named.append(NamedFinding(chain_id, finding, part, *firsts, times[finding.id]))
     return tuple(named)
 
 

@@ -10,11 +10,14 @@ from PIL import Image, ImageDraw, ImageFont
 
 from bilateral.explorer.assets import asset
 from bilateral.explorer.identicon import cells
-from bilateral.explorer.text import figure, plain
+from bilateral.explorer.text import plain, rounded
+from bilateral.values.standing import Side, Status
 
 if TYPE_CHECKING:
-    from bilateral.explorer.views import SideView
+    from collections.abc import Sequence
+
     from bilateral.query.agent_answers import Agent
+    from bilateral.values.standing import Standing
 
 _SIZE: Final = (1200, 630)  # pixels of Open Graph pictures, as sites show them
 _PAPER: Final = "#faf8f4"
@@ -37,16 +40,16 @@ def site_picture() -> bytes:
     return _png(image)
 
 
-def agent_picture(agent: Agent, as_server: SideView, as_client: SideView) -> bytes:
+def agent_picture(agent: Agent, standings: Sequence[Standing]) -> bytes:
     """Return the picture of an agent, as PNG.
 
     Args:
         agent: The agent.
-        as_server: The agent as a server.
-        as_client: The agent as a client.
+        standings: Its standings.
     """
+    by_side = {standing.side: standing for standing in standings}
     name = plain(agent.registration.name if agent.registration else None, _NAME) or f"Agent {agent.agent_id}"
-    return _drawn(name, agent.id, _words(as_server), _words(as_client))
+    return _drawn(name, agent.id, *(_words(by_side.get(side)) for side in Side))
 
 
 @lru_cache(maxsize=_KEPT)
@@ -61,7 +64,8 @@ def _drawn(name: str, id_: str, as_server: tuple[str, str], as_client: tuple[str
         (as_client, "As a client", _CLIENT, 640),
     ):
         draw.text((left, 330), role, colour, _font("sans", 32))
-        draw.text((left - 4, 360), texts[0], colour, _font("serif", 150))
+        size = 150 if texts[0].isdigit() else 76  # a figure, or words
+        draw.text((left - 4, 510 - size), texts[0], colour, _font("serif", size))
         draw.text((left, 545), texts[1], _SOFT, _font("sans", 28))
     draw.line([(600, 340), (600, 560)], _LINE, 2)
     return _png(image)
@@ -105,13 +109,14 @@ def _canvas() -> tuple[Image.Image, ImageDraw.ImageDraw]:
     return image, draw
 
 
-def _words(side: SideView) -> tuple[str, str]:
-    """Return the figure of one side, and the words below it."""
-    summary = side.summary
-    if summary is None:
-        return figure(None), "nobody rated it yet"
-    words = f"{summary.count:,} by {summary.counterparts:,} raters, at least {figure(summary.lower_bound)}"
-    return figure(summary.mean), words
+def _words(standing: Standing | None) -> tuple[str, str]:
+    """Return the rating of one side, or its status, and the words below it."""
+    if standing is None:
+        return "\N{EN DASH}", "no standing yet"
+    words = f"{standing.raters:,} rater{'s' if standing.raters != 1 else ''}"
+    if standing.status != Status.OK:
+        return standing.status.replace("_", " ").capitalize(), words
+    return rounded(standing.rating), f"{words}, between {rounded(standing.lower)} and {rounded(standing.upper)}"
 
 
 def _face(image: Image.Image, seed: str, place: tuple[int, int]) -> None:

@@ -16,8 +16,10 @@ from bilateral.explorer.look_alikes import look_alikes, readings
 from bilateral.explorer.neighbours import neighbours
 from bilateral.explorer.network import ROWS
 from bilateral.explorer.searching import ENDS, GATE, made_of, narrowed
-from bilateral.query.standing_words import sentence_of, verdict_of
+from bilateral.query.standing_words import reasons_of, verdict_of
 from bilateral.values.bounds import scale_of_tag
+from bilateral.values.currency import dollars
+from bilateral.values.standing import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -77,6 +79,7 @@ def _environment() -> Environment:
         "bar": charts.bar,
         "pages": _PAGES,
         "figure": text.figure,
+        "rounded": text.rounded,
         "identicon": identicon,
         "has_unseen": lambda text_: "<mark" in text.visible(text_),
         "mixes_alphabets": text.mixes_alphabets,
@@ -84,7 +87,7 @@ def _environment() -> Environment:
         "iso": text.iso,
         "network": networks.slug_of,
         "plain": text.plain,
-        "dollars": text.dollars,
+        "dollars": dollars,
         "gate_fields": lambda end: [f"{name}{end}" for name in GATE],
         "rating_path": networks.rating_path,
         "readings": readings,
@@ -95,11 +98,11 @@ def _environment() -> Environment:
         "short": text.short,
         "strip": charts.strip,
         "moments": charts.moments,
-        "threshold": charts.threshold,
+        "interval": charts.interval,
         "transaction_link": networks.transaction_link,
         "asset": lambda name: (file := asset(name)) and file.path,
         "verdict_of": verdict_of,
-        "sentence_of": sentence_of,
+        "reasons_of": reasons_of,
         "version": version("bilateral"),
         "visible": text.visible,
         "web_link": text.web_link,
@@ -114,7 +117,8 @@ class Frame:
     Attributes:
         path: Its path.
         query: Its query, without the question mark.
-        origin: The service's address, such as `https://example.org`: previews need whole addresses.
+        origin: The service's address, such as `https://example.org`: previews need whole addresses. Empty if it is not
+            known.
         acts: The chains on which visitors can act.
         missing: The chains whose rows the page lacks, as their shard does not answer.
     """
@@ -157,7 +161,8 @@ def template(name: str) -> Callable[[Frame, Any], str]:
 
 def render_home(frame: Frame, page: HomePage) -> str:
     """Return the first page as HTML."""
-    leaders = {leader.id: leader.name for board in page.leaders for leader in board.leaders}
+    boards = (page.held_back, *(board.leaders for board in page.leaders))
+    leaders = {leader.id: leader.name for board in boards for leader in board}
     return render("home", frame, {**leaders, **page.names}, page=page)
 
 
@@ -197,8 +202,7 @@ def _curve(page: AgentPage) -> Markup | None:
     scale = scale_of_tag(page.as_server.summary.tag) if page.as_server.summary else None
     if scale is None or len(page.over_time) < 2:  # noqa: PLR2004  # a line has two ends
         return None
-    analysed = (held for held in page.standings if held.side == "server" and held.basis == "analysis")
-    held = next(analysed, None)
+    held = next((standing for standing in page.standings if standing.side == "server"), None)
     after = None if held is None or held.rating is None else (held.lower, held.rating, held.upper)
     return charts.over_time(page.over_time, scale, after)
 
@@ -239,14 +243,13 @@ def render_compare(frame: Frame, page: ComparePage) -> str:
 
 
 def _axis(page: ComparePage, names: Mapping[str, str | None], side: str) -> Markup | None:
-    """Return the standings of two agents on one axis; None if fewer than two have one on this side."""
+    """Return the ratings of two agents on one axis; None if fewer than two have one on this side that counts."""
     rows = []
     for compared in page.compared:
         for held in compared.standings:
-            if held.side == side and held.rating is not None:
+            if held.side == side and held.status == Status.OK:
                 name = names.get(compared.agent.id) or f"Agent {compared.agent.agent_id}"
-                words = f"{text.figure(held.rating)}, {held.status.replace('_', ' ')}"
-                rows.append((name, words, held.lower, held.rating, held.upper))
+                rows.append((name, text.rounded(held.rating), held.lower, held.rating or 0.0, held.upper))
     return charts.axis(rows, side[0]) if len(rows) > 1 else None
 
 
@@ -270,6 +273,20 @@ def render_network(frame: Frame, page: NetworkPage, number: int) -> str:
 def _histogram(page: AgentPage | Compared) -> Markup:
     """Return the histogram of both sides."""
     return charts.butterfly(page.as_server.distribution, page.as_client.distribution)
+
+
+def render_docs(frame: Frame, page: Mapping[str, Any]) -> str:
+    """Return the page of the HTTP API as HTML.
+
+    Args:
+        frame: The place of the page.
+        page: The OpenAPI document.
+    """
+    by_tag: dict[str, list[tuple[str, str, Any]]] = {}
+    for path, methods in page["paths"].items():
+        for method, operation in methods.items():
+            by_tag.setdefault(operation["tags"][0], []).append((method, path, operation))
+    return render("docs", frame, page=page, by_tag=by_tag)
 
 
 def render_problem(frame: Frame, status: int, detail: str, chains: Sequence[ChainProgress] = ()) -> str:

@@ -17,8 +17,6 @@ UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 _LOOK_ALIKE: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "FULLWIDTH"})
 """Alphabets with letters that look like those of another one."""
 
-_CENT: Final = Decimal("0.01")
-
 MAX_SHOWN: Final = 300
 """The characters of a text of a stranger that a page shows."""
 
@@ -131,13 +129,13 @@ def figure(value: float | Decimal | None) -> str:
     return "\N{EN DASH}" if value is None else f"{value:,.1f}".removesuffix(".0")
 
 
-def dollars(value: Decimal) -> str:
-    """Return an amount of dollars: with cents, or with as many digits as a smaller one needs.
+def rounded(rating: float | None) -> str:
+    """Return the rating of a standing. All places show it in the same way, so that an agent has one figure.
 
     Args:
-        value: The amount.
+        rating: The rating, 0 to 100; None shows a dash.
     """
-    return f"{value:,.2f}" if value >= _CENT or not value else f"{value:.6f}".rstrip("0")
+    return "\N{EN DASH}" if rating is None else f"{rating:.0f}"
 
 
 def web_link(uri: str | None) -> str | None:

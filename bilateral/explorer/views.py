@@ -31,7 +31,7 @@ from bilateral.query.ratings import Direction, Rating, ratings_of
 from bilateral.query.recent import rating_times, recent_feedback
 from bilateral.query.records import FileEvidence, registration_evidence
 from bilateral.query.search.filters import Side
-from bilateral.query.search.leaders import Leader, leaderboard
+from bilateral.query.search.leaders import Board, Leader, leaderboard
 from bilateral.query.standing_words import LEAST_RATING
 from bilateral.query.standings import Doubt, doubts_of, standings_of
 from bilateral.query.trusted import flagged_among
@@ -61,8 +61,8 @@ _LOOKED_AT: Final = 8
 _LEAST: Final = {Side.SERVER: 50.0, Side.CLIENT: float(LEAST_RATING)}
 """The least standing among the best: most are content with a server, and policies accept a client (`checks.policy`)."""
 
-_BOARDS: Final = ((Side.SERVER, "starred"), (Side.CLIENT, ""), (Side.SERVER, "uptime"))
-"""The leaders of the first page, by side and tag."""
+_BOARDS: Final = ((Side.SERVER, "starred"), (Side.CLIENT, ""))
+"""The leaders of the first page, by side and tag. A standing is of all tags, so another tag of a side has the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,7 @@ class HomePage:
         chains: The indexed chains.
         latest: The latest feedback and ratings of all chains, the newest first.
         leaders: The agents with the greatest standings, by side and tag.
+        held_back: Servers that are held back.
         names: The names of the agents in the latest ratings, by short id.
         doubts: The agents of the page that are held back or contested, by short id.
         side: The side of the rated agents in the latest ratings; `""` for both.
@@ -81,6 +82,7 @@ class HomePage:
     chains: tuple[ChainProgress, ...]
     latest: tuple[LatestRating, ...]
     leaders: tuple[Leaders, ...]
+    held_back: tuple[Leader, ...]
     names: dict[str, str]
     doubts: dict[str, Doubt]
     side: str
@@ -181,20 +183,18 @@ class AgentPage:
     progress: ChainProgress
 
 
-def agent_sides(connection: Connection, key: AgentKey) -> tuple[Agent, SideView, SideView] | None:
-    """Read an agent and its two sides, without the rest of its page.
+def agent_standings(connection: Connection, key: AgentKey) -> tuple[Agent, tuple[Standing, ...]] | None:
+    """Read an agent and its standings, without the rest of its page.
 
     Args:
         connection: The database.
         key: The agent.
 
     Returns:
-        The agent, as a server and as a client; None if the index has no such agent.
+        The agent and its standings; None if the index has no such agent.
     """
     agent = read_agent(connection, key)
-    if agent is None:
-        return None
-    return agent, side_view(connection, key, agent, "server"), side_view(connection, key, agent, "client")
+    return None if agent is None else (agent, standings_of(connection, key))
 
 
 def home_page(connection: Connection, registries: Registries, side: str | None = None) -> HomePage:
@@ -209,18 +209,17 @@ def home_page(connection: Connection, registries: Registries, side: str | None =
     boards = tuple(Leaders(side, tag, _best(connection, side, tag)) for side, tag in _BOARDS)
     latest = latest_of_all(connection, progresses, side)
     ids = {agent for row in latest for agent in (row.agent, row.by_agent)}
-    doubts = doubts_of(connection, registries, ids | {leader.id for board in boards for leader in board.leaders})
-    return HomePage(progresses, latest, boards, names_of(connection, registries, ids), doubts, side or "")
+    held_back = leaderboard(connection, _BOARDS[0][1], board=Board.HELD_BACK, limit=_LEADERS).items
+    listed = {leader.id for leaders in (held_back, *(board.leaders for board in boards)) for leader in leaders}
+    doubts = doubts_of(connection, registries, ids | listed)
+    return HomePage(progresses, latest, boards, held_back, names_of(connection, registries, ids), doubts, side or "")
 
 
 def _best(connection: Connection, side: Side, tag: str) -> tuple[Leader, ...]:
     """Return the agents that lead, without those that lack the evidence to be called the best."""
     leaders = leaderboard(connection, tag, side, limit=_LEADERS).items
-    bounds = [leader.lower_bound if leader.standing is None else leader.standing for leader in leaders]
     return tuple(
-        leader
-        for leader, bound in zip(leaders, bounds, strict=True)
-        if leader.status in (None, Status.OK) and bound >= _LEAST[side]
+        leader for leader in leaders if leader.status == Status.OK and (leader.standing or 0.0) >= _LEAST[side]
     )
 
 

@@ -10,11 +10,12 @@ from uuid import uuid4
 
 from sqlalchemy.exc import DBAPIError
 
+from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import ENOUGH_LOGS
 from bilateral.index.chain.limits import Limits
 from bilateral.index.chain.pool import Pool
-from bilateral.index.chain.reading import ENDPOINT_FAILURES, Reader
+from bilateral.index.chain.reading import Reader
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import ChainChangedError, NoEndpointError, NotIndexedError
 from bilateral.index.interpreter import tuned_interpreter
@@ -160,6 +161,7 @@ class Helper:
                 assert rest is not None  # noqa: S101  # the last part ends the range
                 events += batch.count
                 rest, before = self._ranges.fill(self._holder, rest, before, batch), batch.end
+                source.deliver(claim.first, batch.end.number)
         finally:
             if rest is not None:
                 self._ranges.release(self._holder, rest)

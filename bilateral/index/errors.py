@@ -72,13 +72,15 @@ class EndpointLiesError(BilateralError):
 
     Attributes:
         endpoint: The endpoint's host.
+        may_pass: True if a reorganisation, or a node that lags behind others of its host, may be the cause.
     """
 
     reason = "endpoint_lies"
 
-    def __init__(self, endpoint: str, contradiction: str) -> None:
+    def __init__(self, endpoint: str, contradiction: str, *, may_pass: bool = False) -> None:
         super().__init__(f"{endpoint} cannot be trusted: {contradiction}")
         self.endpoint = endpoint
+        self.may_pass = may_pass
 
 
 class EndpointLagsError(BilateralError):

@@ -39,7 +39,14 @@ _REQUEST_SECONDS: Final = 10.0
 
 
 @contextmanager
-def monitored(engine: Engine, host: str, port: int, shards: Mapping[str, Shard] | None = None) -> Iterator[int]:
+def monitored(
+    engine: Engine,
+    host: str,
+    port: int,
+    shards: Mapping[str, Shard] | None = None,
+    *,
+    needs_analysis: bool = True,
+) -> Iterator[int]:
     """Answer monitors meanwhile, at `/healthz`, `/readyz` and `/metrics`.
 
     Args:
@@ -47,6 +54,7 @@ def monitored(engine: Engine, host: str, port: int, shards: Mapping[str, Shard] 
         host: The address to listen on.
         port: The port; 0 for a free one.
         shards: The shards that hold the rows of chains, which are asked instead of the database.
+        needs_analysis: True if the process counts as ready only while all chains have current standings.
 
     Yields:
         The port.
@@ -64,7 +72,7 @@ def monitored(engine: Engine, host: str, port: int, shards: Mapping[str, Shard] 
         if path == "/metrics":
             text: Iterable[bytes] = figures(environ, start_response)
             return text
-        status, content = _state(look, path)
+        status, content = _state(look, path, needs_analysis=needs_analysis)
         headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
         start_response(f"{status.value} {status.phrase}", headers)
         return [json.dumps(content).encode()]
@@ -92,7 +100,7 @@ def _look(engine: Engine, shards: Mapping[str, Shard] | None) -> ShardStatuses:
         return ShardStatuses([], [], [unavailable(problem)])
 
 
-def _state(look: Callable[[], ShardStatuses], path: str) -> tuple[HTTPStatus, dict[str, Any]]:
+def _state(look: Callable[[], ShardStatuses], path: str, *, needs_analysis: bool) -> tuple[HTTPStatus, dict[str, Any]]:
     """Return the answer to a question about the state of the process. It is ready while a chain can be read."""
     if path == "/healthz":
         return HTTPStatus.OK, {"status": "ok"}
@@ -101,13 +109,13 @@ def _state(look: Callable[[], ShardStatuses], path: str) -> tuple[HTTPStatus, di
     statuses = look()
     problems = [str(problem) for problem in statuses.problems]
     if statuses.chains or not problems:
-        problems = _problems(statuses.chains)
+        problems = _problems(statuses.chains, needs_analysis=needs_analysis)
     status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
     missing = {"missing": statuses.missing} if statuses.missing else {}
     return status, {"ready": not problems, "problems": problems, **missing}
 
 
-def _problems(chains: list[ChainStatus]) -> list[str]:
+def _problems(chains: list[ChainStatus], *, needs_analysis: bool) -> list[str]:
     """Return the reasons why the index stands still."""
     problems = [] if chains else ["no chain is indexed yet"]
     for chain in chains:
@@ -115,6 +123,8 @@ def _problems(chains: list[ChainStatus]) -> list[str]:
             problems.append(f"chain {chain.chain_id}: {chain.problem}")
         elif (seconds := _silence(chain)) > _MAX_SILENCE:
             problems.append(f"chain {chain.chain_id} was last looked at {seconds:.0f} seconds ago")
+        if needs_analysis and (lack := chain.standings.lack):
+            problems.append(f"chain {chain.chain_id} {lack}")
     return problems
 
 
@@ -134,6 +144,8 @@ _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainStatus], float]], ...]] = (
     ("bilateral_chain_files_waiting", "Files that were not fetched yet.", lambda chain: chain.files_waiting),
     ("bilateral_standings_age_seconds", "Seconds since standings were made.", lambda chain: chain.standings.age or 0),
     ("bilateral_standings_fail", "1 while the analysis fails.", lambda chain: chain.standings.problem is not None),
+    ("bilateral_standings_missing", "1 before the first analysis.", lambda chain: chain.standings.is_missing),
+    ("bilateral_standings_stale", "1 while standings are stale.", lambda chain: chain.standings.is_stale),
 )
 
 

@@ -59,6 +59,11 @@ class Patience:
         self._stop.wait(self._seconds if left is None else min(self._seconds, left))
         self._seconds = min(2 * self._seconds, _MOST_SECONDS)
 
+    @property
+    def is_over(self) -> bool:
+        """True if the next failure is raised."""
+        return None not in (self._longest, self._since) and time.monotonic() - self._since >= self._longest  # type: ignore[operator]
+
     def succeeded(self) -> None:
         """Take note of a success: the next failure is the first one."""
         self._since, self._seconds = None, _FIRST_SECONDS

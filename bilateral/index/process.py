@@ -132,6 +132,8 @@ class _Process:
             try:
                 return Worker(self._engine, chain, stop=self._stop, poll_seconds=settings.poll_seconds, **options)
             except NoEndpointError as problem:
+                if until_head and problem.is_final:
+                    raise
                 patience.wait(problem)
             except DBAPIError as problem:
                 patience.wait(passing_failure(problem))

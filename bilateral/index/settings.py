@@ -85,7 +85,8 @@ class IndexSettings:
         files: The settings of the queue that fetches files.
         max_wait: The seconds without a success after which a run to the head ends with the failure: a node or a
             database that restarts takes less.
-        analyses: True to keep standings current by trust analyses in a process of their own.
+        analyses: True to keep standings current by trust analyses in a process of their own, which ranks and checks
+            need.
         feed: The limits of the change feed.
         shards: The databases that hold the tables of chains, by their names; none if `database` holds them.
     """
@@ -95,7 +96,7 @@ class IndexSettings:
     poll_seconds: float = 1.0
     files: FileSettings = field(default_factory=FileSettings)
     max_wait: float = 120.0
-    analyses: bool = False
+    analyses: bool = True
     feed: FeedLimits = field(default_factory=FeedLimits)
     shards: Mapping[str, Shard] = field(default_factory=dict)
 

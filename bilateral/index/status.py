@@ -45,7 +45,7 @@ class ChainStatus:
         files_failed: The number of those that no fetch could load.
         ranges_claimed: The number of ranges that helpers of a backfill read now.
         ranges_filled: The number of those that wait for the worker.
-        standings: The state of its standings: their block, age, ground, and why the last analysis failed.
+        standings: The state of its standings: their block, age, and why the last analysis failed.
     """
 
     chain_id: int

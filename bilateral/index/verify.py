@@ -98,21 +98,23 @@ class Verifier:
     def _compare_range(self, first: int, last: int, logs: Sequence[BlockLogs]) -> Comparison:
         for block, header in zip(logs, self._source.headers_of([log.number for log in logs]), strict=True):
             block.time = header.block.time
-        expected, stored = _named(self._extraction.rows(logs)), _named(self._stored(first, last))
+        expected = counted(self._extraction.rows(logs))
+        stored = stored_events(self._engine, self._chain_id, first, last)
         missing, stale = expected - stored, stored - expected
         return Comparison(first, last, expected.total(), _places(missing), _places(stale))
 
-    def _stored(self, first: int, last: int) -> dict[Table, list[Row]]:
-        """Read the rows of a range."""
-        stored = {}
-        with snapshot(self._engine) as connection:
-            for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log):
-                of_range = (table.c.chain_id == self._chain_id) & table.c.block_number.between(first, last)
-                stored[table] = [tuple(row) for row in connection.execute(select(table).where(of_range))]
-        return stored
+
+def stored_events(engine: Engine, chain_id: int, first: int, last: int) -> Counter[tuple[str, Row]]:
+    """Read the stored rows of the events of a range of blocks. See `counted`."""
+    stored = {}
+    with snapshot(engine) as connection:
+        for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log):
+            of_range = (table.c.chain_id == chain_id) & table.c.block_number.between(first, last)
+            stored[table] = [tuple(row) for row in connection.execute(select(table).where(of_range))]
+    return counted(stored)
 
 
-def _named(rows: Mapping[Table, Sequence[Row]]) -> Counter[tuple[str, Row]]:
+def counted(rows: Mapping[Table, Sequence[Row]]) -> Counter[tuple[str, Row]]:
     """Return rows with the names of their tables, and how often each occurs."""
     return Counter((table.name, tuple(row)) for table, rows_of in rows.items() for row in rows_of)
 

@@ -135,6 +135,7 @@ class Worker:
             self._payments = PaymentFollower(rows, self._pool, lambda seconds: not stop.wait(seconds))
         self._endpoint = ""
         self._is_ahead_told = False
+        self._is_last_try = False
 
     def run(self, *, until_head: bool = False) -> None:
         """Follow the chain until the worker is stopped.
@@ -208,7 +209,11 @@ class Worker:
         except NoEndpointError as problem:
             if until_head and problem.is_final:
                 raise
-            patience.wait(problem)
+            if patience.is_over and not self._is_last_try:
+                self._is_last_try = True  # endpoints on the bench were not asked for some time
+                self._pool.release()
+            else:
+                patience.wait(problem)
         except FirstBlockAheadError as problem:
             self._wait_for_first_block(problem, until_head=until_head)
         except DBAPIError as problem:
@@ -218,6 +223,7 @@ class Worker:
                 raise unavailable(problem) from None
         else:
             patience.succeeded()
+            self._is_last_try = False
             return step
         return None
 
@@ -347,16 +353,19 @@ def chain_id_of(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]
     """
     wanted = {deployment.chain_id for deployment in deployments}
     problems: list[str] = []
+    are_final = True
     others: dict[str, int] = {}
     for endpoint in endpoints:
         try:
             chain_id = Source(endpoint, ()).chain_id()
         except NODE_FAILURES as problem:
             problems.append(f"{endpoint.name}: {problem}")
+            are_final &= getattr(problem, "is_final", False)
             continue
         if not wanted or chain_id in wanted:
             return chain_id
         others[endpoint.name] = chain_id
     if others and not problems:
         return next(iter(others.values()))
-    raise NoEndpointError(None, "; ".join((*problems, *(f"{name}: chain {number}" for name, number in others.items()))))
+    told = "; ".join((*problems, *(f"{name}: chain {number}" for name, number in others.items())))
+    raise NoEndpointError(None, told, is_final=are_final)

@@ -129,7 +129,7 @@ class Connection:
             body = _Body(post.method, response.headers)
             for part in response.iter_stream():
                 body.add(part)
-            return Reply(response.status, body.complete(), _retry_after(response.headers))
+            return Reply(response.status, body.complete(), _retry_after(response.headers), _location(response.headers))
 
     def close(self) -> None:
         """Close the connections."""
@@ -153,7 +153,9 @@ class AsyncConnection:
                     body = _Body(post.method, response.headers)
                     async for part in response.aiter_stream():
                         body.add(part)
-                    return Reply(response.status, body.complete(), _retry_after(response.headers))
+                    return Reply(
+                        response.status, body.complete(), _retry_after(response.headers), _location(response.headers)
+                    )
 
     async def close(self) -> None:
         """Close the connections."""
@@ -209,6 +211,16 @@ def _retry_after(headers: list[tuple[bytes, bytes]]) -> float | None:
     """Return the seconds of the header Retry-After, an hour at most; None if it is missing or malformed."""
     seconds = seconds_to_wait(_header(headers, b"retry-after").decode("latin-1"))
     return None if seconds is None else min(float(seconds), _MAX_RETRY_AFTER_SECONDS)
+
+
+def _location(headers: list[tuple[bytes, bytes]]) -> str:
+    """Return the origin that the header Location names; empty if it names none."""
+    try:
+        parts = urlsplit(_header(headers, b"location").decode("latin-1"))
+        port = "" if parts.port is None else f":{parts.port}"
+    except ValueError:
+        return ""
+    return f"{parts.scheme}://{parts.hostname}{port}" if parts.hostname else ""
 
 
 @contextmanager

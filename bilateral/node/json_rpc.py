@@ -94,11 +94,26 @@ class Reply:
         status: The HTTP status.
         body: The decompressed body.
         retry_after: The value of the header Retry-After, in seconds; None if missing.
+        location: The origin that a redirect leads to, as `https://host`; empty without one. Its path may hold a key.
     """
 
     status: int
     body: bytes
     retry_after: float | None = None
+    location: str = ""
+
+    @property
+    def problem(self) -> str:
+        """The HTTP status, and the way on if the node's URL has moved."""
+        if not self.is_redirect:
+            return f"HTTP status {self.status}"
+        to = f" to {self.location}" if self.location else ""
+        return f"a redirect{to} (HTTP status {self.status}), which is not followed: use the URL that it leads to"
+
+    @property
+    def is_redirect(self) -> bool:
+        """True if the URL has moved: to ask it again does not help."""
+        return HTTPStatus.MULTIPLE_CHOICES <= self.status < HTTPStatus.BAD_REQUEST
 
 
 Exchange: TypeAlias = Generator[Post | Pause, Any, T]
@@ -299,7 +314,7 @@ def _require_status(method: str, reply: Reply, *, is_read: bool) -> None:
         result_of(method, json.loads(reply.body))
     if is_read and reply.status in _TOO_LARGE:
         raise NodeError(method, None, f"HTTP status {reply.status}")
-    raise NodeUnreachableError(f"the node answers {method} with HTTP status {reply.status}")
+    raise NodeUnreachableError(f"the node answers {method} with {reply.problem}", is_final=reply.is_redirect)
 
 
 def _encode(value: Any) -> bytes:

@@ -30,7 +30,7 @@ class ChainProgress:
         finalized: The last finalized block, if the node says.
         updated_at: The time of the last look, Unix seconds.
         reorganizations: The number of reorganisations that removed blocks.
-        standings: The state of its standings: their block, age, ground, and why the last analysis failed.
+        standings: The state of its standings: their block, age, and why the last analysis failed.
     """
 
     chain_id: int

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import func, select, union_all
 
 from bilateral.index.tables import analysis as schema
+from bilateral.index.tables.analysis import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,6 +20,9 @@ MAX_FINDINGS: Final = 100
 
 MAX_ROWS: Final = 200
 """The most members of a finding that an answer names, and the most rows of evidence that it shows."""
+
+
+_PARTS: Final = tuple(Part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +198,8 @@ def findings_about(
         .where(*_of(member, chain_id, identity), member.c.account.in_(sorted(accounts)))
         .limit(MAX_FINDINGS)
     )
-    parts = {row.finding_id: row.part for row in rows}
+    ranked = sorted(rows, key=lambda row: _PARTS.index(row.part), reverse=True)  # the gravest part of several accounts
+    parts = {row.finding_id: row.part for row in ranked}
     if not parts:
         return ()
     wanted = [schema.finding.c.finding_id.in_(sorted(parts))]

@@ -10,7 +10,6 @@ from sqlalchemy import and_, select
 
 from bilateral.index.tables.lists import in_parts
 from bilateral.index.tables.standings import standing, standing_refresh
-from bilateral.query.first_standings import first_standing
 from bilateral.query.registries import numbers_by_chain
 from bilateral.query.standing_words import MARKS, why
 from bilateral.values.standing import Reason, Side, Standing, Status
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 def stored_standing(
     connection: Connection, chain_id: int, identity: str, agent_id: int, side: str = "server"
 ) -> Standing | None:
-    """Return the standing of an agent on one side, with its block and time; None before the first refresh.
+    """Return the standing of an agent on one side, with its block and time; None before the first analysis.
 
     Args:
         connection: The database.
@@ -49,33 +48,14 @@ def stored_standing(
     return Standing.of(named, row["block_number"], row["made_at"])
 
 
-def standing_of(
-    connection: Connection, chain_id: int, identity: str, agent_id: int, side: str = "server"
-) -> Standing | None:
-    """Return the standing of an agent on one side: the stored one, or before the first refresh that by its ratings.
-
-    Args:
-        connection: The database.
-        chain_id: The chain.
-        identity: The identity registry.
-        agent_id: The agent.
-        side: `server` or `client`.
-
-    Returns:
-        The standing; None if the index has no such agent.
-    """
-    key = (connection, chain_id, identity, agent_id, side)
-    return stored_standing(*key) or first_standing(*key)
-
-
 def standings_of(connection: Connection, key: AgentKey) -> tuple[Standing, ...]:
-    """Return the standing of an agent as a server, and as a client if it was rated as one.
+    """Return the standing of an agent as a server, and as a client if it was rated as one; none before an analysis.
 
     Args:
         connection: The database.
         key: The agent.
     """
-    of_sides = (standing_of(connection, key.chain_id, key.identity_registry, key.agent_id, side) for side in Side)
+    of_sides = (stored_standing(connection, key.chain_id, key.identity_registry, key.agent_id, side) for side in Side)
     return tuple(held for held in of_sides if held is not None and (held.side == Side.SERVER or held.raters))
 
 
@@ -136,10 +116,23 @@ def chains_with_standings(connection: Connection, chains: Sequence[int], side: s
     return [chain_id for chain_id, query in queries.items() if connection.execute(query).first()]
 
 
+def analysed_chains(connection: Connection, chains: Sequence[int]) -> list[int]:
+    """Return the chains of some that have been analysed.
+
+    Args:
+        connection: The database.
+        chains: The chains.
+    """
+    made = standing_refresh.c
+    query = select(made.chain_id).where(made.chain_id.in_(chains), made.block_number.is_not(None)).distinct()
+    analysed = set(connection.execute(query).scalars())
+    return [chain_id for chain_id in chains if chain_id in analysed]
+
+
 def statuses(
     connection: Connection, keys: Sequence[tuple[int, str, int]], side: str = "server"
-) -> dict[tuple[int, str, int], tuple[str, float, str | None]]:
-    """Return status, lower bound and first reason of some agents' standings, by chain, registry and id.
+) -> dict[tuple[int, str, int], tuple[str, float, str | None, float | None]]:
+    """Return status, lower bound, first reason and rating of some agents' standings, by chain, registry and id.
 
     Args:
         connection: The database.
@@ -154,9 +147,9 @@ def statuses(
         )
     ]
     key = columns.chain_id, columns.identity_registry, columns.agent_id
-    query = select(*key, columns.status, columns.lower_bound, columns.reasons)
+    query = select(*key, columns.status, columns.lower_bound, columns.reasons, columns.rating)
     rows = connection.execute(query.where(*asked, columns.side == side))
-    return {(row[0], row[1], int(row[2])): (row[3], row[4], first_code(row[5])) for row in rows}
+    return {(row[0], row[1], int(row[2])): (row[3], row[4], first_code(row[5]), row[6]) for row in rows}
 
 
 def first_code(reasons: str | None) -> str | None:

@@ -109,22 +109,23 @@ class TypedMessage:
         """The values of the fields, as Solidity takes them."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
-    def described(self, domain: Domain) -> dict[str, Any]:
+    @classmethod
+    def described(cls, domain: Domain) -> dict[str, Any]:
         """Return domain, primary type and types of this message, as EIP-712 describes it.
 
         Args:
             domain: The registry's domain.
         """
-        kind = type(self).__name__
+        kind = cls.__name__
         return {
             "domain": {
-                "name": self.domain_name,
+                "name": cls.domain_name,
                 "version": "1",
                 "chainId": domain.chain_id,
                 "verifyingContract": domain.verifying_contract,
             },
             "primaryType": kind,
-            "types": {kind: [{"name": name, "type": solidity} for name, solidity in self.solidity_types.items()]},
+            "types": {kind: [{"name": name, "type": solidity} for name, solidity in cls.solidity_types.items()]},
         }
 
     def signable(self, domain: Domain) -> Signable:

@@ -9,6 +9,6 @@ from importlib.util import find_spec
 
 from bilateral.errors import MissingExtraError
 
-_MISSING = [name for name in ("numpy", "scipy", "pyarrow", "sklearn") if find_spec(name) is None]
+_MISSING = [name for name in ("numpy", "scipy", "pyarrow") if find_spec(name) is None]
 if _MISSING:
     raise MissingExtraError("trust", _MISSING)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from bilateral.trust.arrays import Floats, Ints
+    from bilateral.trust.arrays import Ints
     from bilateral.trust.findings import Finding
     from bilateral.trust.ledger import Ledger
 
@@ -21,22 +21,41 @@ def told_money(ledger: Ledger, finding: Finding) -> str:
         finding: The finding.
     """
     paid, moved = finding.payments.astype(np.int64), finding.transfers.astype(np.int64)
-    told = [
-        _told(ledger, "paid", ledger.amount[paid], ledger.paid_at[paid], (ledger.payer[paid], ledger.payee[paid])),
-        _told(ledger, "transferred", ledger.sent[moved], ledger.sent_at[moved], (ledger.src[moved], ledger.dst[moved])),
-    ]
+    payments, transfers = (
+        (ledger.amount, ledger.paid_at, ledger.payer, ledger.payee),
+        (ledger.sent, ledger.sent_at, ledger.src, ledger.dst),
+    )
+    told = [_told(ledger, "paid", "", [column[paid] for column in payments])]
+    for place, coin in enumerate(("", *(f" {symbol}" for symbol in ledger.coins)), start=-1):
+        sent = moved[ledger.coin[moved] == place]
+        told.append(_told(ledger, "transferred", coin, [column[sent] for column in transfers]))
     return " ".join(sentence for sentence in told if sentence)
 
 
-def _told(ledger: Ledger, verb: str, amount: Floats, times: Floats, ends: tuple[Ints, Ints]) -> str:
-    """Return one sentence about some moves of money."""
+def sums_by_coin(ledger: Ledger, transfers: Ints) -> dict[str | None, float]:
+    """Return the sum of some transfers for each coin that they sent; None is the unit of payments.
+
+    Args:
+        ledger: The coded tables.
+        transfers: The positions of the transfers in the ledger.
+    """
+    coins = ledger.coin[transfers]
+    return {
+        None if place < 0 else ledger.coins[place]: float(ledger.sent[transfers[coins == place]].sum())
+        for place in np.unique(coins).tolist()
+    }
+
+
+def _told(ledger: Ledger, verb: str, unit: str, moves: list[Any]) -> str:
+    """Return one sentence about some moves of money: their amounts, times, senders and receivers."""
+    amount, times, *ends = moves
     if not len(amount):
         return ""
     sender, receiver = (_named(ledger, accounts) for accounts in ends)
     first, last = (datetime.fromtimestamp(float(ts), UTC).date().isoformat() for ts in (times.min(), times.max()))
     when = f"on {first}" if first == last else f"from {first} to {last}"
     number = f" in {len(amount)} steps" if len(amount) > 1 else ""
-    return f"{sender} {verb} {amount.sum():.6g} to {receiver}{number} {when}."
+    return f"{sender} {verb} {amount.sum():.6g}{unit} to {receiver}{number} {when}."
 
 
 def _named(ledger: Ledger, accounts: Ints) -> str:

@@ -201,7 +201,7 @@ class _Voices:
         """Find who gave the raters of some opinions money shortly before. Exchanges tie nobody."""
         ledger, kin, opinions = context.ledger, context.kin, context.ledger.opinions
         size = ledger.accounts
-        moved = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.sent >= _GIFT * usual)
+        moved = ledger.comparable & (ledger.sent >= _GIFT * usual)
         moved[ledger.funding[ledger.funding >= 0]] = False  # a new account has no backing yet
         moved &= ~kin.is_hub[np.maximum(ledger.src, 0)] & ~kin.is_hub[np.maximum(ledger.dst, 0)]
         source, target = ledger.src[moved].astype(np.int64), ledger.dst[moved].astype(np.int64)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 from scipy import sparse
 
+from bilateral.errors.base import require_modules
 from bilateral.trust.propagation import LabelSpreading
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class CaseModel:
             member: Marks the accounts that take part, so that contracts and exchanges between them count less.
             table: The table of `conduct`, if it is known already.
         """
+        require_modules("trust", "sklearn")
         from sklearn.model_selection import StratifiedKFold  # noqa: PLC0415  # heavy, and for many cases only
 
         known = np.flatnonzero(label >= 0)

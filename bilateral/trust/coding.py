@@ -82,6 +82,10 @@ class _Coding:
         sent, sent_at = floats(transfers["amount"])[by_time], sent_at[by_time]
         funds = flags(transfers["funds"], missing=True)[by_time] if "funds" in transfers.column_names else None
         moves = Moves(src, dst, sent, sent_at, funds)
+        coin, coins = np.full(len(sent), -1, np.int32), pa.array([], pa.string())
+        if "coin" in transfers.column_names:
+            coins = distinct(transfers["coin"]).drop_null()
+            coin = positions(transfers["coin"], coins)[by_time]
         first = self.steps.first_transfers(self.addresses, moves)
         funder, funded_at, funded_with = first.funder, first.at, first.amount
         agent_numbers, holdings = np.arange(count), self.holdings()
@@ -118,6 +122,8 @@ class _Coding:
             dst=dst,
             sent=sent,
             sent_at=sent_at,
+            coin=coin,
+            coins=coins.to_pylist(),
             moved=by_time.astype(np.int32),
             funding=_funding(moves, first),
             funder=funder,

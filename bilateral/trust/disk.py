@@ -110,7 +110,7 @@ class DiskArrays:
         try:
             import numpy_allocator  # noqa: PLC0415  # an extra
         except ImportError:
-            raise MissingExtraError("trust", ["numpy_allocator"]) from None
+            raise MissingExtraError("spark", ["numpy_allocator"]) from None
         self.folder, self.memory, self._most_spare, self._c = folder, memory, memory * _SPARE, _libc()
         self._used: dict[int, int] = {}
         self._spare: dict[int, list[int]] = {}

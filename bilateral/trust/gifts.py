@@ -38,8 +38,9 @@ def gifts_of(ledger: Ledger) -> Ints:
     Args:
         ledger: The coded tables.
     """
-    inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
-    gift = inside & (ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src) & _usual(ledger.sent)
+    inside = ledger.comparable & (ledger.src != ledger.dst)
+    gift = inside & (ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src)
+    gift &= _usual(np.where(ledger.coin < 0, ledger.sent, 0.0))
     rows = np.flatnonzero(gift)
     keys = pairs(ledger.src[rows], ledger.dst[rows], ledger.accounts)
     order = lexical_order(keys)

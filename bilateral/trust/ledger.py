@@ -38,6 +38,8 @@ class Ledger:
         subject_kind: The `Kind` of the opinions about each subject.
         payer, payee, paid_agent, amount, paid_at: The payments. `paid_agent` is -1 for an unknown agent.
         src, dst, sent, sent_at: The transfers, sorted by time.
+        coin: The coin that each of them sent, as its place in `coins`; -1 for the unit of payments.
+        coins: The symbols of the coins.
         moved: The position of each of them in its table.
         funding: The position here of the transfer that funds each account; -1 if unknown.
         funder: The source of each account's first inbound transfer; -1 if unknown, or if the account acted before.
@@ -70,6 +72,8 @@ class Ledger:
     dst: Ints
     sent: Floats
     sent_at: Floats
+    coin: Ints
+    coins: list[str]
     moved: Ints
     funding: Ints
     funder: Ints
@@ -81,6 +85,11 @@ class Ledger:
     def accounts(self) -> int:
         """The number of accounts."""
         return len(self.addresses)
+
+    @property
+    def comparable(self) -> Flags:
+        """Marks the transfers between two accounts in the unit of payments: only these compare with what was paid."""
+        return (self.src >= 0) & (self.dst >= 0) & (self.coin < 0)
 
     @property
     def agents(self) -> int:

@@ -75,7 +75,7 @@ class Money:
         server = ledger.payee[paid].astype(np.int64)
         if ledger.agents:
             server = np.where(agent >= 0, ledger.owner[np.maximum(agent, 0)], hand[server])
-        moved = (ledger.src >= 0) & (ledger.dst >= 0)
+        moved = ledger.comparable
         moved &= ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src
         moved &= ~hub[np.maximum(ledger.src, 0)] & ~hub[np.maximum(ledger.dst, 0)]
         sender = hand[np.concatenate([ledger.payer[paid], ledger.src[moved]])]

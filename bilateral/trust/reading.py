@@ -28,7 +28,8 @@ def cast(name: str, values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArr
     if pa.types.is_integer(kind) and pa.types.is_floating(values.type):
         # Pandas keeps integers with holes as floats, and the holes as nan.
         values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
-    exact = pa.types.is_integer(kind)  # floats keep 15 digits of an integer, which suffices for times and values
+    # Floats keep 15 digits of an integer, which suffices for times and values. Texts must be UTF-8.
+    exact = pa.types.is_integer(kind) or pa.types.is_string(kind)
     try:
         return pc.cast(values, kind, safe=exact)
     except pa.ArrowException:

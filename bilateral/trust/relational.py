@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from bilateral.errors import InvalidArgumentError
+from bilateral.errors.base import require_modules
 from bilateral.text import quoted
 from bilateral.trust.accounts import ACCOUNTS, in_small_letters
 from bilateral.trust.columns import LARGEST
@@ -93,6 +94,7 @@ class Relational(Steps):
             except InvalidArgumentError:
                 runner.close()
                 raise
+        require_modules("spark", "duckdb", "ibis")
         import duckdb  # noqa: PLC0415  # heavy, and for this path only
         import ibis  # noqa: PLC0415
 
@@ -125,6 +127,7 @@ class Relational(Steps):
             InvalidArgumentError: The folder is not on this machine, has no agents, a file is not such a table, or an
                 account is not an address.
         """
+        require_modules("spark", "duckdb", "ibis")
         import duckdb  # noqa: PLC0415  # heavy, and for this path only
         import ibis  # noqa: PLC0415
 

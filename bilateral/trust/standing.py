@@ -6,15 +6,14 @@ from typing import Final
 
 import pyarrow as pa
 
-from bilateral.values.standing import Basis, Reason, Side, Standing, Status
+from bilateral.values.standing import Reason, Side, Standing, Status
 
-__all__ = ["SCHEMA", "Basis", "Reason", "Side", "Standing", "Status"]
+__all__ = ["SCHEMA", "Reason", "Side", "Standing", "Status"]
 
 SCHEMA: Final = pa.schema(
     [
         ("side", pa.string()),
         ("agent_id", pa.int64()),
-        ("basis", pa.string()),
         ("status", pa.string()),
         ("rating", pa.float64()),
         ("lower", pa.float64()),

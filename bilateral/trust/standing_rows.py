@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 import pyarrow as pa
 
+from bilateral.trust.amounts import sums_by_coin
 from bilateral.trust.arrays import Flags, Floats, Ints
 from bilateral.trust.copies import moved
 from bilateral.trust.evidence import Stayed, costs_of_clients, costs_of_servers
-from bilateral.trust.standing import SCHEMA, Basis, Reason, Side
+from bilateral.trust.standing import SCHEMA, Reason, Side
 from bilateral.values.standing import LEAST
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Figures:
     Attributes:
         score: The rating.
         lower, upper: The values that it has at least and at most.
-        effective: The ordinary raters that the evidence is worth.
+        effective: The ordinary raters that the evidence is worth. Those who paid may be worth more than one each.
         raters: The distinct raters.
         removed: The share of raters whose opinions are false.
         status: The status, as text.
@@ -74,15 +75,12 @@ class Evidence:
         return cls(rows, stayed, servers, costs_of_clients(ledger, rows, stayed))
 
 
-def standing_rows(
-    ledger: Ledger, figures: Figures, basis: Basis, evidence: Evidence, named: Mapping[int, list[Reason]]
-) -> pa.Table:
+def standing_rows(ledger: Ledger, figures: Figures, evidence: Evidence, named: Mapping[int, list[Reason]]) -> pa.Table:
     """Return the standings of both sides.
 
     Args:
         ledger: The coded tables.
         figures: The figures of all subjects.
-        basis: The ground of the standings.
         evidence: The payments, times and costs behind them.
         named: The findings that hold subjects back, as reasons.
     """
@@ -108,12 +106,11 @@ def standing_rows(
             columns = {
                 "side": pa.array([str(side)] * len(agent), pa.string()),
                 "agent_id": ledger.agent_ids[agent],
-                "basis": pa.array([str(basis)] * len(agent), pa.string()),
                 "status": pa.array(figures.status[subject], pa.string()),
                 "rating": pa.array(figures.score[subject], mask=~is_rated),
                 "lower": np.where(is_rated, figures.lower[subject], 0.0),
                 "upper": np.where(is_rated, figures.upper[subject], 100.0),
-                "effective_raters": figures.effective[subject],
+                "effective_raters": np.minimum(figures.effective[subject], figures.raters[subject]),
                 "raters": figures.raters[subject],
                 "payments": paid.count[party],
                 "paid": paid.amount[party],
@@ -171,7 +168,9 @@ def _reasons(
         if figures.removed[subject] > 0:
             of_subject.append(Reason("false_raters", None, {"share": round(float(figures.removed[subject]), 3)}))
         if effective < LEAST:
-            of_subject.append(Reason("few_raters", None, {"raters": raters, "effective": round(effective, 3)}))
+            of_subject.append(
+                Reason("few_raters", None, {"raters": raters, "effective": round(min(effective, raters), 3)})
+            )
         of_subject.append(Reason("paid" if payments else "no_payments", round(amount, 6), {"payments": payments}))
         yield of_subject[:_MOST_REASONS]
 
@@ -206,7 +205,7 @@ def named_findings(engine: Engine, held: Flags) -> dict[int, list[Reason]]:
 def _of_finding(ledger: Ledger, finding: Finding) -> Reason:
     """Return a finding as a reason: what was paid, what came back, by whom, and when."""
     paid = float(ledger.amount[finding.payments].sum()) if len(finding.payments) else 0.0
-    moved = float(ledger.sent[finding.transfers].sum()) if len(finding.transfers) else 0.0
+    moved = sums_by_coin(ledger, finding.transfers)
     times = ledger.opinions.ts[finding.opinions]
     figures: dict[str, Any] = {
         "q_value": float(f"{finding.q_value:.3g}"),
@@ -214,8 +213,10 @@ def _of_finding(ledger: Ledger, finding: Finding) -> Reason:
         "payments": len(finding.payments),
         "paid": round(paid, 6),
         "transfers": len(finding.transfers),
-        "moved": round(moved, 6),
+        "moved": round(moved.pop(None, 0.0), 6),
     }
+    if moved:
+        figures["coins"] = {coin: round(amount, 6) for coin, amount in moved.items()}
     if len(times):
         figures |= {"first_at": int(times.min()), "last_at": int(times.max())}
     return Reason(finding.detector.replace(" ", "_"), round(paid, 6) if len(finding.payments) else None, figures)

@@ -71,7 +71,7 @@ OPTIONAL: Final[dict[str, dict[str, pa.DataType]]] = {
         "holders": pa.list_(pa.struct([("account", pa.string()), ("since", pa.float64())])),
     },
     "ratings": {"blind": pa.bool_()},
-    "transfers": {"funds": pa.bool_()},
+    "transfers": {"funds": pa.bool_(), "coin": pa.string()},
 }
 """Columns that a table may lack.
 
@@ -79,6 +79,8 @@ OPTIONAL: Final[dict[str, dict[str, pa.DataType]]] = {
 the agent, and since when; what was said of it is judged against its holder of then, null if unknown. It may be null for
 an agent that never changed hands. `blind` is true for a rating that was sealed before its server could see the
 client's feedback, so it cannot answer that. `funds` is false for a transfer that cannot be the first of its receiver.
+`coin` is the symbol of the coin that a transfer sent, such as `ETH`; null for the unit of payments. Amounts of a coin
+are neither added to payments nor compared with them.
 """
 
 _REPEATED: Final = {
@@ -188,7 +190,7 @@ def _read(store: Folder, name: str, columns: Sequence[str]) -> pa.Table:
         if column in repeated:
             texts = store.read(name, [column]).column(0)
             if pa.types.is_dictionary(texts.type):
-                texts = pc.cast(texts, pa.string())
+                texts = cast(f"{name}.parquet: column {column}", texts, pa.string())
             cast_columns[column] = encoded(texts) if pa.types.is_string(texts.type) else texts
             del texts
             pa.default_memory_pool().release_unused()

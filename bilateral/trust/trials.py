@@ -66,6 +66,7 @@ def _sources(context: Context) -> Ints:
     np.minimum.at(registers, ledger.owner, ledger.registered)
     counts = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
     counts &= ledger.sent_at <= registers[np.maximum(ledger.dst, 0)]
+    counts &= ledger.coin == ledger.coin[ledger.funding[np.maximum(ledger.dst, 0)]]  # as far as it compares
     source, target = ledger.src[counts], ledger.dst[counts]
     signed = np.where(kin.root[source] == kin.root[target], 1.0, -1.0) * ledger.sent[counts]
     is_main = np.bincount(target, weights=signed, minlength=ledger.accounts) >= 0

@@ -1,4 +1,4 @@
-"""Amounts of a chain's own currency, as people read them."""
+"""Amounts of dollars and of a chain's own currency, as people read them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 
 ETHER: Final = 10**18  # wei
 
+_CENT: Final = Decimal("0.01")
 _WEI: Final = Decimal(ETHER)
 _DIGITS: Final = Context(prec=6)  # significant digits, as `ether` promises
 _EXACT: Final = Context(prec=90)  # a uint256 has 78 digits
@@ -24,6 +25,15 @@ def ether(wei: int) -> str:
     amount = _DIGITS.plus(_EXACT.divide(Decimal(wei), _WEI))
     text = format(amount, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def dollars(value: Decimal | float) -> str:
+    """Return an amount of dollars: with cents, or with as many digits as a smaller one needs.
+
+    Args:
+        value: The amount.
+    """
+    return f"{value:,.2f}" if value >= _CENT or not value else f"{value:.6f}".rstrip("0").rstrip(".")
 
 
 def symbol_of(chain_id: int) -> str:

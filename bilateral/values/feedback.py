@@ -148,6 +148,9 @@ STANDARD_TAGS: Final[Mapping[str, StandardTag]] = MappingProxyType(
 )
 
 
+PAID_TAGS: Final = ("x402-resource-delivered", "x402-resource-missing", "x402-response-delayed", "x402-payment-amount")
+"""The tags of feedback on paid answers, by the conventions of the x402 extension `8004-reputation`."""
+
 _LOOK_ALIKES = str.maketrans({"1": "l", "i": "l", "|": "l", "0": "o", "5": "s", "$": "s"})
 
 

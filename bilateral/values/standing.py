@@ -25,16 +25,6 @@ class Side(StrEnum):
     CLIENT = "client"
 
 
-class Basis(StrEnum):
-    """The evidence behind a standing."""
-
-    ANALYSIS = "analysis"
-    """A trust analysis weighed each rater."""
-
-    RATINGS = "ratings"
-    """Before an analysis: distinct raters count, and most of all those who paid."""
-
-
 class Status(StrEnum):
     """The meaning of a standing. `docs/trust.md` says what to do with each."""
 
@@ -73,12 +63,11 @@ class Standing:
     Attributes:
         side: `server` or `client`.
         agent_id: The agent.
-        basis: `analysis` or `ratings`.
         status: The `Status`.
         rating: The rating, 0 to 100; None without a rating that counts.
         lower: The value that the rating has at least. Rank by it.
         upper: The value that it has at most.
-        effective_raters: The ordinary raters that the evidence is worth.
+        effective_raters: The independent raters that the evidence is worth, at most `raters`.
         raters: The distinct raters.
         payments: The payments for the agent that stayed with it; on the client side, those of the agent.
         paid: Their sum, in units of the payment token.
@@ -92,7 +81,6 @@ class Standing:
 
     side: str
     agent_id: int
-    basis: str
     status: str
     rating: float | None
     lower: float

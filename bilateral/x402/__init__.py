@@ -97,6 +97,7 @@ from bilateral.x402.types import (  # noqa: E402
     ReputationInfo,
     SettlementReceipt,
 )
+from bilateral.x402.undelivered import abandon_payment  # noqa: E402
 from bilateral.x402.verdicts import Check, CheckName, EnvelopeCheck, Outcome, Payment, Verification  # noqa: E402
 from bilateral.x402.verifier import AsyncVerifier, Verifier  # noqa: E402
 
@@ -155,6 +156,7 @@ __all__ = [
     "Verification",
     "VerifiedClient",
     "Verifier",
+    "abandon_payment",
     "add_signer",
     "check_url",
     "client_message_hash",

@@ -19,6 +19,7 @@ from bilateral.x402.bodies import decode_body
 from bilateral.x402.errors import BodyTooLargeError, ReputationExtensionError, StreamingRouteError, UnsupportedBodyError
 from bilateral.x402.exchange import Refusal
 from bilateral.x402.headers import decode_header
+from bilateral.x402.payments import unsupported_kind
 from bilateral.x402.profiles import PROFILES
 from bilateral.x402.server import Reputation8004ResourceServerExtension
 from bilateral.x402.streaming import is_stream
@@ -52,9 +53,6 @@ class HttpAdapter:
     Attributes:
         limit: The most bytes of a body, decoded.
         answers: Paid answers, kept for clients that lost them.
-
-    Raises:
-        InvalidArgumentError: A route declares the extension, and the server has not registered it.
     """
 
     def __init__(
@@ -77,8 +75,21 @@ class HttpAdapter:
             if isinstance(extension, Reputation8004ResourceServerExtension)
         ]
         self._extensions = {extension.key: extension for extension in registered}
-        for missing in sorted(set().union(*declared.values()) - self._extensions.keys()):
+        for extension in registered if preflight is not None else ():
+            extension.verifier = extension.verifier or preflight.verifier
+        self._declared = declared
+
+    def check_routes(self) -> None:
+        """Check the settings of the routes that declare the extension.
+
+        Raises:
+            InvalidArgumentError: The server has not registered it, or a route asks for payments of an unsupported kind.
+        """
+        for missing in sorted(set().union(*self._declared.values()) - self._extensions.keys()):
             raise InvalidArgumentError(f"a route declares {missing}: register the extension with the server")
+        for pattern, keys in self._declared.items():
+            if keys:
+                _refuse_unsupported(pattern, self._all_routes[pattern])
 
     def declares(self, method: str, path: str, decoded_path: str | None = None) -> bool:
         """Tell whether a request is for a paid route that declares a profile, by the SDK's own rules.
@@ -217,18 +228,25 @@ class HttpAdapter:
             raise Refusal(409, "payment_of_another_request")
 
     def keep(self, payment: bytes | None, exchange: Exchange, response: KeptParts) -> None:
-        """Keep a signed answer for a client that loses it. It raises nothing, because the client has paid.
+        """Keep a signed answer for a client that loses it, or an unsigned one whose payment may still be settled.
+
+        It raises nothing, because the client has paid.
 
         Args:
             payment: The hash of the payment; None if the answer cannot be fetched again.
             exchange: The exchange.
             response: Status, headers and body.
         """
-        if payment is None or not exchange.is_signed:
+        if payment is None:
             return
-        status, headers, body = response
+        if exchange.is_signed:
+            answer = KeptAnswer(exchange.identity, *response)
+        elif exchange.is_unsettled and exchange.captured is not None:
+            answer = KeptAnswer.unsettled(exchange.identity, *exchange.captured)
+        else:
+            return
         try:
-            self.answers.keep(payment, KeptAnswer(exchange.identity, status, headers, body))
+            self.answers.keep(payment, answer)
         except Exception:
             logger.exception("the store of kept answers fails: the client cannot fetch this answer again")
 
@@ -259,6 +277,22 @@ class HttpAdapter:
             except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back
                 extension.count_unsigned(type(error).__name__)
         return base64.b64encode(json.dumps({**message, "extensions": extensions}).encode()).decode()
+
+
+def _refuse_unsupported(pattern: str, route: RouteConfig) -> None:
+    """Refuse a route that asks for payments whose settlement cannot be checked.
+
+    Raises:
+        InvalidArgumentError: It does.
+    """
+    for option in route.accepts if isinstance(route.accepts, list) else [route.accepts]:
+        price: Any = option.price  # an amount of money, a function, or an amount of a token with its terms
+        of_token = price.get("extra") if isinstance(price, dict) else getattr(price, "extra", None)
+        code = unsupported_kind(option.scheme, str(option.network), {**(of_token or {}), **(option.extra or {})})
+        if code is not None:
+            raise InvalidArgumentError(
+                f"{pattern} asks for payments that cannot be checked ({code}): offer the scheme exact, by EIP-3009"
+            )
 
 
 def _parameter_pattern(parameter: re.Match[str]) -> str:

@@ -25,6 +25,9 @@ NOT_KEPT: Final = 410
 
 NOT_KEPT_BODY: Final = b'{"error": "answer_not_kept"}'
 
+_UNSETTLED: Final = (b":unsettled", b"")
+"""Marks an answer among its headers, so that each store keeps the mark. No header of HTTP has a colon in its name."""
+
 _MIN_IDENTIFIER: Final = 16  # characters, as the extension `payment-identifier` demands
 
 
@@ -43,6 +46,23 @@ class KeptAnswer:
     status: int
     headers: tuple[tuple[bytes, bytes], ...]
     body: bytes
+
+    @classmethod
+    def unsettled(
+        cls, request: bytes, status: int, headers: tuple[tuple[bytes, bytes], ...], body: bytes
+    ) -> KeptAnswer:
+        """Return an answer that is handed over once its payment is settled."""
+        return cls(request, status, (*headers, _UNSETTLED), body)
+
+    @property
+    def is_unsettled(self) -> bool:
+        """True if the payment is not settled so far, as far as the server knows."""
+        return _UNSETTLED in self.headers
+
+    @property
+    def sent_headers(self) -> list[tuple[bytes, bytes]]:
+        """The headers for the client."""
+        return [header for header in self.headers if header != _UNSETTLED]
 
     @property
     def proof(self) -> KeptAnswer:
@@ -73,8 +93,9 @@ class KeptAnswers:
         self._lock = threading.Lock()
 
     def kept_form(self, answer: KeptAnswer) -> KeptAnswer:
-        """Return an answer as it is kept: its proof alone if its body exceeds 1 MiB."""
-        return answer if len(answer.body) <= min(MAX_KEPT_BODY, self._max_bytes) else answer.proof
+        """Return an answer as it is kept: its proof alone if it has one, and its body exceeds 1 MiB."""
+        is_whole = answer.is_unsettled or len(answer.body) <= min(MAX_KEPT_BODY, self._max_bytes)
+        return answer if is_whole else answer.proof
 
     def keep(self, payment: bytes, answer: KeptAnswer) -> None:
         """Keep an answer; only its proof if its body exceeds 1 MiB."""

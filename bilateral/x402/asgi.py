@@ -11,16 +11,19 @@ inside or outside, as you like.
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from starlette.middleware.base import BaseHTTPMiddleware
 from x402.http.middleware.fastapi import payment_middleware
 
+from bilateral.errors import InvalidArgumentError
 from bilateral.x402.adapters import HttpAdapter
 from bilateral.x402.answers import KeptAnswers, payment_of
 from bilateral.x402.bodies import MAX_BODY
-from bilateral.x402.errors import BodyTooLargeError
+from bilateral.x402.errors import BodyTooLargeError, PreflightError, StreamingRouteError
 from bilateral.x402.exchange import CURRENT, Afterwards, Exchange, Refusal
 from bilateral.x402.streaming import asgi_streams
 
@@ -31,11 +34,17 @@ if TYPE_CHECKING:
     from x402 import x402ResourceServer
     from x402.http.types import RouteConfig
 
+    from bilateral.errors import BilateralError
     from bilateral.x402.preflight import Preflight
+
+logger = logging.getLogger("bilateral.x402")
 
 T = TypeVar("T")
 
 _EXCHANGE: Final = "bilateral.x402.exchange"
+
+_RECHECK_SECONDS: Final = 60.0
+"""The time for which a failed check refuses paid requests: a node that was down may be back."""
 
 _SHORTCUT: Final = "http.response."
 
@@ -53,6 +62,7 @@ class ReputationMiddleware:
         answers: Keeps paid answers for clients that lose the connection; by default in memory. Several processes need a
             `bilateral.x402.stores.StoredAnswers`.
         preflight: Checks agent, wallet and signing key when the application starts. Without it a warning is logged.
+            If a check fails, the start fails. A server that sends no lifespan refuses paid requests instead.
         settings: Further settings of the SDK's `payment_middleware`.
 
     Raises:
@@ -73,26 +83,34 @@ class ReputationMiddleware:
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._adapter = HttpAdapter(routes, server, limit, answers or KeptAnswers(), preflight)
+        try:
+            asyncio.get_running_loop()  # Starlette makes its middleware in the lifespan, where servers swallow errors
+        except RuntimeError:
+            self._adapter.check_routes()
         self._app = app
         self._paid = BaseHTTPMiddleware(
             _Capture(app, self._adapter), payment_middleware(routes, server, **(settings or {}))
         )
-        self._is_checked = False
+        self._problem: BilateralError | None = None
+        self._checked_until, self._check = float("-inf"), asyncio.Lock()
         self._afterwards = Afterwards()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        await self._check_start(scope)
         if scope["type"] == "lifespan":
-            try:
-                await self._paid(scope, receive, send)
-            finally:
-                self._afterwards.close()
+            await self._live(scope, receive, send)
             return
-        header = _header(scope, b"payment-signature") if scope["type"] == "http" else b""
-        if not header or not self._declares(scope):
+        is_paid = scope["type"] == "http" and self._declares(scope)
+        problem = await self._start_problem(scope) if is_paid else None
+        if problem is not None:
+            await _refuse(send, Refusal(503, problem.reason))
+        elif is_paid and (header := _header(scope, b"payment-signature")):
+            await self._serve_paid(scope, receive, send, header)
+        else:
             await self._paid(scope, receive, send)
-            return
+
+    async def _serve_paid(self, scope: Scope, receive: Receive, send: Send, header: bytes) -> None:
+        """Answer a request with a payment."""
         target = scope["raw_path"].partition(b"?")[0] + b"?" + scope["query_string"]
         exchange = Exchange(is_on_loop=True, method=scope["method"], raw_target=target)
         exchange.target = target.decode("latin-1").removesuffix("?")
@@ -108,11 +126,12 @@ class ReputationMiddleware:
                 await incoming.read()
                 self._adapter.refuse_other_request(kept, exchange)
         except Refusal as refusal:
-            await _answer(send, refusal.status, [(b"content-type", b"application/json")], refusal.body)
+            await _refuse(send, refusal)
             return
-        if kept is not None:
+        if kept is not None and not kept.is_unsettled:
             await _answer(send, kept.status, list(kept.headers), kept.body)
             return
+        exchange.unsettled = kept
         outgoing = _Outgoing(send, exchange, self._adapter, payment)
         token, work = CURRENT.set(exchange), None
         try:
@@ -129,12 +148,41 @@ class ReputationMiddleware:
         if work is not None:
             await asyncio.shield(asyncio.wrap_future(work))
 
-    async def _check_start(self, scope: Scope) -> None:
-        """Check the routes and the agents behind them once, at the first message of a server."""
-        if not self._is_checked:
-            self._adapter.refuse_streaming(asgi_streams(scope.get("app") or self._app))
-            await asyncio.to_thread(self._adapter.check_agents)
-            self._is_checked = True
+    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check the start, and run the application's lifespan.
+
+        Raises:
+            BilateralError: A check did not pass. The server was told that the start failed, so that it ends.
+        """
+        problem = await self._start_problem(scope)
+        if problem is not None:
+            await receive()
+            await send({"type": "lifespan.startup.failed", "message": str(problem)})
+            raise problem
+        try:
+            await self._paid(scope, receive, send)
+        finally:
+            self._afterwards.close()
+
+    async def _start_problem(self, scope: Scope) -> BilateralError | None:
+        """Return the reason not to take payments; None without one.
+
+        It is checked at start, or at the first paid request of a server that sends no lifespan, and again a minute
+        after it failed.
+        """
+        if time.monotonic() < self._checked_until:
+            return self._problem
+        async with self._check:
+            if time.monotonic() >= self._checked_until:
+                try:
+                    self._adapter.check_routes()
+                    self._adapter.refuse_streaming(asgi_streams(scope.get("app") or self._app))
+                    await asyncio.to_thread(self._adapter.check_agents)
+                    self._problem, self._checked_until = None, float("inf")
+                except (PreflightError, StreamingRouteError, InvalidArgumentError) as error:
+                    logger.error("paid routes are refused: %s", error)  # noqa: TRY400  # no fault of the program
+                    self._problem, self._checked_until = error, time.monotonic() + _RECHECK_SECONDS
+        return self._problem
 
     def _declares(self, scope: Scope) -> bool:
         """Tell whether the request is for a paid route that declares the extension."""
@@ -156,6 +204,11 @@ class _Capture:
             await self._app(scope, receive, send)
             return
         response = _Buffered(send, exchange, self._adapter, is_head=scope["method"] == "HEAD")
+        if exchange.unsettled is not None:
+            kept = exchange.unsettled
+            await response({"type": "http.response.start", "status": kept.status, "headers": kept.sent_headers})
+            await response({"type": "http.response.body", "body": kept.body})
+            return
         try:
             await incoming.read()
         except Refusal as refusal:
@@ -217,6 +270,7 @@ class _Buffered:
         body = self._body.joined
         seen = self._adapter.response_body(body, _texts(start["headers"]), is_too_large=False)
         self._exchange.response = b"" if self._is_head else seen
+        self._exchange.captured = start["status"], tuple(start["headers"]), body
         self._is_ended = True
         await self._send(start)
         await self._send({"type": "http.response.body", "body": body})
@@ -226,7 +280,7 @@ class _Buffered:
         self._is_ended = self.is_refused = True
         self._body = _Body()
         self._exchange.response = refusal.body
-        await _answer(self._send, refusal.status, [(b"content-type", b"application/json")], refusal.body)
+        await _refuse(self._send, refusal)
 
 
 class _Body:
@@ -363,3 +417,8 @@ async def _answer(send: Send, status: int, headers: Headers, body: bytes) -> Non
     headers.append((b"content-length", str(len(body)).encode()))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+async def _refuse(send: Send, refusal: Refusal) -> None:
+    """Send a refusal."""
+    await _answer(send, refusal.status, [(b"content-type", b"application/json")], refusal.body)

@@ -17,6 +17,7 @@ from x402.extensions.payment_identifier import append_payment_identifier_to_exte
 from x402.schemas import AbortResult
 
 from bilateral.x402.errors import PaymentRefusedError
+from bilateral.x402.payments import unsupported_kind
 from bilateral.x402.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES, Profile, profile_among
 from bilateral.x402.types import ClientAgent
 
@@ -111,6 +112,22 @@ class ReputationDraftClientExtension(Reputation8004ClientExtension):
     profile = PROFILE_DRAFT
 
 
+def _refuse_unsupported(context: PaymentCreationContext) -> AbortResult | None:
+    """Refuse kinds of payments whose settlement cannot be checked, before anything is signed."""
+    terms = context.selected_requirements
+    code = unsupported_kind(terms.scheme, str(terms.network), terms.extra)
+    if code is None:
+        return None
+    return AbortResult(f"{code}: payments must be of the scheme exact, by EIP-3009 (transfers with authorization)")
+
+
+def _prefer_supported(_version: int, options: list[Any]) -> list[Any]:
+    """Leave out the terms that would be refused, if the server offers others."""
+    return [
+        terms for terms in options if unsupported_kind(terms.scheme, str(terms.network), terms.extra) is None
+    ] or options
+
+
 def protect_client(
     client: C, verifier: Verifier | AsyncVerifier, *, client_agent: GlobalAgentId | None = None, required: bool = True
 ) -> C:
@@ -128,6 +145,8 @@ def protect_client(
     extension = Reputation8004ClientExtension(verifier, client_agent)
     client.register_extension(extension)
     client.register_extension(ReputationDraftClientExtension(verifier, client_agent))
+    client.register_policy(_prefer_supported)
+    client.on_before_payment_creation(_refuse_unsupported)
     if required:
         client.on_before_payment_creation(extension.refuse_undeclared)
     return client

@@ -115,53 +115,55 @@ class UnreadFeedbackError(ReputationExtensionError):
 
 
 class LostAnswerError(ReputationExtensionError):
-    """A payment was sent with a request, and the answer did not arrive. The payment may be settled or not.
+    """A payment was sent with a request, and nothing was delivered. The payment may be settled, now or later.
 
-    `fetch_lost_answer` of each transport asks again by the same payment, and signs no further one. The payment is
-    settled at most once: by that request, if the server did not take it before. The answer has its verification:
-
-    - If the server has kept its proof only, the status is 410, and the check `interaction_hash` is unchecked.
-    - If the server still works on the request, or cannot fetch answers again, the status is 402, and the answer
-      has no verification.
-    - If the answer gets lost again, this error is raised again.
-
-    Cancelling a request (a timeout of `asyncio`, an interrupt of the program) does not raise it.
+    `fetch_lost_answer` of each transport asks again by the same payment, and signs no further one. So does any request
+    with the same method, URL and body by the same client, until the payment has its answer, or the chain shows that it
+    can never be settled. `abandon_payment` ends that: the next request then pays anew. A payment is settled at most
+    once. The answer has its verification; if the server has kept its proof only, the status is 410, and the check
+    `interaction_hash` is unchecked. If there is no answer again, this error is raised again.
 
     Attributes:
         method: The request's method.
         url: Its URL.
         headers: Its headers, with the payment.
         body: Its body.
+        outcome: The outcome of the payment: `settled`, `pending`, `unknown` or `refused`. See docs/x402.md.
+        transaction: The transaction that settles it; None if none was found, and the server names none.
+        status: The HTTP status of the server's error; None if nothing came back.
+        answer: The body of that error.
     """
 
     reason = "lost_answer"
 
-    def __init__(self, method: str, url: str, headers: dict[str, str], body: bytes, problem: str) -> None:
+    def __init__(  # noqa: PLR0913  # the parts of the request, and the answer
+        self,
+        method: str,
+        url: str,
+        headers: dict[str, str],
+        body: bytes,
+        problem: str,
+        *,
+        outcome: str = "unknown",
+        transaction: str | None = None,
+        status: int | None = None,
+        answer: bytes = b"",
+    ) -> None:
         super().__init__(
             f"a payment was sent with {method} {quoted(url[:200])}, and the answer did not arrive: {problem}; "
             "fetch it by fetch_lost_answer, which signs no further payment"
         )
         self.method, self.url, self.headers, self.body = method, url, headers, body
+        self.outcome, self.transaction, self.status, self.answer = outcome, transaction, status, answer
 
 
 class PaidNotAnsweredError(LostAnswerError):
     """A payment was taken, and the server did not deliver: it refused the payment, or failed.
 
     The chain shows that the authorization was used. `fetch_lost_answer` may still fetch the answer.
-
-    Attributes:
-        status: The HTTP status of the answer.
-        transaction: The transaction that used the authorization; None if it was not found.
     """
 
     reason = "paid_not_answered"
-
-    def __init__(  # noqa: PLR0913, PLR0917  # the parts of the request, and the answer
-        self, method: str, url: str, headers: dict[str, str], body: bytes, status: int, transaction: str | None
-    ) -> None:
-        by = f"by transaction {transaction}" if transaction else "by a transaction that was not found"
-        super().__init__(method, url, headers, body, f"the server answered {status}, and the payment was taken {by}")
-        self.status, self.transaction = status, transaction
 
 
 class RedirectedPaymentError(LostAnswerError):
@@ -170,27 +172,28 @@ class RedirectedPaymentError(LostAnswerError):
     Attributes:
         location: The address of the redirect.
         is_paid: True if the chain shows that the payment was taken, False if not yet; None if that is unknown.
-        transaction: The transaction that used the authorization; None if it was not found.
     """
 
     reason = "redirected_payment"
 
-    def __init__(  # noqa: PLR0913  # the parts of the request, and the answer
+    def __init__(  # noqa: PLR0913, PLR0917  # the parts of the request, and the answer
         self,
         method: str,
         url: str,
         headers: dict[str, str],
         body: bytes,
         location: str,
+        is_paid: bool | None,  # has three values
         *,
-        is_paid: bool | None,
+        outcome: str,
         transaction: str | None,
+        status: int | None,
     ) -> None:
         taken = {True: "was taken", False: "was not taken yet", None: "may have been taken"}[is_paid]
         taken += f" by transaction {transaction}" if transaction else ""
         problem = f"the server redirects to {quoted(location[:200])}, which is not followed; the payment {taken}"
-        super().__init__(method, url, headers, body, problem)
-        self.location, self.is_paid, self.transaction = location, is_paid, transaction
+        super().__init__(method, url, headers, body, problem, outcome=outcome, transaction=transaction, status=status)
+        self.location, self.is_paid = location, is_paid
 
 
 class StreamingRouteError(ReputationExtensionError, ValueError):

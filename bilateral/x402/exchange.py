@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from x402.schemas import SettleResponse
 
+    from bilateral.x402.answers import KeptAnswer
     from bilateral.x402.errors import ReputationExtensionError
 
 logger = logging.getLogger("bilateral.x402")
@@ -68,6 +69,9 @@ class Exchange:
         afterwards: Work for the time after the answer was sent, if the payment is settled then.
         abandonments: Marks the payment as used, for a request that was cancelled: nobody knows how it ends.
         closings: Work of a WSGI application for the time after the answer was sent.
+        captured: Status, headers and body of the application's answer.
+        is_unsettled: True if the settlement failed, and may still succeed.
+        unsettled: The answer to an earlier request with the same payment, whose settlement failed then.
     """
 
     request: bytes = b""
@@ -84,6 +88,9 @@ class Exchange:
     afterwards: list[Callable[[], object]] = field(default_factory=list)
     abandonments: list[Callable[[], None]] = field(default_factory=list)
     closings: list[Callable[[], None]] = field(default_factory=list)
+    captured: tuple[int, tuple[tuple[bytes, bytes], ...], bytes] | None = None
+    is_unsettled: bool = False
+    unsettled: KeptAnswer | None = None
 
     @property
     def identity(self) -> bytes:

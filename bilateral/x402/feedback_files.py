@@ -10,6 +10,7 @@ from eth_account.messages import encode_defunct
 from eth_utils.crypto import keccak
 
 from bilateral.documents import FeedbackFile, prepare_feedback_file
+from bilateral.documents.feedback import SIGNED_FIELDS
 from bilateral.errors import InvalidArgumentError, MalformedIdentifierError, UnrepresentableValueError
 from bilateral.identifiers import AccountId, GlobalAgentId
 from bilateral.signatures import recover_signer, signer_errors
@@ -137,6 +138,8 @@ def client_signature_of(file: FeedbackFile) -> bytes:
 
 def claim_of(file: FeedbackFile) -> Claim | None:
     """Return the statement of a feedback file that its client signed it; None if a field is missing or malformed."""
+    if file.malformed_fields & SIGNED_FIELDS:
+        return None
     proof = file.proof_of_interaction
     try:
         signed_by = file.client_address if proof is None else proof.reviewer_address

@@ -14,27 +14,35 @@ with httpx.Client(transport=verifying_sync_transport(client, verifier)) as http:
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import httpx
-from x402.http import x402HTTPClientSync
+from x402.http import x402HTTPClient, x402HTTPClientSync
 from x402.http.clients.httpx import PaymentError, x402AsyncTransport
 
 from bilateral.x402.answer_limits import AnswerLimits
 from bilateral.x402.bounded_httpx import DAMAGED, AsyncBoundedTransport, BoundedTransport, ReadBody
-from bilateral.x402.errors import LostAnswerError
-from bilateral.x402.transports import RESULT, is_body_lost, paid_request, payment_among, price_problem
-from bilateral.x402.undelivered import Parts, Undelivered
+from bilateral.x402.transports import RESULT, payment_among, price_problem
+from bilateral.x402.undelivered import (
+    LookUp,
+    PaidCall,
+    Pay,
+    Reply,
+    Resend,
+    Verify,
+    outstanding_payments,
+    purchase,
+    run,
+    run_async,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from x402 import x402Client, x402ClientSync
-    from x402.schemas import PaymentRequired
-    from x402.schemas.v1 import PaymentRequiredV1
 
-    from bilateral.x402.paid_requests import PaidRequest
+    from bilateral.x402.errors import LostAnswerError
+    from bilateral.x402.undelivered import Step
     from bilateral.x402.verdicts import Verification
     from bilateral.x402.verifier import AsyncVerifier, Verifier
 
@@ -121,36 +129,33 @@ class _Verifying(httpx.AsyncBaseTransport):
     """Checks the proof of each paid answer."""
 
     def __init__(self, client: x402Client, verifier: AsyncVerifier, transport: httpx.AsyncBaseTransport) -> None:
-        self._recording = _Recording(transport)
-        self._paying, self._verifier = x402AsyncTransport(client, self._recording), verifier
+        self._recording, self._payments = _Recording(transport), outstanding_payments(client)
+        self._paying, self._verifier = x402AsyncTransport(_OneSignature(client), self._recording), verifier
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         await request.aread()  # it may have to be sent again
         _state_length(request)
-        sent: list[dict[str, str]] = []
-        request.extensions = {**request.extensions, _SENT: sent}
-        is_again = bool(payment_among(request.headers))
-        try:
-            # The SDK would pay once more for a payment that is refused.
-            transport = self._recording if is_again else self._paying
-            response = await transport.handle_async_request(request)
-            if not sent:
-                return response
-            raw = b"".join([chunk async for chunk in cast("httpx.AsyncByteStream", response.stream)])
-            await response.aclose()
-        except (PaymentError, httpx.TransportError) as error:
-            if sent:
-                raise _lost(request, sent[-1], error) from error
-            raise
-        undelivered = Undelivered.of(sent[-1], response.status_code, response.headers)
-        if undelivered is not None:
-            seconds = None if undelivered.is_settling else 0
-            settlement = await self._verifier.find_settlement(undelivered.payment, seconds=seconds)
-            lost = undelivered.error(_parts(request, sent[-1]), settlement)
-            if lost is not None:
-                raise lost
-        paid = _paid(sent[-1], request, response, raw, is_again=is_again)
-        return _answer(response, raw, None if paid is None else await self._verifier.verify(paid))
+        return _answer(*await run_async(purchase(self._payments, _call(request)), partial(self._perform, request)))
+
+    async def _perform(self, request: httpx.Request, step: Step) -> Any:
+        """Perform a step of a purchase."""
+        match step:
+            case Pay(sent):
+                request.extensions = {**request.extensions, _SENT: sent}
+                response = await self._paying.handle_async_request(request)
+                return await self._reply(response) if sent else _unread(response)
+            case Resend(call):  # the SDK would pay once more for a payment that is refused
+                return await self._reply(await self._recording.handle_async_request(_request(call, request)))
+            case LookUp(payment, seconds):
+                return await self._verifier.find_settlement(payment, seconds=seconds)
+            case Verify(paid):
+                return await self._verifier.verify(paid)
+
+    async def _reply(self, response: httpx.Response) -> Reply:
+        """Read an answer."""
+        raw = b"".join([chunk async for chunk in cast("httpx.AsyncByteStream", response.stream)])
+        await response.aclose()
+        return _reply(response, raw)
 
     async def aclose(self) -> None:
         await self._paying.aclose()
@@ -161,22 +166,42 @@ class _VerifyingSync(httpx.BaseTransport):
 
     def __init__(self, client: x402ClientSync, verifier: Verifier, transport: httpx.BaseTransport) -> None:
         self._client, self._http, self._verifier = client, x402HTTPClientSync(client), verifier
-        self._transport = transport
+        self._transport, self._payments = transport, outstanding_payments(client)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         request.read()  # it may have to be sent again
         _state_length(request)
-        payment = payment_among(request.headers)
-        if payment:
-            return self._verified(request, payment, request, is_again=True)
+        return _answer(*run(purchase(self._payments, _call(request)), partial(self._perform, request)))
+
+    def _perform(self, request: httpx.Request, step: Step) -> Any:
+        """Perform a step of a purchase."""
+        match step:
+            case Pay(sent):
+                return self._pay(request, sent)
+            case Resend(call):
+                return self._reply(self._transport.handle_request(_request(call, request)))
+            case LookUp(payment, seconds):
+                return self._verifier.find_settlement(payment, seconds=seconds)
+            case Verify(paid):
+                return self._verifier.verify(paid)
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def _pay(self, request: httpx.Request, sent: list[dict[str, str]]) -> Reply:
+        """Send a request, and once more with a payment if it must be paid.
+
+        Args:
+            request: The request.
+            sent: Takes the payment before it is sent.
+        """
         response = self._transport.handle_request(request)
-        problem = _price_problem(request, response)
+        problem = price_problem(response.status_code, response.headers)
         if problem is not None:
             response.close()
             raise PaymentError(problem)
         if response.status_code != httpx.codes.PAYMENT_REQUIRED:
-            return response
-        sent: list[dict[str, str]] = []
+            return _unread(response)
         try:
             response.read()
             required = self._http.get_payment_required_response(response.headers.get, _json(response))
@@ -184,73 +209,32 @@ class _VerifyingSync(httpx.BaseTransport):
             if hooked:
                 unpaid = self._transport.handle_request(_again(request, hooked))
                 if unpaid.status_code != httpx.codes.PAYMENT_REQUIRED:
-                    return unpaid
+                    return _unread(unpaid)
                 unpaid.close()
-            return self._pay(request, required, sent)
-        except LostAnswerError:
-            raise
-        except Exception as error:
-            if sent:
-                raise _lost(request, sent[-1], error) from error
-            if isinstance(error, PaymentError):
-                raise
-            raise PaymentError(f"Failed to handle payment: {error}") from error
-
-    def close(self) -> None:
-        self._transport.close()
-
-    def _pay(
-        self, request: httpx.Request, required: PaymentRequired | PaymentRequiredV1, sent: list[dict[str, str]]
-    ) -> httpx.Response:
-        """Send a request with a payment, and once more if a hook recovers a failed one.
-
-        Args:
-            request: The request.
-            required: The payment that the server asks for.
-            sent: Takes each payment before it is sent.
-        """
-        is_recovered = False
-        while True:
             payment = self._client.create_payment_payload(required)
             headers = self._http.encode_payment_signature_header(payment)
             sent.append(payment_among(headers))
-            response = self._transport.handle_request(_again(request, headers))
-            result = self._http.process_payment_result(payment, response.headers.get, response.status_code)
-            if is_recovered or not result.recovered:
-                break
-            response.close()
-            is_recovered = True
-        return self._verified(request, sent[-1], response)
+            paid = self._transport.handle_request(_again(request, headers))
+            self._http.process_payment_result(payment, paid.headers.get, paid.status_code)
+            return self._reply(paid)
+        except PaymentError:
+            raise
+        except Exception as error:
+            raise PaymentError(f"Failed to handle payment: {error}") from error
 
-    def _verified(
-        self,
-        request: httpx.Request,
-        sent: dict[str, str],
-        answer: httpx.Response | httpx.Request,
-        *,
-        is_again: bool = False,
-    ) -> httpx.Response:
-        """Return an answer with its verification.
+    @staticmethod
+    def _reply(response: httpx.Response) -> Reply:
+        """Read an answer."""
+        raw = b"".join(cast("httpx.SyncByteStream", response.stream))
+        response.close()
+        return _reply(response, raw)
 
-        Args:
-            request: The request.
-            sent: The payment.
-            answer: The answer; or the request that gets it.
-            is_again: True if the payment was sent before.
-        """
-        with _losing(request, sent):
-            response = self._transport.handle_request(answer) if isinstance(answer, httpx.Request) else answer
-            raw = b"".join(cast("httpx.SyncByteStream", response.stream))
-            response.close()
-        undelivered = Undelivered.of(sent, response.status_code, response.headers)
-        if undelivered is not None:
-            seconds = None if undelivered.is_settling else 0
-            settlement = self._verifier.find_settlement(undelivered.payment, seconds=seconds)
-            lost = undelivered.error(_parts(request, sent), settlement)
-            if lost is not None:
-                raise lost
-        paid = _paid(sent, request, response, raw, is_again=is_again)
-        return _answer(response, raw, None if paid is None else self._verifier.verify(paid))
+
+class _OneSignature(x402HTTPClient):
+    """Runs the hooks after a failed payment, and signs no other one for them: the failed one may still be settled."""
+
+    async def process_payment_result(self, *arguments: Any, **options: Any) -> Any:
+        return replace(await super().process_payment_result(*arguments, **options), recovered=False)
 
 
 def _price_problem(request: httpx.Request, response: httpx.Response) -> str | None:
@@ -280,43 +264,41 @@ def _again(request: httpx.Request, headers: dict[str, str]) -> httpx.Request:
     )
 
 
-@contextmanager
-def _losing(request: httpx.Request, payment: dict[str, str]) -> Iterator[None]:
-    """Name the loss of an answer that was paid for."""
-    try:
-        yield
-    except httpx.TransportError as error:
-        raise _lost(request, payment, error) from error
-
-
-def _lost(request: httpx.Request, payment: dict[str, str], error: Exception) -> LostAnswerError:
-    return LostAnswerError(*_parts(request, payment), str(error) or type(error).__name__)
-
-
-def _parts(request: httpx.Request, payment: dict[str, str]) -> Parts:
-    """Return method, URL, headers and body of a request with its payment."""
+def _call(request: httpx.Request) -> PaidCall:
+    """Return a request that was read, with its payment if it has one."""
+    payment = payment_among(request.headers)
     left_out = {"host", *(name.lower() for name in payment)}  # httpx writes names small
-    headers = {name: value for name, value in request.headers.items() if name not in left_out} | payment
-    return request.method, str(request.url), headers, request.content
+    headers = {name: value for name, value in request.headers.items() if name not in left_out}
+    return PaidCall(request.method, str(request.url), headers, request.content, payment)
 
 
-def _paid(
-    payment: dict[str, str], request: httpx.Request, response: httpx.Response, raw: bytes, *, is_again: bool
-) -> PaidRequest | None:
-    """Return a paid request for the verifier; None if nothing was paid."""
-    target = f"{request.method} {request.url}"
-    is_lost = is_again and is_body_lost(response.status_code, raw)
-    headers, status = response.headers.copy(), response.status_code
+def _request(call: PaidCall, request: httpx.Request) -> httpx.Request:
+    """Return the request of a call, with the limits of time of another one."""
+    method, url, headers, body = call.parts
+    return httpx.Request(method, url, headers=headers, content=body, extensions=request.extensions)
+
+
+def _reply(response: httpx.Response, raw: bytes) -> Reply:
+    """Return an answer for the purchase."""
+    headers = {name.lower(): value for name, value in response.headers.items()}
     if DAMAGED in response.extensions:
         headers["content-encoding"] = response.extensions[DAMAGED]
-    return paid_request(
-        payment, target, request.headers, request.content, headers, raw, status=status, is_body_lost=is_lost
-    )
+    return Reply(response.status_code, headers, raw, response)
 
 
-def _answer(response: httpx.Response, raw: bytes, verification: Verification | None) -> httpx.Response:
-    """Return a response whose body was read already, with its verification."""
+def _unread(response: httpx.Response) -> Reply:
+    """Return an answer without a payment, whose body the program reads as it comes."""
+    return Reply(response.status_code, {}, b"", response)
+
+
+def _answer(reply: Reply, verification: Verification | None, is_paid: bool) -> httpx.Response:
+    """Return the response of a purchase; of a paid one, whose body was read already, with its verification."""
+    response = cast("httpx.Response", reply.response)
+    if not is_paid:
+        return response
     extensions = {name: value for name, value in response.extensions.items() if name != "network_stream"}
     if verification is not None:
         extensions[RESULT] = verification
-    return httpx.Response(response.status_code, headers=response.headers, stream=ReadBody(raw), extensions=extensions)
+    return httpx.Response(
+        response.status_code, headers=response.headers, stream=ReadBody(reply.body), extensions=extensions
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 TRANSFER: Final = keccak(text="Transfer(address,address,uint256)")
 AUTHORIZATION_USED: Final = keccak(text="AuthorizationUsed(address,bytes32)")
+_AUTHORIZATION_CANCELED: Final = keccak(text="AuthorizationCanceled(address,bytes32)")
 
 _AUTHORIZATION_STATE: Final = keccak(text="authorizationState(address,bytes32)")[:4]
 
@@ -33,6 +35,9 @@ EIP_3009: Final = "authorization"
 PERMIT2: Final = "permit2Authorization"
 SIGNED_PARTS: Final = (EIP_3009, PERMIT2)
 """The parts of a payment of the scheme `exact` that a payer signs, one for each kind of transfer."""
+
+_SUPPORTED_METHODS: Final = (None, "eip3009", "default")
+"""The values of `extra.assetTransferMethod` that mean EIP-3009; `default` is the SDK's own name for it."""
 
 _WORD: Final = 32  # bytes of a word of the contract ABI
 
@@ -145,42 +150,50 @@ class Settlement:
         is_paid: True if the authorization was used, False if not yet; None if that is unknown.
         transaction: The transaction that used it; None if it was not found.
         problem: The reason why nothing is known; empty otherwise.
-        is_supported: False if payments of this kind, or on this chain, cannot be looked up.
+        is_expired: True if the authorization is unused, and can never be used any more.
     """
 
     is_paid: bool | None
     transaction: str | None = None
     problem: str = ""
-    is_supported: bool = True
+    is_expired: bool = False
 
 
-def find_settlement(accepted: dict[str, Any], payload: dict[str, Any]) -> Operation[Settlement]:
+def find_settlement(accepted: dict[str, Any], payload: dict[str, Any], confirmations: int = 1) -> Operation[Settlement]:
     """Look up whether an authorization (EIP-3009) was used, and by which transaction.
 
     Args:
         accepted: The terms that the client accepted.
         payload: `payload` of the payment payload that it sent.
+        confirmations: The number of blocks that must show that the authorization has expired.
     """
     try:
         expected = ExpectedPayment.of(accepted, payload, "")
+        valid_before = int(payload[EIP_3009]["validBefore"])
     except PaymentProblemError as error:
-        return Settlement(None, problem=str(error), is_supported=False)
-    if expected.nonce is None:
-        return Settlement(None, problem="only payments by EIP-3009 are looked up", is_supported=False)
-    payer = address_topic(expected.payer)
-    data = "0x" + (_AUTHORIZATION_STATE + payer + expected.nonce).hex()
-    state = answers.data((yield Rpc("eth_call", ({"to": expected.asset, "data": data}, "latest"))))
-    if not any(state):
-        return Settlement(False)
+        return Settlement(None, problem=str(error))
+    except (KeyError, TypeError, ValueError):
+        return Settlement(None, problem="only payments by EIP-3009, with a validBefore, are looked up")
+    payer, nonce = address_topic(expected.payer), expected.nonce or b""
     latest = yield from latest_block()
+    block = max(0, latest - confirmations + 1)
+    is_over = (yield from block_time(block)).timestamp() >= valid_before
+    # A later block may have used what this one did not, unless the authorization had expired in this one.
+    at = hex(block) if is_over else "latest"
+    data = "0x" + (_AUTHORIZATION_STATE + payer + nonce).hex()
+    if not any(answers.data((yield Rpc("eth_call", ({"to": expected.asset, "data": data}, at))))):
+        return Settlement(False, is_expired=is_over)
+    topics = ["0x" + topic.hex() for topic in (payer, nonce)]
     query = {
         "address": expected.asset,
-        "topics": ["0x" + topic.hex() for topic in (AUTHORIZATION_USED, payer, expected.nonce)],
+        "topics": [["0x" + event.hex() for event in (AUTHORIZATION_USED, _AUTHORIZATION_CANCELED)], *topics],
         "fromBlock": hex(max(0, latest - SEARCHED_BLOCKS)),
-        "toBlock": hex(latest),
+        "toBlock": "latest",
     }
     try:
         logs = answers.records((yield Rpc("eth_getLogs", (query,))))
+        if any(ReceiptLog.of(log).topics[0] == _AUTHORIZATION_CANCELED for log in logs):
+            return Settlement(False, is_expired=True)
         return Settlement(True, "0x" + answers.data(logs[0].get("transactionHash")).hex() if logs else None)
     except BilateralError:
         return Settlement(True)  # the authorization is used, so it is paid even if the node gives no logs
@@ -245,6 +258,32 @@ def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | No
     names = [name for name in SIGNED_PARTS if name in payload]
     signed = payload[names[0]] if len(names) == 1 else None
     return (names[0], signed) if isinstance(signed, dict) else ("", None)
+
+
+def unsupported_kind(scheme: Any, network: str, extra: Any, payload: Mapping[str, Any] | None = None) -> str | None:
+    """Return the code for terms or a payment that nobody here can judge, such as `permit2_not_supported`; None if none.
+
+    Only transfers with authorization (EIP-3009) can be checked on EVM chains. Permit2 and `upto` have other rules for
+    nonces, amounts and events.
+
+    Args:
+        scheme: The scheme of the terms.
+        network: The network of the terms.
+        extra: The field `extra` of the terms.
+        payload: `payload` of a payment.
+    """
+    method = extra.get("assetTransferMethod") if isinstance(extra, dict) else None
+    method = "permit2" if PERMIT2 in (payload or {}) else method
+    if scheme != "exact" and (network.startswith("eip155:") or scheme == "upto"):
+        return f"{_code(scheme)}_not_supported"
+    if method not in _SUPPORTED_METHODS and (network.startswith("eip155:") or method == "permit2"):
+        return f"{_code(method)}_not_supported"
+    return None
+
+
+def _code(name: object) -> str:
+    """Return a stranger's name as a part of a code."""
+    return re.sub(r"[^a-z0-9-]", "_", str(name)[:40].lower())
 
 
 def is_ambiguous(payload: Mapping[str, Any], network: str = "") -> bool:

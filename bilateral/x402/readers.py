@@ -134,7 +134,7 @@ class GuardedReader:
         """Look up whether a payment was taken, if the plug-in can."""
         find = getattr(self._reader, "find_settlement", None)
         if find is None:
-            return Settlement(None, problem=f"payments on {self.chain} are not looked up", is_supported=False)
+            return Settlement(None, problem=f"payments on {self.chain} are not looked up")
         return (yield from _guarded_operation(lambda: find(accepted, payload), Settlement))
 
     def block_at(self, moment: datetime) -> Operation[int]:
@@ -191,13 +191,15 @@ class EvmReader:
 
     Args:
         state: The state of a client that was given a deployment.
+        confirmations: The number of blocks that must show that a payment has expired.
 
     Raises:
         InvalidArgumentError: The deployment has no reputation registry.
     """
 
-    def __init__(self, state: ClientState) -> None:
-        self.state = self._state = state
+    def __init__(self, state: ClientState, confirmations: int = 1) -> None:
+        self.state, self._confirmations = state, confirmations
+        self._state = state
         self._deployment = deployment_of(state)
         self.chain = self._deployment.agent_registry.chain
         if self._deployment.reputation is None:
@@ -232,7 +234,7 @@ class EvmReader:
 
     def find_settlement(self, accepted: dict[str, Any], payload: dict[str, Any]) -> Operation[Settlement]:
         """Look up whether a payment was taken. A plug-in may lack this method."""
-        return (yield from find_settlement(accepted, payload))
+        return (yield from find_settlement(accepted, payload, self._confirmations))
 
     def block_at(self, moment: datetime) -> Operation[int]:
         """Return the last block that is not later than a moment, by halving. It takes a request for each half."""

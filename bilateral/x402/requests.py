@@ -8,11 +8,13 @@ verification_of(response).is_verified
 from __future__ import annotations
 
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
+from x402.http import x402HTTPClientSync
 from x402.http.clients.requests import PaymentError, x402HTTPAdapter
 
 from bilateral.x402.answer_limits import (
@@ -25,14 +27,15 @@ from bilateral.x402.answer_limits import (
     within,
 )
 from bilateral.x402.bodies import decode_body
-from bilateral.x402.errors import BodyTooLargeError, LostAnswerError, UnsupportedBodyError
-from bilateral.x402.transports import is_body_lost, paid_request, payment_among, price_problem
-from bilateral.x402.undelivered import Undelivered
+from bilateral.x402.errors import BodyTooLargeError, UnsupportedBodyError
+from bilateral.x402.transports import payment_among, price_problem
+from bilateral.x402.undelivered import LookUp, PaidCall, Pay, Reply, Resend, Verify, outstanding_payments, purchase, run
 
 if TYPE_CHECKING:
     from x402 import x402ClientSync
 
-    from bilateral.x402.undelivered import Parts
+    from bilateral.x402.errors import LostAnswerError
+    from bilateral.x402.undelivered import Step
     from bilateral.x402.verdicts import Verification
     from bilateral.x402.verifier import Verifier
 
@@ -104,12 +107,19 @@ class _Paying(x402HTTPAdapter, _Recording):
     """The SDK's adapter, whose requests are noted."""
 
     def __init__(self, client: x402ClientSync, limits: AnswerLimits) -> None:
-        super().__init__(client)
+        super().__init__(_OneSignature(client))
         self.limits = limits
 
     def send_again(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
         """Send a request with its payment. The SDK would pay once more for a payment that is refused."""
         return _Recording.send(self, request, *arguments, **options)
+
+
+class _OneSignature(x402HTTPClientSync):
+    """Runs the hooks after a failed payment, and signs no other one for them: the failed one may still be settled."""
+
+    def process_payment_result(self, *arguments: Any, **options: Any) -> Any:
+        return replace(super().process_payment_result(*arguments, **options), recovered=False)
 
 
 class _Verifying(HTTPAdapter):
@@ -118,55 +128,53 @@ class _Verifying(HTTPAdapter):
     def __init__(self, client: x402ClientSync, verifier: Verifier, limits: AnswerLimits) -> None:
         super().__init__()
         self._paying, self._verifier = _Paying(client, limits), verifier
+        self._payments = outstanding_payments(client)
 
     def send(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
         """Send a request, pay if it must be paid, and check the proof."""
-        body = _whole_body(request)
-        headers = {str(name): str(value) for name, value in request.headers.items()}
-        is_again, sent = bool(payment_among(request.headers)), list[dict[str, str]]()
-        token = _SENT.set(sent)
-        try:
-            send = self._paying.send_again if is_again else self._paying.send
-            response = send(request, *arguments, **options)
-            content = response.content
-        except (PaymentError, requests.RequestException) as error:
-            if sent:
-                parts = (request.method or "", request.url or "", headers | sent[-1], body)
-                raise LostAnswerError(*parts, str(error) or type(error).__name__) from error
-            raise
-        finally:
-            _SENT.reset(token)
-        if sent:
-            self._refuse_undelivered(sent[-1], response, (request.method or "", request.url or "", headers, body))
-        paid = paid_request(
-            sent[-1] if sent else None,
-            f"{request.method} {request.url}",
-            headers,
-            body,
-            {name: value for name, value in response.headers.items() if name.lower() != "content-encoding"},
-            content,  # requests has decoded it
-            status=response.status_code,
-            is_body_lost=is_again and is_body_lost(response.status_code, content),
-        )
-        if paid is not None:
-            setattr(response, _RESULT, self._verifier.verify(paid))
+        body, payment = _whole_body(request), payment_among(request.headers)
+        headers = {str(name): str(value) for name, value in request.headers.items() if name not in payment}
+        call = PaidCall(request.method or "", request.url or "", headers, body, payment)
+
+        def perform(step: Step) -> Any:
+            match step:
+                case Pay(sent):
+                    return self._pay(request, sent, *arguments, **options)
+                case Resend(again):
+                    copy = request.copy()
+                    copy.method, copy.url, copied_headers, copy.body = again.parts
+                    copy.headers = requests.structures.CaseInsensitiveDict(copied_headers)
+                    return _reply(self._paying.send_again(copy, *arguments, **options))
+                case LookUp(message, seconds):
+                    return self._verifier.find_settlement(message, seconds=seconds)
+                case Verify(paid):
+                    return self._verifier.verify(paid)
+
+        reply, verification, _ = run(purchase(self._payments, call), perform)
+        response = cast("requests.Response", reply.response)
+        if verification is not None:
+            setattr(response, _RESULT, verification)
         return response
 
-    def _refuse_undelivered(self, sent: dict[str, str], response: requests.Response, parts: Parts) -> None:
-        """Raise the error of a payment that was taken, or redirected, without a delivery."""
-        undelivered = Undelivered.of(sent, response.status_code, response.headers)
-        if undelivered is None:
-            return
-        method, url, headers, body = parts
-        seconds = None if undelivered.is_settling else 0
-        settlement = self._verifier.find_settlement(undelivered.payment, seconds=seconds)
-        error = undelivered.error((method, url, headers | sent, body), settlement)
-        if error is not None:
-            raise error
+    def _pay(
+        self, request: requests.PreparedRequest, sent: list[dict[str, str]], *arguments: Any, **options: Any
+    ) -> Reply:
+        """Send a request, and once more with a payment if it must be paid."""
+        token = _SENT.set(sent)
+        try:
+            return _reply(self._paying.send(request, *arguments, **options))
+        finally:
+            _SENT.reset(token)
 
     def close(self) -> None:
         self._paying.close()
         super().close()
+
+
+def _reply(response: requests.Response) -> Reply:
+    """Return an answer for the purchase. requests has decoded its body."""
+    headers = {name.lower(): value for name, value in response.headers.items() if name.lower() != "content-encoding"}
+    return Reply(response.status_code, headers, response.content, response)
 
 
 def _read(response: requests.Response, limits: AnswerLimits) -> requests.Response:

@@ -18,17 +18,18 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from x402.schemas import AbortResult
+from x402.schemas import AbortResult, SettleResponse, VerifyResponse
+from x402.schemas.hooks import SkipSettleResult, SkipVerifyResult
 
 from bilateral.errors import BilateralError, InvalidArgumentError
 from bilateral.identifiers import TransactionRef
 from bilateral.x402 import metrics
 from bilateral.x402.bodies import MAX_BODY
 from bilateral.x402.errors import BodyTooLargeError, InvalidKeyError, InvalidMessageError, TooManyPaymentsError
-from bilateral.x402.exchange import Exchange, exchange_of, is_tool_call
+from bilateral.x402.exchange import CURRENT, Exchange, exchange_of, is_tool_call
 from bilateral.x402.fields import optional_uri
 from bilateral.x402.keys import InteractionKey, RemoteKey, check_key
-from bilateral.x402.payments import is_ambiguous
+from bilateral.x402.payments import is_ambiguous, payer_of, unsupported_kind
 from bilateral.x402.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES, Profile
 from bilateral.x402.reservations import Reservations, payment_key
 from bilateral.x402.types import X402_VERSION, ClientAgent, InteractionData
@@ -37,17 +38,19 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from x402.schemas import (
+        PaymentRequirements,
         SettleContext,
         SettleFailureContext,
-        SettleResponse,
         SettleResultContext,
         VerifiedPaymentCanceledContext,
         VerifyContext,
         VerifyResultContext,
     )
 
+    from bilateral.x402.answers import KeptAnswer
     from bilateral.x402.blind import BlindSealer
     from bilateral.x402.types import AgentRegistration, ReputationInfo
+    from bilateral.x402.verifier import Verifier
 
 
 logger = logging.getLogger("bilateral.x402")
@@ -70,6 +73,8 @@ class Reputation8004ResourceServerExtension:
         limit: The most bytes of an MCP tool call or its result, in canonical JSON. Adapters for HTTP have their own.
         blind: Seals ratings of clients, for routes that declare `blind`. A failure costs the client nothing but the
             envelope.
+        verifier: Looks up payments whose settlement failed, if the facilitator cannot say how they ended. By default
+            the verifier of the middleware's `Preflight`.
 
     Raises:
         InvalidKeyError: The key does not sign.
@@ -94,8 +99,9 @@ class Reputation8004ResourceServerExtension:
         reservations: Reservations | None = None,
         limit: int = MAX_BODY,
         blind: BlindSealer | None = None,
+        verifier: Verifier | None = None,
     ) -> None:
-        self._blind = blind
+        self._blind, self.verifier = blind, verifier
         self._key, self._on_unsigned, self._recheck, self._limit = key, on_unsigned, recheck_seconds, limit
         self._reservations = reservations or Reservations()
         self._working_until = float("-inf")
@@ -127,14 +133,25 @@ class Reputation8004ResourceServerExtension:
     def enrich_payment_required_response(self, declaration: Any, context: Any) -> None:
         """Leave the 402 response as it is."""
 
-    def on_before_verify(self, declaration: Any, context: VerifyContext) -> AbortResult | None:
-        """Refuse a payment whose answer could not be signed, before anything is verified."""
+    def on_before_verify(self, declaration: Any, context: VerifyContext) -> AbortResult | SkipVerifyResult | None:
+        """Refuse a payment whose answer could not be signed, before anything is verified.
+
+        A payment with an answer that waits for its settlement was verified before. Its nonce may be used by now.
+        """
         problem = self._problem(declaration, context)
-        return None if problem is None else AbortResult(problem)
+        if problem is not None:
+            return AbortResult(problem)
+        if _unsettled(context) is None:
+            return None
+        return SkipVerifyResult(VerifyResponse(is_valid=True, payer=payer_of(context.payment_payload.payload)))
 
     def on_after_verify(self, _declaration: Any, context: VerifyResultContext) -> AbortResult | None:
         """Reserve a verified authorization, so that it pays for one run of the application."""
         if not context.result.is_valid:
+            return None
+        exchange = None if is_tool_call(context.transport_context) else exchange_of(None, self._limit)
+        if exchange is not None and exchange.unsettled is not None:
+            exchange.is_paid = True
             return None
         try:
             is_taken = self._reservations.take(_payment_key(context), context.payment_payload)
@@ -146,7 +163,6 @@ class Reputation8004ResourceServerExtension:
             return AbortResult("reservations_unavailable", "the service cannot take payments now")
         if not is_taken:
             return AbortResult("payment_in_progress", "this authorization pays for another request")
-        exchange = None if is_tool_call(context.transport_context) else exchange_of(None, self._limit)
         if exchange is not None:
             exchange.is_paid = True
             exchange.abandonments.append(lambda: self._settle(context))
@@ -157,8 +173,13 @@ class Reputation8004ResourceServerExtension:
         if not context.settled_phases:
             self._release(context)
 
-    def on_before_settle(self, _declaration: Any, context: SettleContext) -> AbortResult | None:
-        """Refuse to settle if the answer cannot be signed: its bytes were not captured, or have no canonical form."""
+    def on_before_settle(
+        self, _declaration: Any, context: SettleContext
+    ) -> AbortResult | SkipSettleResult | Awaitable[SkipSettleResult | None] | None:
+        """Refuse to settle if the answer cannot be signed: its bytes were not captured, or have no canonical form.
+
+        A payment whose settlement failed before may have been settled meanwhile, which the chain shows.
+        """
         if context.phase == BEFORE_HANDLER:
             is_tool = is_tool_call(context.transport_context)
             return AbortResult("settlement_before_tool_call") if is_tool else None
@@ -168,16 +189,30 @@ class Reputation8004ResourceServerExtension:
             return AbortResult("response_too_large")
         except InvalidArgumentError:
             exchange = None
-        captured = exchange is not None and (exchange.response is not None or exchange.settlement is not None)
-        return None if captured else AbortResult("response_not_signable")
+        if exchange is None or (exchange.response is None and exchange.settlement is None):
+            return AbortResult("response_not_signable")
+        if exchange.unsettled is None or self.verifier is None:
+            exchange.is_unsettled = True  # an exception of the facilitator reaches no hook
+            return None
+        arguments = self.verifier, context.requirements, context.payment_payload.payload
+        return (
+            asyncio.to_thread(_settlement_on_chain, *arguments)
+            if exchange.is_on_loop
+            else _settlement_on_chain(*arguments)
+        )
 
     def on_settle_failure(self, _declaration: Any, context: SettleFailureContext) -> None:
         """Release the authorization of a payment that certainly was not settled.
 
         After an exception, or while a transaction is pending, the payment may still be settled.
         """
+        if _unsettled(context) is not None:
+            return
         if type(context.error) is Exception and SETTLEMENT_PENDING not in str(context.error):
             self._release(context)
+            exchange = CURRENT.get()
+            if exchange is not None:
+                exchange.is_unsettled = False
         else:
             self._settle(context)
 
@@ -295,8 +330,8 @@ class Reputation8004ResourceServerExtension:
                 problem = "unsupported_x402_version"
             elif is_ambiguous(payload.payload, network):
                 problem = "ambiguous_payment"
-            elif context.requirements.scheme in WITHOUT_TRANSACTIONS:
-                problem = "scheme_without_transaction"
+            elif kind := _unsupported(context):
+                problem = kind
             elif exchange_of(context.transport_context, self._limit) is None:
                 logger.error("no adapter of bilateral.x402 captures the bodies of this route: payments are refused")
                 problem = "no_adapter"
@@ -365,6 +400,32 @@ def claim_of(payload: Any) -> ClientAgent | None:
     extensions = getattr(payload, "extensions", None) or {}
     claims = (ClientAgent.of(extensions.get(key)) for key in PROFILES)
     return next((claim for claim in claims if claim is not None), None)
+
+
+def _settlement_on_chain(
+    verifier: Verifier, terms: PaymentRequirements, payload: dict[str, Any]
+) -> SkipSettleResult | None:
+    """Return the settlement of a payment as the chain shows it; None if it shows none."""
+    accepted = terms.model_dump(mode="json", by_alias=True)
+    transaction = verifier.find_settling_transaction({"accepted": accepted, "payload": payload})
+    if transaction is None:
+        return None
+    network, payer = str(terms.network), payer_of(payload)
+    return SkipSettleResult(SettleResponse(success=True, transaction=transaction, network=network, payer=payer))
+
+
+def _unsettled(context: Any) -> KeptAnswer | None:
+    """Return the answer that waits for the settlement of a payment; None without one."""
+    exchange = None if is_tool_call(context.transport_context) else CURRENT.get()
+    return None if exchange is None else exchange.unsettled
+
+
+def _unsupported(context: VerifyContext) -> str | None:
+    """Return the code for a kind of payment that cannot be signed for; None for any other one."""
+    terms = context.requirements
+    if terms.scheme in WITHOUT_TRANSACTIONS:
+        return "scheme_without_transaction"
+    return unsupported_kind(terms.scheme, str(terms.network), terms.extra, context.payment_payload.payload)
 
 
 def _payment_key(context: Any) -> bytes:

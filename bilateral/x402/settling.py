@@ -9,8 +9,9 @@ registry submits the payment to its token and records it in the same transaction
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from eth_utils.crypto import keccak
 from web3.exceptions import ContractLogicError, TimeExhausted
@@ -20,6 +21,9 @@ from bilateral.contracts import Registry, abi
 from bilateral.identifiers import checksummed
 from bilateral.x402.payments import SEARCHED_BLOCKS
 from bilateral.x402.reservations import Reservations
+
+if TYPE_CHECKING:
+    from x402.mechanisms.evm.types import TransactionReceipt
 
 _TRANSFER_BY_SIGNATURE: Final = "transferWithAuthorization"
 _USED: Final = keccak(text="AuthorizationUsed(address,bytes32)")
@@ -70,6 +74,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         self._own = frozenset({checksummed(self.address), *map(checksummed, own_accounts)})
         self._reservations = Reservations() if reservations is None else reservations
         self._searched_blocks = searched_blocks
+        self._deadlines: dict[str, float] = {}
         self._tokens = frozenset(self.read_contract(self._registry, _TOKENS, "getTokenAddresses"))
 
     def write_contract(
@@ -104,14 +109,30 @@ class SettlingSigner(FacilitatorWeb3Signer):
                 raise
             return submitted
         sent = super().write_contract(self._registry, settle, "settle", *arguments, data_suffix=data_suffix)
+        self._deadlines[sent] = time.monotonic() + self._confirmation_timeout_seconds
         return self._overtaken(sent, token, args) or sent
+
+    def wait_for_transaction_receipt(self, tx_hash: str) -> TransactionReceipt:
+        """Wait for a transaction to be mined, for what is left of its time if `write_contract` has waited for it.
+
+        Args:
+            tx_hash: The transaction.
+
+        Raises:
+            TimeExhausted: It was not mined in time.
+        """
+        deadline = self._deadlines.pop(tx_hash, None)
+        if deadline is not None:
+            self._w3.eth.wait_for_transaction_receipt(tx_hash, timeout=max(0.0, deadline - time.monotonic()))  # type: ignore[arg-type]
+        return super().wait_for_transaction_receipt(tx_hash)
 
     def _overtaken(self, sent: str, token: str, terms: Sequence[Any]) -> str | None:
         """Return the transaction of somebody else that came first; None if our own succeeds or is still pending."""
         try:
             receipt = self._w3.eth.wait_for_transaction_receipt(sent, timeout=self._confirmation_timeout_seconds)  # type: ignore[arg-type]
         except TimeExhausted:
-            return None  # the SDK waits again, and reports the payment as pending
+            return None  # the SDK looks once more, and reports the payment as pending
+        del self._deadlines[sent]
         return None if receipt["status"] == 1 else self._submitted_by_others(token, terms)
 
     def _submitted_by_others(self, token: str, terms: Sequence[Any]) -> str | None:

@@ -1,83 +1,495 @@
-"""Payments without a delivery: answers to them that refuse, fail or redirect, and the chain's word on the payment."""
+"""The course of a purchase after its payment was sent: judge the answer, look the payment up, and never sign twice.
+
+The table of `payment_outcomes.json` decides; docs/x402.md prints it. `purchase` does no input or output itself. Each
+transport performs its steps.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from weakref import WeakKeyDictionary
 
+from bilateral.errors import MalformedIdentifierError
+from bilateral.identifiers import TransactionRef
 from bilateral.node.steps import Pause
+from bilateral.text import printable, quoted
+from bilateral.x402.answers import SECONDS, payment_of, request_of
 from bilateral.x402.errors import LostAnswerError, PaidNotAnsweredError, RedirectedPaymentError
 from bilateral.x402.examination import POLL_SECONDS
 from bilateral.x402.headers import decode_header
 from bilateral.x402.payments import Settlement
+from bilateral.x402.transports import is_body_lost, paid_request
+from bilateral.x402.verdicts import CheckName, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable
 
     from bilateral.node.steps import Operation
+    from bilateral.x402.paid_requests import PaidRequest
     from bilateral.x402.readers import RegistryReader
+    from bilateral.x402.verdicts import Verification
+
+
+class PaymentOutcome(StrEnum):
+    """The state of a payment that was sent."""
+
+    SETTLED = "settled"
+    PENDING = "pending"
+    UNKNOWN = "unknown"
+    REFUSED = "refused"
+    EXPIRED = "expired"
+
+
+class AnswerKind(StrEnum):
+    """The kind of answer to a payment."""
+
+    VERIFIED = "verified answer"
+    UNVERIFIED = "unverified answer"
+    REDIRECT = "redirect"
+    ERROR = "error"
+    NOTHING = "nothing"
+
+
+class Action(StrEnum):
+    """The reaction of a client."""
+
+    DELIVER = "deliver"
+    RAISE = "raise"
+    RETRY = "retry"
+
+
+OUTCOMES: Final[dict[str, Any]] = json.loads(
+    resources.files("bilateral.x402").joinpath("payment_outcomes.json").read_bytes()
+)
+"""The outcomes and the kinds of answers with their meanings, and the action for each pair."""
+
+_ACTIONS: Final = {
+    (outcome, kind): Action(OUTCOMES["actions"][outcome][kind]) for outcome in PaymentOutcome for kind in AnswerKind
+}
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 """The statuses that httpx and requests follow, if there is a `Location`."""
 
-Parts = tuple[str, str, dict[str, str], bytes]
-"""Method, URL, headers and body of a request with its payment."""
+_UNFINISHED: Final = frozenset({408, 425, 499})
+"""The statuses below 500 after which a server, or the one behind a gateway, may still work on the request."""
+
+_REPEATED: Final = frozenset({408, 409, 425, 429})
+"""The statuses below 500 that SDKs of web APIs answer by sending the same request again."""
+
+_MOST_REASON: Final = 200  # characters of a server's reason in an error
+
+_BOUNDARY: Final = re.compile(r"multipart/[^;]+;.*boundary=\"?([^\";]+)", re.IGNORECASE)
+
+_SETTLEMENT_HEADERS: Final = ("payment-response", "x-payment-response")
 
 
 @dataclass(frozen=True)
-class Undelivered:
-    """An answer to a payment that delivers nothing.
+class PaidCall:
+    """A request with its payment.
 
     Attributes:
-        payment: The payment that was sent.
+        method: The request's method.
+        url: Its URL.
+        headers: Its headers without the payment.
+        body: Its body.
+        payment: The header that pays, by its name; empty before a payment is signed.
+    """
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    payment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> tuple[str, str, dict[str, str], bytes]:
+        """Method, URL, headers and body, with the payment among the headers."""
+        return self.method, self.url, {**self.headers, **self.payment}, self.body
+
+    @property
+    def header(self) -> str:
+        """The header that pays."""
+        return next(iter(self.payment.values()))
+
+    @property
+    def identity(self) -> bytes:
+        """The hash of the request: equal if it is sent again, also by an SDK that encodes a form anew."""
+        boundary = _BOUNDARY.search(
+            {name.lower(): value for name, value in self.headers.items()}.get("content-type", "")
+        )
+        body = self.body if boundary is None else self.body.replace(boundary[1].encode("latin-1"), b"")
+        return request_of(self.method, self.url.encode(), body)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A whole answer.
+
+    Attributes:
         status: The HTTP status.
-        location: The address of a redirect; None without one.
-        is_settling: True if the server tried to settle the payment, so that a transaction may be on its way.
+        headers: The headers for the verification, by their names in lower case.
+        body: The body.
+        response: The answer as the HTTP library has it.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    response: Any
+
+    @property
+    def location(self) -> str | None:
+        """The address of a redirect; None without one."""
+        return self.headers.get("location") if self.status in _REDIRECTS else None
+
+    @property
+    def settlement(self) -> dict[str, Any] | None:
+        """`PAYMENT-RESPONSE`, decoded; None if it is missing or malformed."""
+        header = next((self.headers[name] for name in _SETTLEMENT_HEADERS if name in self.headers), None)
+        return decode_header(header)
+
+    @property
+    def is_delivery(self) -> bool:
+        """True for an answer, and for an error whose payment was settled before the application ran."""
+        is_settled = (self.settlement or {}).get("success") is True and self.status != HTTPStatus.PAYMENT_REQUIRED
+        return self.location is None and (self.status < HTTPStatus.BAD_REQUEST or is_settled)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """True if the payment may be settled in a moment."""
+        is_gateway = self.status in _UNFINISHED or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        return self.location is None and (is_gateway or any(name in self.headers for name in _SETTLEMENT_HEADERS))
+
+    @property
+    def is_repeated(self) -> bool:
+        """True if SDKs send the request again after this status."""
+        return self.status in _REPEATED or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+    @property
+    def reason(self) -> str:
+        """The server's reason for an error; empty without one."""
+        price = decode_header(self.headers.get("payment-required")) or {}
+        text = (self.settlement or {}).get("errorReason") or price.get("error")
+        return printable(text[:_MOST_REASON]) if isinstance(text, str) else ""
+
+    def reported_transaction(self, network: str) -> str | None:
+        """Return the transaction that the server names; None if it names none on the payment's network."""
+        transaction = (self.settlement or {}).get("transaction")
+        try:
+            TransactionRef.parse(f"{network}:{transaction}")
+        except MalformedIdentifierError:
+            return None
+        return str(transaction)
+
+
+@dataclass
+class _Outstanding:
+    """A payment that has no answer yet."""
+
+    call: PaidCall
+    since: float
+    is_settled: bool = False
+
+
+class OutstandingPayments:
+    """The payments of one client that have no answer yet, in memory. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._payments: dict[bytes, list[_Outstanding]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, call: PaidCall, *, is_settled: bool) -> None:
+        """Remember a payment."""
+        with self._lock:
+            listed = self._payments.setdefault(call.identity, [])
+            if all(payment.call.payment != call.payment for payment in listed):
+                listed.append(_Outstanding(call, time.monotonic(), is_settled))
+
+    def drop(self, call: PaidCall) -> None:
+        """Forget a payment."""
+        with self._lock:
+            listed = self._payments.pop(call.identity, [])
+            remaining = [payment for payment in listed if payment.call.payment != call.payment]
+            if remaining:
+                self._payments[call.identity] = remaining
+
+    def take(self, call: PaidCall) -> PaidCall | None:
+        """Return the oldest payment for the same request, and forget it; None without one.
+
+        A payment that was taken counts for a day: servers keep no answer longer. Any other one counts until the chain
+        shows its end.
+        """
+        with self._lock:
+            listed = self._payments.pop(call.identity, [])
+            now = time.monotonic()
+            listed = [payment for payment in listed if not payment.is_settled or now < payment.since + SECONDS]
+            if listed[1:]:
+                self._payments[call.identity] = listed[1:]
+        return listed[0].call if listed else None
+
+
+_OUTSTANDING: Final[WeakKeyDictionary[Any, OutstandingPayments]] = WeakKeyDictionary()
+_OUTSTANDING_LOCK: Final = threading.Lock()
+
+
+def outstanding_payments(client: Any) -> OutstandingPayments:
+    """Return the outstanding payments of a client of the SDK, whichever transport sent them."""
+    with _OUTSTANDING_LOCK:
+        return _OUTSTANDING.setdefault(client, OutstandingPayments())
+
+
+def abandon_payment(client: Any, request: Any) -> bool:
+    """Forget the payments for a request that have no answer, so that the next such request signs a new one.
+
+    The request may then be paid twice: a forgotten payment can still be settled until its `validBefore`.
+
+    Args:
+        client: The SDK's client that the transport uses.
+        request: A `LostAnswerError`, or the request of an answer, as httpx and requests have it.
+
+    Returns:
+        False if there was no such payment.
+    """
+    body = request.content if hasattr(request, "content") else request.body or b""
+    body = body.encode() if isinstance(body, str) else body
+    call, payments = (
+        PaidCall(request.method, str(request.url), dict(request.headers), body),
+        outstanding_payments(client),
+    )
+    is_found = False
+    while payments.take(call) is not None:
+        is_found = True
+    return is_found
+
+
+@dataclass(frozen=True)
+class Pay:
+    """The step that sends the request, and pays for it if the server asks for it. It gives the `Reply`.
+
+    Attributes:
+        sent: Takes the payment's header, by its name, before it is sent.
+    """
+
+    sent: list[dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Resend:
+    """The step that sends a request with a payment that is signed already. It gives the `Reply`."""
+
+    call: PaidCall
+
+
+@dataclass(frozen=True)
+class LookUp:
+    """The step that looks a payment up on its chain. It gives the `Settlement`.
+
+    Attributes:
+        payment: The payment payload.
+        seconds: The time to wait for the settlement; None for the verifier's.
     """
 
     payment: dict[str, Any]
-    status: int
-    location: str | None
-    is_settling: bool
+    seconds: float | None
 
-    @classmethod
-    def of(cls, sent: Mapping[str, str], status: int, headers: Mapping[str, str]) -> Undelivered | None:
-        """Judge an answer; None if it delivers, or if the payment cannot be read.
 
-        An error with a successful settlement delivers: some payments are settled before the application runs.
+@dataclass(frozen=True)
+class Verify:
+    """The step that verifies a paid answer. It gives the `Verification`."""
 
-        Args:
-            sent: The payment's header by its name.
-            status: The HTTP status of the answer.
-            headers: The answer's headers, whose names may have any case.
-        """
-        location = headers.get("location") if status in _REDIRECTS else None
-        header = headers.get("payment-response") or headers.get("x-payment-response")
-        settlement = decode_header(header) or {}
-        is_settled = settlement.get("success") is True and status != HTTPStatus.PAYMENT_REQUIRED
-        payment = decode_header(next(iter(sent.values()), None))
-        if payment is None or (location is None and (status < HTTPStatus.BAD_REQUEST or is_settled)):
+    paid: PaidRequest
+
+
+Step: TypeAlias = Pay | Resend | LookUp | Verify
+Purchase: TypeAlias = Generator[Step, Any, tuple[Reply, "Verification | None", bool]]
+
+
+def purchase(payments: OutstandingPayments, request: PaidCall) -> Purchase:
+    """Make a request, pay for it if it must be paid, and return its answer.
+
+    A request whose payment has no answer yet sends that payment again, and signs no other one.
+
+    Args:
+        payments: The outstanding payments of the client.
+        request: The request. With a payment, nothing is signed.
+
+    Returns:
+        The answer, its verification, and whether a payment was sent with it.
+
+    Raises:
+        LostAnswerError: A payment was sent, and it has no answer.
+    """
+    call = request if request.payment else (yield from _outstanding(payments, request))
+    is_again, is_settled = call is not None, False
+    sent: list[dict[str, str]] = [] if call is None else [dict(call.payment)]
+    try:
+        reply = yield from _sent(Pay(sent) if call is None else Resend(call), sent)
+        if not sent:
+            assert isinstance(reply, Reply)  # noqa: S101  # an error without a payment is raised
+            return reply, None, False
+        call = call or PaidCall(request.method, request.url, request.headers, request.body, sent[-1])
+        payments.drop(call)
+        is_retried = not payment_of(call.header)  # such a payment fetches nothing
+        while True:
+            kind, outcome, verification, settlement = yield from _judged(call, reply, is_again=is_again)
+            is_settled = outcome is PaymentOutcome.SETTLED
+            action = _ACTIONS[outcome, kind]
+            if action is Action.DELIVER and isinstance(reply, Reply):
+                if reply.is_delivery and reply.is_repeated:
+                    payments.add(call, is_settled=is_settled)
+                return reply, verification, True
+            if action is not Action.RETRY or is_retried:
+                break
+            is_retried = is_again = True
+            reply = yield from _sent(Resend(call), sent)
+    except BaseException:  # a cancelled request may be paid, too
+        if sent:
+            call = call or PaidCall(request.method, request.url, request.headers, request.body, sent[-1])
+            payments.add(call, is_settled=is_settled)
+        raise
+    if outcome is PaymentOutcome.EXPIRED and isinstance(reply, Exception):
+        raise reply
+    if outcome is not PaymentOutcome.EXPIRED:
+        payments.add(call, is_settled=is_settled)
+    raise _lost(call, reply, outcome, settlement) from (reply if isinstance(reply, Exception) else None)
+
+
+def run(steps: Purchase, perform: Callable[[Step], Any]) -> tuple[Reply, Verification | None, bool]:
+    """Run a purchase by a function that performs its steps."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                result = perform(step)
+            except BaseException as error:  # noqa: BLE001  # the purchase decides
+                step = steps.throw(error)
+            else:
+                step = steps.send(result)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+
+
+async def run_async(
+    steps: Purchase, perform: Callable[[Step], Awaitable[Any]]
+) -> tuple[Reply, Verification | None, bool]:
+    """Run a purchase by a coroutine that performs its steps."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                result = await perform(step)
+            except BaseException as error:  # noqa: BLE001  # the purchase decides
+                step = steps.throw(error)
+            else:
+                step = steps.send(result)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+
+
+def _outstanding(payments: OutstandingPayments, request: PaidCall) -> Generator[Step, Any, PaidCall | None]:
+    """Return the outstanding payment for a request; None if a new one may be signed."""
+    while True:
+        call = payments.take(request)
+        if call is None:
             return None
-        return cls(payment, status, location, header is not None)
+        try:
+            settlement: Settlement = yield LookUp(decode_header(call.header) or {}, 0)
+        except BaseException:
+            payments.add(call, is_settled=False)
+            raise
+        if not settlement.is_expired:
+            return call
 
-    def error(self, parts: Parts, settlement: Settlement) -> LostAnswerError | None:
-        """Return the error to raise; None if the payment was not taken, or nobody can know.
 
-        Args:
-            parts: The request with its payment.
-            settlement: The chain's word on the payment.
-        """
-        is_paid, transaction = settlement.is_paid, settlement.transaction
-        if self.location is not None:
-            return RedirectedPaymentError(*parts, self.location, is_paid=is_paid, transaction=transaction)
-        if is_paid:
-            return PaidNotAnsweredError(*parts, self.status, transaction)
-        if is_paid is None and settlement.is_supported:
-            problem = f"the server answered {self.status}, and the payment cannot be looked up: {settlement.problem}"
-            return LostAnswerError(*parts, problem)
-        return None
+def _sent(step: Pay | Resend, sent: list[dict[str, str]]) -> Generator[Step, Any, Reply | Exception]:
+    """Send a request. Return its answer; the error if it has none although a payment was sent."""
+    try:
+        reply: Reply = yield step
+    except Exception as error:
+        if not sent:
+            raise
+        return error
+    return reply
+
+
+def _judged(
+    call: PaidCall, reply: Reply | Exception, *, is_again: bool
+) -> Generator[Step, Any, tuple[AnswerKind, PaymentOutcome, Verification | None, Settlement]]:
+    """Find the row and the column of the table, with the verification of an answer and the chain's word."""
+    payment = decode_header(call.header)
+    if isinstance(reply, Reply) and reply.is_delivery:
+        paid = paid_request(
+            call.payment,
+            f"{call.method} {call.url}",
+            call.headers,
+            call.body,
+            reply.headers,
+            reply.body,
+            status=reply.status,
+            is_body_lost=is_again and is_body_lost(reply.status, reply.body),
+        )
+        verification: Verification | None = None if paid is None else (yield Verify(paid))
+        is_verified = verification is not None and verification.is_verified
+        is_paid = verification is not None and verification.outcome(CheckName.PAYMENT) is Outcome.PASSED
+        outcome = PaymentOutcome.SETTLED if is_paid else PaymentOutcome.UNKNOWN
+        return AnswerKind.VERIFIED if is_verified else AnswerKind.UNVERIFIED, outcome, verification, Settlement(None)
+    seconds = None if isinstance(reply, Reply) and reply.is_unfinished else 0
+    settlement: Settlement = yield LookUp(payment or {}, seconds)
+    if isinstance(reply, Exception):
+        kind = AnswerKind.NOTHING
+    else:
+        kind = AnswerKind.ERROR if reply.location is None else AnswerKind.REDIRECT
+    return kind, _outcome(reply, settlement), None, settlement
+
+
+def _outcome(reply: Reply | Exception, settlement: Settlement) -> PaymentOutcome:
+    """Return the outcome of a payment by the chain's word and, where the chain has none, the server's."""
+    if settlement.is_paid:
+        return PaymentOutcome.SETTLED
+    if settlement.is_expired:
+        return PaymentOutcome.EXPIRED
+    if isinstance(reply, Exception):
+        return PaymentOutcome.UNKNOWN
+    reported = reply.settlement or {}
+    if reported.get("success") is True or reported.get("transaction"):
+        return PaymentOutcome.PENDING
+    is_refused = reply.status == HTTPStatus.PAYMENT_REQUIRED and settlement.is_paid is False
+    return PaymentOutcome.REFUSED if is_refused else PaymentOutcome.UNKNOWN
+
+
+def _lost(call: PaidCall, reply: Reply | Exception, outcome: PaymentOutcome, settlement: Settlement) -> LostAnswerError:
+    """Return the error of a payment without an answer."""
+    is_paid, transaction = settlement.is_paid, settlement.transaction
+    if isinstance(reply, Exception):
+        came, status, answer = str(reply) or type(reply).__name__, None, b""
+    else:
+        came, status, answer = f"the server answered {reply.status}", reply.status, reply.body
+        accepted = (decode_header(call.header) or {}).get("accepted")
+        network = str(accepted.get("network")) if isinstance(accepted, dict) else ""
+        transaction = transaction or reply.reported_transaction(network)
+        if reply.location is not None:
+            return RedirectedPaymentError(
+                *call.parts, reply.location, is_paid, outcome=outcome, transaction=transaction, status=status
+            )
+    reason = "" if isinstance(reply, Exception) or not reply.reason else f"; its reason: {quoted(reply.reason)}"
+    if is_paid:
+        by = f"by transaction {transaction}" if transaction else "by a transaction that was not found"
+        problem, kind = f"{came}, and the payment was taken {by}{reason}", PaidNotAnsweredError
+    else:
+        state = "is not settled so far, but can be until its validBefore"
+        state = f"cannot be looked up: {settlement.problem}" if is_paid is None else state
+        by = f" (the server names transaction {transaction})" if transaction else ""
+        problem, kind = f"{came}, and the payment{by} {state}{reason}", LostAnswerError
+    return kind(*call.parts, problem, outcome=outcome, transaction=transaction, status=status, answer=answer)
 
 
 def settlement_lookup(
@@ -103,13 +515,11 @@ def settlement_lookup(
         while True:
             settlement: Settlement = yield from find(accepted, payload)
             left = end - time.monotonic()
-            if settlement.is_paid is not False or left <= 0:
+            if settlement.is_paid is not False or settlement.is_expired or left <= 0:
                 return settlement
             yield Pause(min(POLL_SECONDS, left))
 
     return network, wait()
 
 
-UNSUPPORTED: Final = Settlement(
-    None, problem="payments of this kind, or chain, cannot be looked up", is_supported=False
-)
+UNSUPPORTED: Final = Settlement(None, problem="payments of this kind, or on this chain, cannot be looked up")

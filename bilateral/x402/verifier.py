@@ -19,7 +19,7 @@ from bilateral.x402.client_claims import VerifiedClient, check_client
 from bilateral.x402.errors import PaymentRefusedError, refused
 from bilateral.x402.examination import joined
 from bilateral.x402.paid_requests import PaidRequest
-from bilateral.x402.payments import Settlement
+from bilateral.x402.payments import PaymentProblemError, Settlement
 from bilateral.x402.profiles import PROFILE_8004, Profile
 from bilateral.x402.undelivered import UNSUPPORTED, settlement_lookup
 from bilateral.x402.verdicts import Verification
@@ -176,6 +176,26 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
             return self._runners[lookup[0]].run(lookup[1])
         except BilateralError as error:
             return Settlement(None, problem=f"{type(error).__name__}: {error}")
+
+    def find_settling_transaction(self, payment: Mapping[str, Any]) -> str | None:
+        """Return the transaction that made exactly this payment, for its seller; None if the chain shows none.
+
+        Args:
+            payment: The payment payload, with the seller's terms as `accepted`.
+        """
+        reader = self._chains.readers.get(str(payment["accepted"].get("network")))
+        transaction = self.find_settlement(payment, seconds=0).transaction
+        if reader is None or transaction is None:
+            return None
+        try:
+            self._runners[str(reader.chain)].run(
+                reader.find_payment(
+                    payment["accepted"], payment["payload"], transaction, self._chains.terms.confirmations
+                )
+            )
+        except (BilateralError, PaymentProblemError):
+            return None
+        return transaction
 
     def check_client(
         self, claim: ClientAgent, payer: str, server_agent: int, *, known_rating: int | None = None

@@ -38,7 +38,7 @@ class Chains:
         self.readers: dict[str, RegistryReader] = {}
         for deployment in deployments:
             state = ClientState(wanted=deployment)
-            reader = EvmReader(state)
+            reader = EvmReader(state, terms.confirmations)
             self._add(reader)
             self.states[str(reader.chain)] = state
             self.deployments[str(reader.chain)] = deployment

@@ -10,6 +10,7 @@ and the response's body is captured inside the SDK's middleware.
 from __future__ import annotations
 
 import io
+import logging
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -20,7 +21,7 @@ from x402.http.middleware.flask import payment_middleware
 from bilateral.x402.adapters import HttpAdapter
 from bilateral.x402.answers import KeptAnswers, payment_of
 from bilateral.x402.bodies import MAX_BODY
-from bilateral.x402.errors import BodyTooLargeError
+from bilateral.x402.errors import BodyTooLargeError, StreamingRouteError
 from bilateral.x402.exchange import CURRENT, Exchange, Refusal
 from bilateral.x402.streaming import flask_streams
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from bilateral.x402.preflight import Preflight
 
     Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
+
+logger = logging.getLogger("bilateral.x402")
 
 _CHUNK: Final = 64 * 1024  # bytes of one read
 
@@ -74,6 +77,7 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
         InvalidArgumentError: A route declares the extension, and the server has not registered it.
     """
     adapter = HttpAdapter(routes, server, limit, answers or KeptAnswers(), preflight)
+    adapter.check_routes()
     adapter.check_agents()
     adapter.refuse_streaming(flask_streams(app))
     app.wsgi_app = _Capture(app.wsgi_app, adapter)  # type: ignore[method-assign]
@@ -139,14 +143,19 @@ class _Capture:
         exchange = CURRENT.get()
         if exchange is None or not exchange.is_paid:
             return self._app(environ, start_response)
-        response = _Response()
+        response, kept = _Response(), exchange.unsettled
         try:
-            exchange.request = _request_body(environ, self._adapter)
-            body = response.body(self._app(environ, response), self._adapter)
+            if kept is None:
+                exchange.request = _request_body(environ, self._adapter)
+                body = response.body(self._app(environ, response), self._adapter)
+            else:
+                response(_status_line(kept.status), _text_headers(kept.sent_headers))
+                body = kept.body
             exchange.response = self._adapter.response_body(body, response.texts, is_too_large=False)
         except Refusal as refusal:
             exchange.response = refusal.body
             return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
+        exchange.captured = int(response.status.partition(" ")[0]), _byte_headers(response.headers), body
         exchange.closings.append(response.close)  # the SDK never closes an answer
         start_response(response.status, response.headers)
         return [body]
@@ -157,16 +166,17 @@ class _Outer:
 
     def __init__(self, flask: Flask, app: Application, adapter: HttpAdapter) -> None:
         self._flask, self._app, self._adapter = flask, app, adapter
-        self._is_checked = False
+        self._is_checked, self._problem = False, ""
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        if not self._is_checked:
-            self._adapter.refuse_streaming(flask_streams(self._flask))
-            self._is_checked = True
-        header = environ.get("HTTP_PAYMENT_SIGNATURE", "")
         path, method = environ.get("PATH_INFO", ""), environ["REQUEST_METHOD"]
         path = path.encode("latin-1").decode("utf-8", "replace")
-        if not header or not self._adapter.declares(method, path, path):
+        is_paid = self._adapter.declares(method, path, path)
+        if is_paid and self._streams():
+            refusal = Refusal(503, self._problem)
+            return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
+        header = environ.get("HTTP_PAYMENT_SIGNATURE", "") if is_paid else ""
+        if not header:
             return self._app(environ, start_response)
         query = environ.get("QUERY_STRING", "")
         exchange = Exchange(method=method, raw_target=f"{path}?{query}".encode())
@@ -183,10 +193,21 @@ class _Outer:
                 self._adapter.refuse_other_request(kept, exchange)
         except Refusal as refusal:
             return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
-        if kept is not None:
-            headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in kept.headers]
-            return _answer(start_response, kept.status, headers, kept.body)
+        if kept is not None and not kept.is_unsettled:
+            return _answer(start_response, kept.status, _text_headers(kept.headers), kept.body)
+        exchange.unsettled = kept
         return self._served(environ, exchange, payment, start_response)
+
+    def _streams(self) -> bool:
+        """Tell whether a view that was added after the start streams, and declares the extension: nothing is sold."""
+        if not self._is_checked:
+            try:
+                self._adapter.refuse_streaming(flask_streams(self._flask))
+            except StreamingRouteError as error:
+                logger.error("paid routes are refused: %s", error)  # noqa: TRY400  # no fault of the program
+                self._problem = error.reason
+            self._is_checked = True
+        return bool(self._problem)
 
     def _served(
         self, environ: dict[str, Any], exchange: Exchange, payment: bytes | None, start_response: Any
@@ -207,8 +228,7 @@ class _Outer:
         if exchange.settlement is not None:
             self._sign(response, exchange, body)
             self._adapter.count_unsigned(exchange)
-        headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers)
-        self._adapter.keep(payment, exchange, (status, headers, body))
+        self._adapter.keep(payment, exchange, (status, _byte_headers(response.headers), body))
         answer = _answer(start_response, status, response.headers, body)
         return ClosingIterator(answer, [exchange.run_afterwards, response.close, *exchange.closings])
 
@@ -254,6 +274,18 @@ def _sent_path(environ: dict[str, Any]) -> str:
 def _answer(start_response: Any, status: int, headers: Headers, body: bytes) -> Iterable[bytes]:
     """Send a whole response."""
     headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
-    phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "Unknown"
-    start_response(f"{status} {phrase}", [*headers, ("Content-Length", str(len(body)))])
+    start_response(_status_line(status), [*headers, ("Content-Length", str(len(body)))])
     return [body]
+
+
+def _status_line(status: int) -> str:
+    phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "Unknown"
+    return f"{status} {phrase}"
+
+
+def _text_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+
+
+def _byte_headers(headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
+    return tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)

@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import httpx
 from ape.logging import get_rich_console, logger
 from rich.console import Console
 
@@ -31,13 +32,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _PICTURES_SECONDS: Final = 60.0
-"""The seconds in which the service has surely made its first analysis, on a busy machine too."""
+"""The seconds after which pictures are taken: by then, the economy has lived a while, and is analysed again."""
+
+_ANALYSIS_SECONDS: Final = 300.0
+"""The longest wait for the first analysis, which takes some seconds. Without it, nothing is ranked."""
 
 _LIVELY: Final = 600
 _CALM: Final = 5
 """After so many events, the pause is so many times as long. The chain keeps 256 states, each with all that was ever
 stored, which takes 0.1 MB a block: 2.5 GB a day, where it would else be 11."""
 
+_LOOK_SECONDS: Final = 0.2
 _STOP_SECONDS: Final = 10
 _SIGNAL_EXIT: Final = 128
 _SETTINGS: Final = """[[chain]]
@@ -84,11 +89,11 @@ def _play(stack: ExitStack, console: Console, port: int, pause: float, *, pictur
     settings = folder / "index.toml"
     settings.write_text(_SETTINGS.format(url=stage.url, record=stage.record, token=economy.token), encoding="utf-8")
     source = ("--settings", str(settings), "--database", database)
-    console.print("The service starts and reads the chain, usually in 5 seconds …")
+    console.print("The service starts and reads the chain, and analyses it, usually in 10 seconds …")
     service = stack.enter_context(_child("serve", *source, "--port", str(port), "--rate", "1000000/second"))
     url = _address(service)
+    _await_analysis(service, url)
     console.print(f"\n  [bold]{url}[/]\n\nThe economy keeps running. Ctrl-C stops everything.")
-    # The service analyses by itself. Pictures wait until it has.
     until = time.monotonic() + _PICTURES_SECONDS
     while service.poll() is None:
         _live(economy, pause)
@@ -97,6 +102,19 @@ def _play(stack: ExitStack, console: Console, port: int, pause: float, *, pictur
             write_play_pictures(url)
             return
     raise SystemExit(f"the service ended with exit code {service.returncode}")
+
+
+def _await_analysis(service: subprocess.Popen[str], url: str) -> None:
+    """Wait until the service is ready, which it is once it has read and analysed the chain."""
+    until = time.monotonic() + _ANALYSIS_SECONDS
+    problems: list[str] = []
+    while service.poll() is None and time.monotonic() < until:
+        answer = httpx.get(f"{url}/readyz", timeout=_ANALYSIS_SECONDS)
+        if answer.is_success:
+            return
+        problems = answer.json().get("problems", [answer.text])
+        time.sleep(_LOOK_SECONDS)
+    raise SystemExit(f"the service is not ready: {'; '.join(problems)}")
 
 
 def _live(economy: Economy, pause: float) -> None:

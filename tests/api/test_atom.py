@@ -37,7 +37,7 @@ def test_the_feed_of_an_agent_has_its_feedback_and_its_changes(api):
 
 def test_the_feed_of_an_account_has_the_feedback_that_it_gave_and_a_strangers_text_stays_text(api, api_world):
     entries = entries_of(api.get(f"/v1/accounts/{ERIN.address.lower()}/atom"))
-    assert f"1 {FORMULA_TAG} \n@x for 31337:{api_world.hostile}" in entries
+    assert f"1 {FORMULA_TAG} [U+000A]@x for 31337:{api_world.hostile}" in entries
     assert all(not len(child) for entry in entries.values() for child in entry)
 
 

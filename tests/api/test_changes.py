@@ -107,6 +107,34 @@ def test_a_stream_goes_on_after_the_last_id_that_its_client_has(api, everything,
     assert stream[-1] == {"id": everything[7]["id"]}
 
 
+@pytest.mark.parametrize("last_id", ["no-cursor", "9" * 18, "7" * 200, "é".encode(), "3.4"])
+def test_a_stream_with_an_unusable_last_id_begins_now_and_says_so(api, everything, monkeypatch, last_id):
+    monkeypatch.setattr(changes, "STREAM_SECONDS", 0.0)
+    with api.stream("GET", "/v1/changes?format=sse", headers={"Last-Event-ID": last_id}) as response:
+        assert (response.status_code, response.headers["content-type"].split(";")[0]) == (200, "text/event-stream")
+        _, reset, *rest = list(events(response))
+    assert reset["event"] == "reset"
+    told = json.loads(reset["data"])
+    assert (told["code"], told["cursor"]) == ("invalid_cursor", reset["id"])
+    assert int(reset["id"]) >= int(everything[-1]["id"].partition(".")[0])
+    assert rest == [{"id": reset["id"]}]
+
+
+def test_a_stream_whose_last_id_was_pruned_begins_now_and_says_so(api_with, copied_database, monkeypatch):
+    monkeypatch.setattr(changes, "STREAM_SECONDS", 0.0)
+    engine = connect_engine(copied_database)
+    assert prune_feed(engine, FeedLimits(steps=2)) > 0
+    engine.dispose()
+    headers = {"Last-Event-ID": "1"}
+    with (
+        api_with(database=copied_database) as api,
+        api.stream("GET", "/v1/changes?format=sse", headers=headers) as response,
+    ):
+        assert response.status_code == 200
+        reset = list(events(response))[1]
+    assert (reset["event"], json.loads(reset["data"])["code"]) == ("reset", "cursor_pruned")
+
+
 @pytest.mark.parametrize("query", ["since=0", "since=0&format=jsonl", "since=0&wait=1", "since=0&format=sse"])
 def test_a_cursor_older_than_the_feed_is_gone_and_the_answer_says_how_to_go_on(api_with, copied_database, query):
     engine = connect_engine(copied_database)

@@ -111,7 +111,9 @@ def test_index_that_fails_for_good_stops_the_service_by_its_error(api_world, tmp
     with HttpServer() as node:
         node.routes["/"] = b'{"jsonrpc": "2.0", "id": 1, "result": "0x539"}'  # another chain
         chain = ChainSettings((f"{node.url}/",), (api_world.deployment,))
-        follower = _Follower(IndexSettings((chain,), f"sqlite:///{tmp_path / 'index.sqlite'}"), stopped.set)
+        follower = _Follower(
+            IndexSettings((chain,), f"sqlite:///{tmp_path / 'index.sqlite'}", analyses=False), stopped.set
+        )
         follower.start()
         assert stopped.wait(PATIENCE)
         follower.end()

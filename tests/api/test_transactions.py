@@ -111,3 +111,24 @@ def test_node_that_fails_is_not_named(api_sqlite):
     with served(settings) as url, comparing_client(url) as client:
         answered = refusal(prepare(client, "give_feedback", agent=AGENT, account=ERIN.address, value=90))
     assert answered == (503, "node_failed", "the node of this chain does not answer as it should: try again later")
+
+
+def test_document_of_an_edit_is_the_whole_file_that_is_signed(acting, api_world):
+    with api_world.client(ALICE) as client:
+        before = client.load_agent(1).file.to_object()
+    fields = {"agent": AGENT, "description": "Another text."}
+    assert prepare(acting, "edit_registration", **fields).json()["document"] == {"description": "Another text."}
+    whole = prepare(acting, "edit_registration", **fields, account=ALICE.address).json()["document"]
+    assert {name: value for name, value in whole.items() if name != "registrations"} == {
+        **{name: value for name, value in before.items() if name != "registrations"},
+        "description": "Another text.",
+    }
+
+
+def test_document_names_no_account_that_is_not_known_yet(acting):
+    fields = {"agent": AGENT, "value": 90, "payment": f"0x{'ab' * 32}"}
+    early = prepare(acting, "give_feedback", **fields).json()["document"]["proofOfPayment"]
+    assert early == {"chainId": "31337", "txHash": f"0x{'ab' * 32}"}
+    whole = prepare(acting, "give_feedback", **fields, account=ERIN.address).json()["document"]
+    assert whole["proofOfPayment"] == {**early, "fromAddress": ERIN.address, "toAddress": ALICE.address}
+    assert whole["clientAddress"] == f"eip155:31337:{ERIN.address}"

@@ -114,7 +114,7 @@ def index_world(world, database):
     files = FileSettings(workers=2, gateways=(world.gateway,), seconds=60.0, allow_private=True)
     engine = open_database(database)
     try:
-        settings = IndexSettings(chains, database, poll_seconds=0.05, files=files)
+        settings = IndexSettings(chains, database, poll_seconds=0.05, files=files, analyses=False)
         follow_chains(engine, settings, stop=threading.Event(), until_head=True)
     finally:
         engine.dispose()

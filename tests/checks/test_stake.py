@@ -16,11 +16,11 @@ from bilateral.checks.reasons import Reasons
 from bilateral.checks.shared_reasons import judge_findings, judge_ratings
 from bilateral.checks.stake import Backing, judge_standing
 from bilateral.values.decision import Ground, Limit, limit_of
-from bilateral.values.standing import SHARED_TRIAL, Basis, Reason, Side, Standing, Status
+from bilateral.values.standing import SHARED_TRIAL, Reason, Side, Standing, Status
 from tests.checks.ledger import account
 
 SOLID = Standing(
-    side=Side.SERVER, agent_id=1, basis=Basis.ANALYSIS, status=Status.OK, rating=85.0, lower=75.0, upper=92.0,
+    side=Side.SERVER, agent_id=1, status=Status.OK, rating=85.0, lower=75.0, upper=92.0,
     effective_raters=8.0, raters=10, payments=20, paid=30.0, first_at=0, last_at=1, evidence_cost=12.5,
 )  # fmt: skip
 HELD = replace(SOLID, status=Status.HELD_BACK)

@@ -29,4 +29,5 @@ def test_a_wheel_contains_every_file_that_pages_load(tmp_path):
 def test_own_javascript_is_small_and_a_first_view_is_light():
     sizes = {asset.name.split(".")[0]: len(asset.body) for asset in assets().values()}
     assert sizes["app"] < 2_000
+    assert sum(sizes[name] for name in ("act", "signing", "sha3")) < 55_000
     assert sum(sizes[name] for name in ("app", "style", "sans", "serif", "mono")) < 150_000

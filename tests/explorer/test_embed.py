@@ -21,13 +21,13 @@ def standing(status, rating=78.25, raters=24, side="server"):
     """Return a standing of an agent."""
     figures = {"effective_raters": 2.0, "raters": raters, "payments": 1, "paid": 1.0, "evidence_cost": 1.0}
     bounds = {"rating": rating, "lower": 70.0, "upper": 90.0, "first_at": 1, "last_at": 2}
-    return Standing(side=side, agent_id=1, basis="analysis", status=status, **bounds, **figures)
+    return Standing(side=side, agent_id=1, status=status, **bounds, **figures)
 
 
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        ("ok", "78.2 of 100, 24 raters"),
+        ("ok", "78 of 100, 24 raters"),
         ("thin", "thin, 24 raters"),
         ("contested", "contested, 24 raters"),
         ("held_back", "held back, 24 raters"),

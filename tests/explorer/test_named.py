@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import insert
 
 from bilateral.api.settings import ApiSettings
-from bilateral.explorer.charts import axis, moments, threshold
+from bilateral.explorer.charts import axis, interval, moments
 from bilateral.index.store.database import open_database
 from bilateral.index.tables.standings import standing, standing_refresh
 from bilateral.trust.results import _cluster_numbers
@@ -30,7 +30,6 @@ def site(tmp_path_factory):
         "chain_id": 8453,
         "identity_registry": IDENTITY,
         "side": "server",
-        "basis": "analysis",
         "status": "ok",
         "upper_bound": 95.0,
         "effective_raters": 2.5,
@@ -42,7 +41,7 @@ def site(tmp_path_factory):
         "evidence_cost": 3.25,
         "reasons": "[]",
     }
-    refresh = {"chain_id": 8453, "identity_registry": IDENTITY, "block_number": 1, "made_at": 3, "basis": "analysis"}
+    refresh = {"chain_id": 8453, "identity_registry": IDENTITY, "block_number": 1, "made_at": 3}
     with engine.begin() as connection:
         connection.execute(insert(standing_refresh), refresh)
         for agent_id, rating in ((1, 90.0), (2, 60.0)):
@@ -59,7 +58,7 @@ def test_finding_names_accounts_agents_strength_and_time_and_leaves_figures_to_e
     shown = Page(answer.text)
     assert "Strong evidence." in shown.text
     assert re.search("Who acted: .*P\u0430ypa\u0406 Agent", shown.text)
-    assert "Whom it is about, without blame: Paypal Agent" in shown.text
+    assert "The target, which is not blamed: Paypal Agent" in shown.text
     assert {"/base/1", "/base/2", f"/accounts/{CLIENT}"} <= set(shown.attributes("href"))
     assert 'aria-label="2 events from' in answer.text
     before, _, experts = answer.text.partition("For experts")
@@ -71,25 +70,31 @@ def test_finding_names_accounts_agents_strength_and_time_and_leaves_figures_to_e
 def test_findings_of_each_page_say_who_acted_about_whom_and_how_strong_they_are(site, path):
     answer = site.get(path)
     shown = Page(answer.text)
-    assert "strong evidence; by 0x" in shown.text
-    assert "and 1 more" in shown.text  # the subject
-    assert "about Paypal Agent" in shown.text
+    assert re.search(r"2 accounts rated .*Paypal Agent.* together", shown.text)
+    assert re.search(r"Strong evidence against 0x\w+…\w+ 0x\w+…\w+ ;", shown.text), "the subject is none of them"
+    assert "target, not blamed: Paypal Agent" in shown.text
     assert {f"/accounts/{CLIENT}", f"/accounts/{RIVAL}"} <= set(shown.attributes("href"))
     assert 'aria-label="2 events from' in answer.text
+
+
+def test_page_of_the_target_of_a_finding_says_that_it_is_not_blamed(site):
+    own = {path: Page(site.get(path).text).text for path in ("/base/1", f"/accounts/{CLIENT}")}
+    assert "Its own account is the target, and not blamed" in own["/base/1"]
+    assert "This account acted" in own[f"/accounts/{CLIENT}"]
 
 
 def test_two_agents_are_compared_on_one_axis_with_trust_and_payments(site):
     answer = site.get("/compare?first=base/1&second=base/2")
     shown = Page(answer.text)
-    assert 'aria-label="Paypal Agent: 90, ok; ' in answer.text
+    assert 'aria-label="Paypal Agent: 90; ' in answer.text
     assert answer.text.count('class="range s"') == 2
-    assert "server Paid $1.50 $1.50" in shown.text
-    assert "server Cost to fake $3.25 $3.25" in shown.text
+    assert "Paid $1.50 $1.50" in shown.text
+    assert "Cost to fake $3.25 $3.25" in shown.text
 
 
-def test_bar_is_full_up_to_the_bound_and_pale_up_to_the_mean():
-    widths = [float(width) for width in re.findall(r'<rect width="([\d.]+)"', threshold(0.5, 0.25, "s"))]
-    assert widths == [320.0, 160.0, 80.0]
+def test_bar_of_a_rating_is_pale_over_its_interval_with_a_mark_at_the_rating():
+    places = re.findall(r'<rect x="([\d.]+)"(?: y="2")? width="([\d.]+)"', interval(25.0, 50.0, 75.0, "s"))
+    assert places == [("80.0", "160.0"), ("158.0", "4")]
     assert "M4.0 2v16M324.0 2v16" in moments([10, 20])
     assert "<script" not in axis([("<script>", "1", 0, 1, 2), ("b", "2", 0, 1, 2)], "s")
 

@@ -7,7 +7,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from bilateral.api.settings import ApiSettings
+from bilateral.errors import InvalidArgumentError
 from bilateral.explorer import rendering
+from bilateral.explorer.forms import FORMS
 from tests.api.world import ALICE, DAVE, ERIN, FRANK
 from tests.explorer.html import Page
 
@@ -24,6 +27,7 @@ PATHS = (
     *("/31337/network", "/31337/1/network", "/31337/4/network"),
     *("/31337/1/ratings", "/31337/5/ratings?side=client", "/31337/1/ratings?side=authorized", "/31337/4/ratings"),
     "/31337/analysis",
+    *("/act/give_feedback?agent=31337:1", "/act/edit_registration?agent=31337:1", "/act/register_agent?chain=31337"),
     *("feedback", "rating", "authorized"),
     *(f"/31337/validations/0x{'01' * 32}", f"/31337/validations/0x{'02' * 32}"),
 )
@@ -93,7 +97,8 @@ def test_an_agent_is_shown_from_both_sides(api):
     assert "As a server" in html.text
     assert "As a client" in html.text
     assert re.search(r"14 ratings by 3 clients under starred", html.text)
-    assert re.search(r"At least \d", html.text)
+    assert re.search(r"Plain mean, false ratings included: \d", html.text)
+    assert html.text.count("Not analysed yet") == 2, "without a standing no figure leads a side"
     assert f"/accounts/{ALICE.address}" in html.attributes("href")
 
 
@@ -288,6 +293,58 @@ def test_pages_have_addresses_titles_and_policies_of_their_own(api):
         (icon,) = [entry["href"] for entry in html.of("link") if entry.get("rel") == "icon"]
         assert api.get(icon).headers["Content-Type"] == "image/svg+xml"
     assert len(titles) == 5
+
+
+@pytest.mark.parametrize("action", sorted(FORMS.keys() - {"sponsored_feedback"}))
+def test_the_page_of_every_action_has_its_json(api, action):
+    about = f"agent=31337:1&chain=31337&feedback=31337:1:{ERIN.address}:0&request=0x{'01' * 32}"
+    content = api.get(f"/act/{action}.json?{about}")
+    assert (content.status_code, content.json()["form"]["action"]) == (200, action)
+    (link,) = [link for link in page(api, f"/act/{action}?{about}").attributes("href") if ".json" in link]
+    assert link == f"/act/{action}.json?{about}"
+
+
+def addresses(api, **headers):
+    """Return the addresses of this service that its first page names."""
+    html = Page(api.get("/", headers={"Accept": "text/html", **headers}).text)
+    metas = [entry["content"] for entry in html.of("meta") if entry.get("property") in ("og:url", "og:image")]
+    return [*metas, *(entry["href"] for entry in html.of("link") if entry.get("rel") == "canonical")]
+
+
+def test_no_page_repeats_a_host_that_a_stranger_names(api):
+    for host in (
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "localhost@evil.example",
+        'a"><script>',
+        "[::2]",
+        "127.0.0.2x",
+    ):
+        assert addresses(api, Host=host) == [], host
+        assert "evil" not in api.get("/", headers={"Accept": "text/html", "Host": host}).text
+    assert addresses(api, **{"X-Forwarded-Proto": "https"})[0].startswith("http://127.0.0.1:")
+
+
+def test_a_trusted_proxy_says_scheme_and_host_of_links(api_with):
+    forwarded = {"X-Forwarded-Proto": "https", "Host": "explorer.example"}
+    with api_with(trusted_proxies=("127.0.0.1",)) as api:
+        places = [f"https://explorer.example{path}" for path in ("/", "/picture.png", "/")]
+        assert addresses(api, **forwarded) == places
+        assert addresses(api, **{**forwarded, "X-Forwarded-Proto": "javascript"})[0] == "http://explorer.example/"
+    with api_with(trusted_proxies=("192.0.2.1",)) as api:
+        assert addresses(api, **forwarded) == []
+
+
+def test_the_public_address_counts_more_than_what_requests_say(api_with):
+    with api_with(public_url="https://trust.example/", trusted_proxies=("127.0.0.1",)) as api:
+        places = [f"https://trust.example{path}" for path in ("/", "/picture.png", "/")]
+        assert addresses(api, **{"X-Forwarded-Proto": "http", "Host": "evil.example"}) == places
+
+
+@pytest.mark.parametrize("url", ["trust.example", "ftp://trust.example", "https://trust.example/path", "https://a b"])
+def test_a_public_address_is_a_scheme_and_a_host(url):
+    with pytest.raises(InvalidArgumentError, match=r"api\.public_url .* must be http"):
+        ApiSettings(public_url=url)
 
 
 def test_order_by_ratings_without_a_gate_ranks_by_the_usual_tag(api):

@@ -13,8 +13,9 @@ from bilateral.explorer.identicon import identicon
 from bilateral.explorer.look_alikes import look_alikes, readings, shape
 from bilateral.explorer.neighbours import Neighbour, neighbours
 from bilateral.explorer.networks import agent_path, chain_of, slug_of, slugs
-from bilateral.explorer.text import MAX_SHOWN, dollars, figure, moment, short, visible, web_link
+from bilateral.explorer.text import MAX_SHOWN, figure, moment, short, visible, web_link
 from bilateral.query.neighbourhood import Edge
+from bilateral.values.currency import dollars
 from tests.explorer.html import Page
 
 UNSEEN = ("\0", "\x1b", "\u200b", "\u202e", "\u2066", "\ufeff", "\u2028", "\ue000", "\U000e0041")
@@ -180,10 +181,13 @@ def test_any_text_has_a_shape_that_is_its_own_shape(text):
 
 
 def test_small_amounts_show_as_many_digits_as_they_need():
-    assert [dollars(Decimal(name)) for name in ("0", "0.001000", "0.000001", "0.010000", "1234.500000")] == [
+    assert [
+        dollars(Decimal(name)) for name in ("0", "0.001000", "0.000001", "0.0000001", "0.010000", "1234.500000")
+    ] == [
         "0.00",
         "0.001",
         "0.000001",
+        "0",
         "0.01",
         "1,234.50",
     ]

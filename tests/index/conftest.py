@@ -36,6 +36,12 @@ DEPLOYMENT = Deployment.from_record(
 OWN_TABLES = pytest.mark.parametrize("database_url", ["sqlite", "own postgresql"], indirect=True)
 
 
+@pytest.fixture(autouse=True)
+def no_analysis(monkeypatch):
+    """Leave analyses out of commands: each takes seconds, and few tests need one."""
+    monkeypatch.setenv("BILATERAL_NO_ANALYSE", "1")
+
+
 @pytest.fixture(scope="session")
 def emitter_code(project):
     return project.MockLogEmitter.contract_type.runtime_bytecode.bytecode

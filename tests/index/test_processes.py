@@ -125,7 +125,9 @@ def test_a_chain_that_meets_an_unknown_error_ends_the_run_with_it(settled_chain,
 
     monkeypatch.setattr(Worker, "run", fail)
     deployment = Deployment(31337, ADDRESSES[Registry.IDENTITY], ADDRESSES[Registry.BIDIRECTIONAL], first_block=1)
-    settings = IndexSettings((ChainSettings((settled_chain.url,), (deployment,)),), files=FileSettings(workers=0))
+    settings = IndexSettings(
+        (ChainSettings((settled_chain.url,), (deployment,)),), files=FileSettings(workers=0), analyses=False
+    )
     with pytest.raises(KeyError, match="31337"):
         follow_chains(engine, settings, stop=threading.Event(), until_head=True)
 
@@ -137,7 +139,7 @@ def test_a_thread_of_files_that_meets_an_unknown_error_ends_the_run_with_it(sett
 
     monkeypatch.setattr(*work, fail)
     deployment = Deployment(31337, ADDRESSES[Registry.IDENTITY], ADDRESSES[Registry.BIDIRECTIONAL], first_block=1)
-    settings = IndexSettings((ChainSettings((settled_chain.url,), (deployment,)),))
+    settings = IndexSettings((ChainSettings((settled_chain.url,), (deployment,)),), analyses=False)
     with pytest.raises(KeyError, match="unknown"):
         follow_chains(engine, settings, stop=threading.Event(), until_head=True)
 
@@ -158,7 +160,7 @@ def test_writers_of_a_process_share_the_events_of_a_transaction(
     monkeypatch.setattr("bilateral.index.process.Worker", Recording)
     deployment = Deployment(31337, ADDRESSES[Registry.IDENTITY], ADDRESSES[Registry.BIDIRECTIONAL], first_block=1_099)
     chain = ChainSettings((settled_chain.url,), (deployment,))
-    settings = IndexSettings((chain,) * chains, files=FileSettings(workers=file_threads))
+    settings = IndexSettings((chain,) * chains, files=FileSettings(workers=file_threads), analyses=False)
     follow_chains(engine, settings, stop=threading.Event(), until_head=True)
     assert limits == [enough] * chains
 
@@ -230,7 +232,7 @@ def test_worker_goes_on_when_its_postgresql_is_back(settled_chain, proxy):
 
         proxy.rules["eth_getLogs"] = go_down
         chain = ChainSettings((proxy.url,), (deployment,))
-        settings = IndexSettings((chain,), files=FileSettings(workers=1))
+        settings = IndexSettings((chain,), files=FileSettings(workers=1), analyses=False)
         assert follow_chains(engine, settings, stop=stop, until_head=True)
         assert len(downs) == 2
         addresses = {address.lower() for address in registries_of([deployment])}

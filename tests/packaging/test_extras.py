@@ -37,11 +37,10 @@ ELSEWHERE = {
     "api": [
         "bilateral.api.aggregator",
         "bilateral.buyers.private.offline",
-        "bilateral.index.analysis",
         "bilateral.index.search.embedding",
     ],
     "cli": ["bilateral.cli.analysis", "bilateral.cli.index_verification"],
-    "index": ["bilateral.index.analysis", "bilateral.index.search.embedding"],
+    "index": ["bilateral.index.search.embedding"],
     "private": ["bilateral.buyers.private.members", "bilateral.buyers.private.stored_nullifiers"],
     "x402": [
         "bilateral.x402.aggregator",
@@ -153,21 +152,14 @@ def test_command_line_lists_the_deployed_registries(installed, tmp_path):
 
 
 @pytest.mark.nightly
-def test_index_reads_a_chain(installed, tmp_path, chain, identity, owner, record):
+def test_index_reads_a_chain_and_analyses_it(installed, tmp_path, chain, identity, owner, record):
     identity.register(sender=owner)
     source = ("--rpc-url", chain.provider.uri, "--deployment", record, "--database", "sqlite:///index.sqlite")
     bilateral = installed("index,cli") / "bilateral"
     run(bilateral, "index", "run", *source, "--until-head", cwd=tmp_path)
     (state,) = json.loads(run(bilateral, "index", "status", "--database", source[-1], "--json", cwd=tmp_path))
     assert state["block"] == chain.blocks.height
-
-
-@pytest.mark.nightly
-def test_analysis_of_an_index_without_its_extra_says_what_to_install(installed, tmp_path):
-    command = [installed("index,cli") / "bilateral", "index", "analyse", "--database", "sqlite:///index.sqlite"]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
-    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
-    assert ran.stderr.endswith("missing: install them with pip install 'bilateral[trust]'\n")
+    assert (state["standings"]["status"], state["standings"]["problem"]) == ("current", None)
 
 
 @pytest.mark.nightly

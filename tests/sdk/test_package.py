@@ -131,9 +131,7 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(run):
             "    print(error)",
         ]
     )
-    assert run("-c", program) == (
-        "numpy, scipy, pyarrow, sklearn missing: install them with pip install 'bilateral[trust]'\n"
-    )
+    assert run("-c", program) == ("numpy, scipy, pyarrow missing: install them with pip install 'bilateral[trust]'\n")
 
 
 def test_the_command_line_without_its_extra_says_in_one_line_what_to_install(run, installed):

@@ -57,6 +57,15 @@ def test_s11_sold_agent_is_declined(check, agent, owner, stranger, world):
     assert (verdict, codes, answer.account) == (Verdict.DECLINE, {"authority_mismatch": "decline"}, None)
 
 
+def test_odd_optional_fields_of_the_file_cost_the_agent_nothing(check, agent, republish):
+    odd = {"active": "true", "image": {}, "supportedTrust": "reputation", "services": [{"url": "https://a.example"}]}
+    file = {"name": "A", "registrations": [{"agentId": agent, "agentRegistry": f"{MAINNET}:{SATI}"}], **odd}
+    republish(DataUriStore().put(json.dumps(file).encode()).uri)
+    verdict, codes, answer = check()
+    assert (verdict, codes) == (Verdict.CAUTION, {"no_ratings": "caution"})
+    assert answer.untrusted == {"name": "A"}
+
+
 @pytest.mark.parametrize(
     ("uri", "code"),
     [

@@ -29,6 +29,7 @@ class Scene:
     def __init__(self):
         self.rows = {name: [] for name in COLUMNS}
         self.blind = set()
+        self.coins = {}
 
     def agent(self, agent_id, owner, ts=0.0, wallet=None, uri="", is_validator=False):
         self.rows["agents"].append((agent_id, owner, wallet or owner, uri or f"u{agent_id}", ts, is_validator))
@@ -55,7 +56,9 @@ class Scene:
         rows.append((f"0x{len(rows):064x}", payer, payee, agent_id, amount, ts))
         return rows[-1][0]
 
-    def transfer(self, src, dst, amount=1.0, ts=100.0):
+    def transfer(self, src, dst, amount=1.0, ts=100.0, coin=None):
+        if coin is not None:
+            self.coins[len(self.rows["transfers"])] = coin
         self.rows["transfers"].append((src, dst, amount, ts))
 
     def tables(self):
@@ -68,6 +71,9 @@ class Scene:
         if self.blind:
             marks = [number in self.blind for number in range(len(self.rows["ratings"]))]
             made["ratings"] = made["ratings"].append_column("blind", pa.array(marks))
+        if self.coins:
+            coins = [self.coins.get(number) for number in range(len(self.rows["transfers"]))]
+            made["transfers"] = made["transfers"].append_column("coin", pa.array(coins, pa.string()))
         return Tables.of(**made)
 
     def ledger(self):

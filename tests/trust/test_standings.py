@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bilateral.trust.coding import coded
 from bilateral.trust.engine import Engine
+from bilateral.trust.results import Results
 from bilateral.trust.standing import SCHEMA, Standing
-from bilateral.trust.standings import standings, standings_of_ratings
+from bilateral.trust.standings import standings
 from tests.trust.conftest import Scene
 
 DAY = 86_400.0
@@ -42,17 +42,37 @@ def analysed():
     return by_key(standings(Engine().fit(ring_and_market().tables())))
 
 
-@pytest.fixture(scope="module")
-def unanalysed():
-    return by_key(standings_of_ratings(coded(ring_and_market().tables())))
-
-
 def test_ring_is_held_back_with_the_findings_and_their_money(analysed):
     ring = analysed["server", 3]
     assert ring.status == "held_back"
     links = next(reason for reason in ring.reasons if reason.code == "links")
     assert links.figures["accounts"] == RING
     assert links.figures["moved"] == pytest.approx(RING * 0.02)
+
+
+def test_coins_of_a_finding_are_named_in_its_figures_and_its_sentence():
+    scene = ring_and_market()
+    for number, (source, *_) in enumerate(scene.rows["transfers"]):
+        if source == "master":
+            scene.coins[number] = "ETH"
+    engine = Engine().fit(scene.tables())
+    (links,) = (reason for reason in by_key(standings(engine))["server", 3].reasons if reason.code == "links")
+    assert (links.figures["moved"], links.figures["coins"]) == (0.0, {"ETH": pytest.approx(RING * 0.02)})
+    sentences = Results.of(engine).findings["sentence"].to_pylist()
+    assert any(f"transferred {RING * 0.02:g} ETH to" in sentence for sentence in sentences)
+
+
+def test_buyers_who_return_count_as_no_more_independent_raters_than_they_are():
+    scene = ring_and_market()
+    scene.agent(4, "loyal", ts=4 * DAY)
+    for number in range(30):
+        client, at = f"client {number % 3}", 20 * DAY + number * 3600
+        scene.payment(client, "loyal", 4, amount=2.0, ts=at)
+        scene.feedback(client, 4, 90 + number % 5, ts=at + 60)
+    engine = Engine().fit(scene.tables())
+    standing = by_key(standings(engine))["server", 4]
+    assert engine.scores_.effective[3] > 4, "their repeated purchases are worth more than three ordinary raters"
+    assert (standing.status, standing.effective_raters, standing.raters) == ("ok", 3, 3)
 
 
 def test_honest_servers_are_not_held_back_and_stand_above_the_ring(analysed):
@@ -62,7 +82,7 @@ def test_honest_servers_are_not_held_back_and_stand_above_the_ring(analysed):
 
 def test_standing_says_what_it_rests_on(analysed):
     standing = analysed["server", 1]
-    assert (standing.basis, standing.raters, standing.payments) == ("analysis", HONEST, HONEST)
+    assert (standing.raters, standing.payments) == (HONEST, HONEST)
     assert standing.paid == pytest.approx(sum(2.0 + 0.1 * number for number in range(HONEST)))
     assert standing.first_at == int(5 * DAY + 7000)
     assert standing.lower < standing.rating < standing.upper
@@ -74,17 +94,10 @@ def test_cost_to_fake_is_what_raters_paid_to_others_divided_by_those_whom_they_p
     assert analysed["server", 3].evidence_cost < RING * 0.1
 
 
-def test_without_an_analysis_paid_and_distinct_raters_count(unanalysed):
-    good, ring = unanalysed["server", 1], unanalysed["server", 3]
-    assert (good.basis, good.status, good.effective_raters) == ("ratings", "ok", HONEST)
-    assert ring.effective_raters == pytest.approx(0.2 * RING)
-    assert ring.lower < good.lower
-
-
 def test_agent_without_ratings_is_thin_and_has_no_rating():
     scene = Scene()
     scene.agent(1, "somebody")
-    standing = by_key(standings_of_ratings(coded(scene.tables())))["server", 1]
+    standing = by_key(standings(Engine().fit(scene.tables())))["server", 1]
     assert (standing.status, standing.rating, standing.lower, standing.upper) == ("thin", None, 0.0, 100.0)
     assert (standing.first_at, standing.evidence_cost) == (None, 0.0)
 
@@ -94,8 +107,9 @@ def test_one_rater_who_repeats_itself_counts_once_and_is_thin():
     scene.agent(1, "owner")
     for _ in range(9):
         scene.feedback("fan", 1, 100)
-    standing = by_key(standings_of_ratings(coded(scene.tables())))["server", 1]
-    assert (standing.status, standing.raters, standing.effective_raters) == ("thin", 1, 1.0)
+    standing = by_key(standings(Engine().fit(scene.tables())))["server", 1]
+    assert (standing.status, standing.raters) == ("thin", 1)
+    assert standing.effective_raters <= 1
 
 
 def test_money_that_goes_on_to_the_praised_agents_owner_buys_no_evidence():
@@ -121,5 +135,4 @@ def test_client_stands_by_the_ratings_of_servers_and_by_what_it_paid():
 
 
 def test_table_has_the_published_columns_also_without_any_agent():
-    assert standings_of_ratings(coded(Scene().tables())).schema == SCHEMA
     assert standings(Engine().fit(Scene().tables())).schema == SCHEMA

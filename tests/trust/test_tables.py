@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import ibis
 import numpy as np
 import pyarrow as pa
@@ -50,6 +52,19 @@ def test_an_invalid_table_is_refused(market, tmp_path):
     addressed(market.tables()).write(tmp_path)
     (tmp_path / "feedback.parquet").write_text("not a table")
     with pytest.raises(InvalidArgumentError, match=r"feedback\.parquet is not a Parquet table"):
+        Tables.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("column", "place"), [("owner", "agents.parquet: column owner"), ("uri", "agents.uri"), ("ts", "agents.ts")]
+)
+def test_a_column_of_codes_that_cannot_be_read_is_named_with_its_file(market, tmp_path, column, place):
+    addressed(market.tables()).write(tmp_path)
+    agents = pq.read_table(tmp_path / "agents.parquet")
+    bytes_of = pa.array([b"\xff\xfe"] * len(agents)).dictionary_encode()
+    agents = agents.set_column(agents.column_names.index(column), column, bytes_of)
+    pq.write_table(agents, tmp_path / "agents.parquet")
+    with pytest.raises(InvalidArgumentError, match=rf"^{re.escape(place)} has .* in row 1: it must be readable as"):
         Tables.read(tmp_path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from bilateral.trust.detectors import wash
@@ -34,6 +35,20 @@ def test_payments_that_return_are_found_with_payers_and_owner(market):
     assert names(context, detector.findings_[0].beneficiaries) == {"crook"}
     assert detector.returned_.sum() == 4
     assert moves(market, context, detector.findings_[0]) == {("crook", f"washer{number}") for number in range(4)}
+
+
+def test_coins_do_not_return_dollars_although_their_number_is_the_same(market):
+    paid(market)
+    for number in range(4):
+        market.transfer("crook", f"washer{number}", 0.99, 1000.0 + number, coin="ETH")
+        market.transfer("crook", f"mule{number}", 0.99, 1000.0 + number, coin="ETH")
+        market.transfer(f"mule{number}", f"washer{number}", 0.97, 2000.0 + number)
+    context, detector = fit(market)
+    assert not detector.findings_
+    assert not detector.returned_.any()
+    crook, washer = (np.array([context.ledger.addresses.index(name).as_py()]) for name in ("crook", "washer0"))
+    assert context.money.between(washer, crook) == 1
+    assert not context.money.between(crook, washer)
 
 
 def test_payments_that_return_through_an_account_between_are_found(market):

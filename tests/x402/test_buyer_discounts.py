@@ -48,7 +48,7 @@ def market(tmp_path, monkeypatch, rpc, deployment, token, facilitator, seller, r
     def index():
         engine = open_database(database)
         chain = ChainSettings((rpc,), (deployment,), from_block=0, payments=PaymentTerms({token.address: 6}))
-        settings = IndexSettings((chain,), files=FileSettings(workers=0))
+        settings = IndexSettings((chain,), files=FileSettings(workers=0), analyses=False)
         follow_chains(engine, settings, stop=threading.Event(), until_head=True)
         engine.dispose()
 

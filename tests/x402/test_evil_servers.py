@@ -50,12 +50,12 @@ def evil(shop):
         yield server
 
 
-def problem_with(evil, client, step):
-    """Ask once, and return what the client did that it must not do; nothing if it did all right."""
+def problem_with(evil, client, mode):
+    """Ask once with a body of its own, and return what the client did that it must not do; nothing if it did right."""
     evil.payments.clear()
-    start, outcome = time.monotonic(), None
+    start, outcome, step = time.monotonic(), None, mode.partition(":")[0]
     try:
-        response = client.post(evil.url + "/echo", b"snow")
+        response = client.post(evil.url + "/echo", mode.encode())
         verification = client.verification_of(response)
         if verification is not None and verification.is_verified:
             outcome = "believed it"
@@ -79,9 +79,8 @@ def test_no_evil_server_is_paid_twice_waited_for_believed_or_fatal(evil, face, b
     options = {"limits": AnswerLimits(seconds=SECONDS), "receipt_seconds": 0.1}
     with CLIENTS[face](buyer, {rpc: deployment}, **options) as client:
         for mode in chosen:
-            step = mode.partition(":")[0]
-            evil.answers = {"price": honest, step: modes[mode]}
-            if problem := problem_with(evil, client, step):
+            evil.answers = {"price": honest, mode.partition(":")[0]: modes[mode]}
+            if problem := problem_with(evil, client, mode):
                 problems[mode] = problem
     assert problems == {}
     assert token.functions.balanceOf(buyer.address).call() == 10**9

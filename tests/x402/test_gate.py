@@ -238,7 +238,7 @@ def index_now(rpc, deployment, tmp_path_factory):
     """Indexes the chain as it is now, and returns a reader of the index. A test that changes the index copies it."""
     folder, opened = tmp_path_factory.mktemp("index"), []
     url = f"sqlite:///{folder / 'index.sqlite'}"
-    settings = IndexSettings((ChainSettings((rpc,), (deployment,), 0),), url, poll_seconds=0.05)
+    settings = IndexSettings((ChainSettings((rpc,), (deployment,), 0),), url, poll_seconds=0.05, analyses=False)
 
     def make(*, copied=False):
         engine = open_database(url)

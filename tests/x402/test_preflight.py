@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from threading import Thread
 
 import httpx
 import pytest
+import uvicorn
 from fastapi import FastAPI
 from flask import Flask
 from starlette.testclient import TestClient
@@ -116,6 +118,77 @@ def test_server_with_wrong_settings_starts_with_a_warning_if_it_shall(start, cas
     with caplog.at_level(logging.ERROR, "bilateral.x402"), start(Preflight(verifier, "warn")) as url:
         assert httpx.get(url + "/weather").status_code == 402
     assert sum("GET /weather" in record.getMessage() for record in caplog.records) == sum(map(bool, codes))
+
+
+def streams():
+    yield "snow"
+
+
+@pytest.fixture(params=["a key that is not listed", "a route that streams", "no extension", "payments by Permit2"])
+def misconfigured(request, facilitator, token, seller, agent, deployment, verifier):
+    """A FastAPI application that must not sell, with a free route; and the reason."""
+    app, kind = FastAPI(), request.param
+    app.get("/free")(lambda: "snow")
+    app.get("/weather")(streams if kind == "a route that streams" else lambda: "snow")
+    key = OTHER_KEY if kind == "a key that is not listed" else SIGNING_KEY
+    server = resource_server(x402ResourceServer, facilitator, Reputation8004ResourceServerExtension(key))
+    extra = {"assetTransferMethod": "permit2"} if kind == "payments by Permit2" else {}
+    routes = {"GET /weather": route(token.address, seller.address, declare_8004_reputation(agent, deployment), **extra)}
+    if kind == "no extension":
+        server._extensions.clear()
+    app.add_middleware(ReputationMiddleware, routes=routes, server=server, preflight=Preflight(verifier))
+    return app, {
+        "a key that is not listed": ("preflight", "does not list"),
+        "a route that streams": ("streaming_route", "streams its responses"),
+        "no extension": ("invalid_argument", "register the extension"),
+        "payments by Permit2": ("invalid_argument", "permit2_not_supported"),
+    }[kind]
+
+
+@contextmanager
+def uvicorn_server(app, **options):
+    """Run plain uvicorn until it listens or ends, and yield it with its port."""
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, **options)
+    server, socket = uvicorn.Server(config), config.bind_socket()
+    thread = Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True)
+    thread.start()
+    while not server.started and thread.is_alive():
+        thread.join(0.01)
+    try:
+        yield server, socket.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def test_plain_uvicorn_does_not_start_a_server_with_wrong_settings(misconfigured, caplog):
+    app, (_, reason) = misconfigured
+    logger = logging.getLogger("uvicorn.error")
+    logger.addHandler(caplog.handler)
+    caplog.set_level(logging.INFO, logger.name)
+    with uvicorn_server(app, log_config=None) as (server, port):
+        assert not server.started
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"http://127.0.0.1:{port}/free")
+    logger.removeHandler(caplog.handler)
+    lines = [record.getMessage() for record in caplog.records if record.name == logger.name]
+    assert "Application startup failed. Exiting." in lines
+    assert any(reason in line for line in lines)
+    assert not any("protocol appears unsupported" in line for line in lines)
+
+
+def test_server_without_a_lifespan_refuses_paid_requests_alone_and_checks_once(misconfigured, caplog):
+    app, (code, reason) = misconfigured
+    with (
+        uvicorn_server(app, log_config=None, lifespan="off") as (_, port),
+        httpx.Client(base_url=f"http://127.0.0.1:{port}") as http,
+    ):
+        for _ in range(3):
+            assert (http.get("/free").status_code, http.get("/free").text) == (200, '"snow"')
+            refused = http.get("/weather")
+            assert (refused.status_code, refused.json()) == (503, {"error": code})
+    refusals = [record for record in caplog.records if "paid routes are refused" in record.getMessage()]
+    assert [reason in record.getMessage() for record in refusals] == [True]
 
 
 def test_server_without_a_preflight_says_that_nothing_is_checked(start, caplog):

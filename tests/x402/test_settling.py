@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,7 @@ from x402.schemas import PaymentPayload, PaymentRequired, PaymentRequirements
 
 from bilateral.client import Client
 from bilateral.contracts import Registry
+from bilateral.dev.servers import _LocalSettlingSigner
 from bilateral.x402.settling import SettlingSigner
 from scripts._payments import payment_message
 from tests.sdk.client.helpers import deploy, plain, transact
@@ -165,6 +167,26 @@ def test_payment_that_was_overtaken_in_the_block_is_paid(rpc, web3, deployment, 
     settled = facilitator_of(signer).settle(payload, requirements)
     assert settled.success, settled.error_message
     assert [settled.transaction] == others
+
+
+@pytest.mark.parametrize("kind", [SettlingSigner, _LocalSettlingSigner])
+def test_settlement_that_stays_pending_takes_the_time_limit_once(
+    rpc, web3, deployment, operator, buyer, requirements, kind
+):
+    signer = kind(operator.key.hex(), rpc, registry=deployment.buyers, confirmation_timeout_seconds=2)
+    facilitator, payload = facilitator_of(signer), paid(buyer, requirements)
+    web3.provider.make_request("evm_setAutomine", [False])
+    try:
+        start = time.monotonic()
+        settled = facilitator.settle(payload, requirements)
+        seconds = time.monotonic() - start
+        web3.provider.make_request("evm_mine", [])
+        assert facilitator.settle(payload, requirements).transaction == settled.transaction
+    finally:
+        web3.provider.make_request("evm_setAutomine", [True])
+    assert settled.error_reason == "settlement_pending"
+    assert 2 <= seconds < 3.9
+    assert settled_payments(rpc, deployment, buyer) == 1
 
 
 def test_payment_of_another_process_of_the_facilitator_is_not_paid_again(

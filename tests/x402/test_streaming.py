@@ -213,11 +213,14 @@ def test_streaming_view_of_flask_is_refused_at_start(protect, view, blueprint):
         protect(flask_app(blueprint=blueprint, view=view), "GET /stream/*")
 
 
-def test_streaming_view_of_flask_that_is_added_later_is_refused_at_the_first_request(protect):
+def test_streaming_view_of_flask_that_is_added_later_refuses_paid_requests_alone(protect):
     app = protect(Flask("shop"), "GET /stream/*")
     app.get("/stream/<city>")(lines)
-    with pytest.raises(StreamingRouteError):
-        app.test_client().get("/stream/Oslo")
+    app.get("/free")(lambda: "snow")
+    for _ in range(2):
+        refused = app.test_client().get("/stream/Oslo")
+        assert (refused.status_code, refused.json) == (503, {"error": "streaming_route"})
+        assert app.test_client().get("/free").text == "snow"
 
 
 def test_flask_without_streams_starts(protect):

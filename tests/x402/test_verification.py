@@ -26,7 +26,7 @@ from bilateral.x402.requests import verifying_session
 from tests.sdk.servers import HttpServer
 from tests.x402 import examples
 from tests.x402.buying import BODY, OTHER_KEY, assert_only, buy, signed_anew, with_payment, with_settlement
-from tests.x402.world import NETWORK, PRICE, SIGNING_KEY, paying_client, signer_entry
+from tests.x402.world import NETWORK, PRICE, SIGNING_KEY, paying_client, publish_odd, signer_entry
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -243,6 +243,13 @@ def test_key_that_is_not_valid_now_fails_now_but_not_for_the_past(verifier, own,
     assert verification.outcome(failed) is Outcome.FAILED
     assert problem in verification.problems[0]
     assert verifier.verify(paid, historical=True).is_verified
+
+
+def test_odd_optional_fields_leave_a_seller_verifiable_after_the_payment(verifier, own, selling_client):
+    agent_id, paid = own
+    publish_odd(selling_client, agent_id)
+    verification = verifier.verify(paid)
+    assert verification.is_verified, verification.problems
 
 
 def test_last_of_64_keys_signs_and_is_found_by_one_recovery(verifier, own, publish, monkeypatch):

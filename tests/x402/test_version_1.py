@@ -79,8 +79,10 @@ def test_lost_answer_is_fetched_by_the_same_payment(old_shop, old_buyer):
     assert (len(old_shop.payments), len(set(old_shop.payments))) == (2, 1)
 
 
-def test_refused_payment_has_no_verification(old_shop, old_buyer):
+def test_refused_payment_cannot_be_looked_up_and_is_not_signed_again(old_shop, old_buyer):
     old_shop.refuses = True
-    response = old_buyer.post(old_shop.url + "/weather", b"Oslo")
-    assert (response.status_code, old_buyer.verification_of(response)) == (402, None)
-    assert len(old_shop.payments) == 1
+    for _ in range(2):
+        with pytest.raises(LostAnswerError, match="the payment cannot be looked up") as lost:
+            old_buyer.post(old_shop.url + "/weather", b"Oslo")
+        assert (lost.value.outcome, lost.value.status) == ("unknown", 402)
+    assert len(set(old_shop.payments)) == 1

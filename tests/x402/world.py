@@ -22,6 +22,7 @@ from x402.mechanisms.evm.exact import (
 )
 from x402.mechanisms.evm.signers import EthAccountSigner
 
+from bilateral.documents import DataUriStore
 from bilateral.x402 import InteractionData, Secp256k1Key, SettlementReceipt, interaction_hash
 from bilateral.x402.keys import is_signature_of
 from simulation.serving import serve_in_thread
@@ -57,6 +58,17 @@ def signer_entry(key=SIGNING_KEY, valid_from=0, valid_until=None):
         "validFrom": valid_from,
         "validUntil": valid_until,
     }
+
+
+def publish_odd(client, agent_id):
+    """Publish an agent's file anew, with optional fields of other types than ERC-8004's, as real agents write them."""
+    file = client.load_agent(agent_id).file.to_object() | {
+        "active": "true",
+        "image": {"url": "https://agent.example/i.png"},
+        "supportedTrust": "reputation",
+        "services": [{"endpoint": "https://agent.example"}, {"type": "mcp", "url": "https://a.example", "version": 1}],
+    }
+    client.set_agent_uri(agent_id, DataUriStore().put(json.dumps(file).encode()).uri).wait()
 
 
 def serving_wsgi(app):

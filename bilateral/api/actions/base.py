@@ -99,7 +99,8 @@ class Prepared:
         account: The account that acts; None if the fields were only checked.
         summary: Sentences that say what the wallet is asked to sign.
         final: A sentence that says what cannot be undone.
-        document: The file that would be stored with it; None without one.
+        document: The file that is signed with it, whole; without an account, the fields that the form fills. None
+            without a file.
         transaction: The transaction, as `eth_sendTransaction` takes it; None if a signature comes first.
         cost: Its cost.
         signature: The signature that comes first, or that is all; None without one.

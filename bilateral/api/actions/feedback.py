@@ -76,8 +76,13 @@ class GiveFeedback(Action):
     def document(self) -> Any:
         _ = self.stored
         nobody = f"0x{'0' * 40}"
-        file = self.file(self.account or nobody, nobody)
-        return None if file is None else file.to_object()
+        file = self.file(nobody, nobody)
+        if file is None:
+            return None
+        fields = file.to_object()
+        for address in ("fromAddress", "toAddress") if self.payment else ():
+            del fields["proofOfPayment"][address]  # the account and the agent's wallet are not known yet
+        return fields
 
     def perform(self, client: Client) -> Handle[Any]:
         wallet = ""

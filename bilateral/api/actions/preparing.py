@@ -13,13 +13,13 @@ from bilateral.api.problems import ProblemError
 from bilateral.client import Client
 from bilateral.client.elsewhere import SignatureNeededError, SignerElsewhere
 from bilateral.client.operations.fees import most
-from bilateral.contracts import Deployment, Registry, attribute_of, packaged_deployment
 from bilateral.contracts.deployments import REGISTRY_ATTRIBUTES
-from bilateral.contracts.origin import Origin
 from bilateral.documents import DataUriStore, Limits, Loader
 from bilateral.errors import BilateralError, SignerFailedError, UnexpectedAnswerError
 from bilateral.errors.client import NODE_FAILURES
 from bilateral.explorer.networks import slug_of
+from bilateral.explorer.signing import indexed_deployment
+from bilateral.text.encoding import decode_object
 from bilateral.values.currency import ether, symbol_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from bilateral.api.service import Service
     from bilateral.client import Handle
-    from bilateral.query.registries import Registries
+    from bilateral.contracts import Deployment
+    from bilateral.documents import Store, StoredDocument
 
 _NODE_SECONDS: Final = 5.0
 """The longest time for one request to a node: a visitor waits for a few of them."""
@@ -68,30 +69,6 @@ def prepare(service: Service, action: Action) -> Prepared:
     return prepared if action.account is None else _simulated(service, action, prepared)
 
 
-def indexed_deployment(registries: Registries, chain_id: int) -> Deployment:
-    """Return the deployment on an indexed chain: the packaged one if it is that, or else one of the indexed registries.
-
-    Args:
-        registries: The indexed registries.
-        chain_id: The chain.
-
-    Raises:
-        ChainNotIndexedError: The chain is not indexed.
-    """
-    identity = registries.identity_of(chain_id)
-    for origin in Origin:
-        packaged = packaged_deployment(chain_id, origin)
-        if packaged is not None and packaged.identity == identity:
-            return packaged
-    places: dict[str, Any] = {}
-    for registry in registries.by_chain[chain_id]:
-        if registry.identity_registry == identity and registry.kind in set(Registry):
-            places[attribute_of(Registry(registry.kind))] = registry.address
-    if "ratings" in places:
-        places["reputation"] = places["ratings"]
-    return Deployment(chain_id, **{"ratings": None, **places, "identity": identity})
-
-
 def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared:
     """Return an action with its transaction or signature.
 
@@ -105,7 +82,8 @@ def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "no_node", detail)
     deployment = indexed_deployment(service.registries(), chain_id)
     signature = getattr(action, "signature", None)
-    store = OperatorStore.of(service) if getattr(action, "keep", False) else DataUriStore()
+    keeps = getattr(action, "keep", False)
+    store = _Recorder(OperatorStore.of(service)) if keeps else _InlineRecorder(DataUriStore())
     signer = SignerElsewhere(account, None if signature is None else bytes.fromhex(signature[2:]))
     try:
         with Client(
@@ -120,16 +98,37 @@ def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared
         ) as client:
             outcome = action.perform(client)
     except SignatureNeededError as needed:
-        return _to_sign(action, prepared, needed)
+        return _to_sign(action, store.completed(prepared), needed)
     except SignerFailedError as failure:
         if not isinstance(failure.__cause__, SignatureNeededError):
             raise
-        return _to_sign(action, prepared, failure.__cause__)
+        return _to_sign(action, store.completed(prepared), failure.__cause__)
     except BilateralError as refusal:
         raise _problem(refusal) from refusal
     if isinstance(outcome, str):
         return replace(prepared, result=outcome)
-    return _with_transaction(service, prepared, outcome, deployment)
+    return _with_transaction(service, store.completed(prepared), outcome, deployment)
+
+
+class _Recorder:
+    """A store that notes the last document: the one whose URI is signed."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._content: bytes | None = None
+
+    def put(self, content: bytes) -> StoredDocument:
+        """Store a document, see `Store`."""
+        self._content = content
+        return self._store.put(content)
+
+    def completed(self, prepared: Prepared) -> Prepared:
+        """Return an action with the whole document in place of the fields of its form."""
+        return prepared if self._content is None else replace(prepared, document=decode_object(self._content))
+
+
+class _InlineRecorder(_Recorder, DataUriStore):
+    """The same for files in their URIs, which the SDK knows by the class of their store."""
 
 
 def _to_sign(action: Action, prepared: Prepared, needed: SignatureNeededError) -> Prepared:

@@ -99,7 +99,10 @@ class SponsoredFeedback(Action):
         network = f"eip155:{chain_of(self.agent)}"
         if str(interaction.network) != network:
             raise InvalidArgumentError(f"the statement is of a payment on {interaction.network}, not on {network}")
-        return None
+        stored = value_for_tag(self.tag1, self.value, _TAG2)
+        fields = {"taskRef": interaction.task_ref, "value": stored.value, "valueDecimals": stored.decimals}
+        texts = {"tag1": self.tag1, "tag2": _TAG2, "endpoint": self.endpoint, "comment": self.text}
+        return fields | {name: text for name, text in texts.items() if text}
 
     def perform(self, client: Client) -> NoReturn:
         from bilateral.x402.feedback_files import Tags, draft_file, feedback_file, specified_file  # noqa: PLC0415

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final, get_args
+
 from fastapi import APIRouter, Request, Response
 
+from bilateral.api.actions.catalogue import AnyAction
 from bilateral.api.pages import page_answer
 from bilateral.api.problems import known
 from bilateral.api.service import service_of
@@ -12,9 +15,14 @@ from bilateral.explorer.acting import ActPage, Offers, act_page
 
 router = APIRouter(include_in_schema=False, default_response_class=Response)
 
+_FINAL: Final = {
+    get_args(kind.model_fields["action"].annotation)[0]: kind.final for kind in get_args(get_args(AnyAction)[0])
+}
+"""The sentence of each action that says what cannot be undone."""
 
-@router.get("/act/{action}.json")
+
 @router.get("/act/{action}")
+@router.get("/act/{action}.json")  # the lower one is looked at first
 def act(request: Request, action: str) -> Response:
     """Show the form of an action."""
     service = service_of(request)
@@ -22,7 +30,8 @@ def act(request: Request, action: str) -> Response:
     def read() -> ActPage:
         aggregator = getattr(request.app.state, "aggregator", None)
         sponsors = frozenset() if aggregator is None else {chain.chain_id for chain in aggregator.settings.chains}
-        offers = Offers(frozenset(sponsors), service.settings.store is not None)
+        files = None if service.settings.store is None else service.settings.store_url
+        offers = Offers(frozenset(sponsors), files, _FINAL.get(action, ""))
         page = service.read(act_page, service.registries(), action, request.query_params, offers)
         return known(page, "action", action)
 

@@ -9,10 +9,12 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
 from bilateral.api.parameters import AddressPath, AgentPath, ChainId, ListFormat
+from bilateral.api.problems import known
 from bilateral.api.service import service_of
 from bilateral.api.texts import require_storable
 from bilateral.identifiers import checksummed
 from bilateral.index.errors import NotIndexedError
+from bilateral.query.agents import agent as read_agent
 from bilateral.query.findings import (
     AnalysisRun,
     Cluster,
@@ -29,7 +31,7 @@ from bilateral.query.findings import (
     trust_scores,
 )
 from bilateral.query.pages import Page
-from bilateral.query.standings import standing_of
+from bilateral.query.standings import stored_standing
 from bilateral.query.trusted import Suspect, TrustedClients, cluster_accounts, suspect, trusted_clients
 from bilateral.values.standing import Standing
 
@@ -86,13 +88,14 @@ class ExplainedAccount:
 def read_standing(request: Request, agent: AgentPath, side: Literal["server", "client"] = "server") -> Response:
     """Return the standing of an agent: its status, figures, reasons, and the cost of faking it.
 
-    It exists from the first rating. Before the first refresh its `basis` is `ratings`, and `made_at` is null.
+    It exists from the first analysis that sees the agent, and on the client side from the first rating as a client.
     """
     service = service_of(request)
     key = service.agent_key(agent)
-    held = service.read(standing_of, key.chain_id, key.identity_registry, key.agent_id, side)
+    held = service.read(stored_standing, key.chain_id, key.identity_registry, key.agent_id, side)
     if held is None:
-        raise NotIndexedError("agent", key.id)
+        known(service.read(read_agent, key), "agent", key.id)
+        raise NotIndexedError(f"standing as a {side}, which an analysis makes, of agent", key.id)
     return answer(request, Standing, held)
 
 

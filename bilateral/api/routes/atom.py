@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request, Response
 from bilateral.api.answers import one_of, tagged
 from bilateral.api.parameters import AddressPath, AgentPath
 from bilateral.api.service import service_of
+from bilateral.explorer.text import plain
 from bilateral.identifiers import checksummed
 from bilateral.query.changes import changes_of
 from bilateral.query.feedback import FeedbackFilter, feedback_by, feedback_of
@@ -26,6 +27,9 @@ MEDIA_TYPE: Final = "application/atom+xml"
 
 ENTRIES: Final = 50
 """The entries of a feed, the newest first."""
+
+_TEXT: Final = 4_000
+"""The characters of a text of a stranger. Those that nobody sees, or that turn the direction of writing, are marked."""
 
 _ALL: Final = FeedbackFilter(include_revoked=True)
 _NAMESPACE: Final = "http://www.w3.org/2005/Atom"
@@ -68,7 +72,7 @@ def read_account_feed(request: Request, address: AddressPath) -> Response:
 
 
 def _feedback(entry: Feedback) -> _Entry:
-    tags = " ".join(filter(None, (entry.tag1, entry.tag2)))
+    tags = plain(" ".join(filter(None, (entry.tag1, entry.tag2))))
     title = f"{entry.value:f} {tags} for {entry.agent}" + (" (revoked)" if entry.is_revoked else "")
     text = f"By {entry.client}, feedback {entry.id}, transaction {entry.transaction}"
     return entry.time, f"{entry.agent.partition(':')[0]}:{entry.block}:{entry.log_index}", title, text
@@ -77,7 +81,7 @@ def _feedback(entry: Feedback) -> _Entry:
 def _change(chain_id: int, entry: Change) -> _Entry:
     """Return a change of an agent as an entry."""
     title = f"{_VERBS[entry.kind]} {entry.account or 'taken away'}"
-    text = f"{entry.text or ''}\nTransaction {entry.transaction}".strip()
+    text = f"{plain(entry.text, _TEXT)}\nTransaction {entry.transaction}".strip()
     return entry.time, f"{chain_id}:{entry.block}:{entry.log_index}", title, text
 
 

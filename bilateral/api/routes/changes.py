@@ -21,7 +21,7 @@ from bilateral.errors import BilateralError, InvalidArgumentError
 from bilateral.index.tables.changes import ChangeKind
 from bilateral.query.feed.changes import FeedChange
 from bilateral.query.feed.filters import parse_filter
-from bilateral.query.feed.reading import AT_ONCE, last_cursor
+from bilateral.query.feed.reading import AT_ONCE, FeedCursorError, last_cursor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -83,6 +83,21 @@ class ChangesEnd:
     is_end: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """The event `reset` of a stream: the changes after the client's last event are unknown, so it reads all again.
+
+    Attributes:
+        code: The reason: `invalid_cursor` or `cursor_pruned`.
+        detail: The reason in words.
+        cursor: The cursor at which the stream goes on.
+    """
+
+    code: str
+    detail: str
+    cursor: str
+
+
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Keep count of the requests that wait."""
@@ -134,12 +149,16 @@ async def read_changes(
     query: Annotated[ChangesQuery, Query()],
     last_event_id: Annotated[
         str | None,
-        Header(max_length=60, description="The cursor at which a stream goes on. It counts more than `since`."),
+        Header(
+            description="The cursor at which a stream goes on. It counts more than `since`. A stream that cannot go on "
+            "there begins now, with an event `reset`: browsers would never connect again after an error."
+        ),
     ] = None,
 ) -> Response:
     """Return the changes after a cursor, in order. Events that a reorganisation removes are retracted.
 
     As JSON Lines, the last line has the cursor. A stream of server-sent events ends after ten minutes: connect again.
+    If it cannot go on at `Last-Event-ID`, its first event is `reset`: read everything again, and follow from there.
     """
     service, feed = service_of(request), _feed_of(request)
     subjects = (query.agents or (), query.accounts or (), query.tags or (), query.kinds or ())
@@ -156,8 +175,15 @@ async def read_changes(
         stack.enter_context(feed.place(network_of(request.scope, service.settings.proxy_networks)))
         if not is_stream:
             return _answer(await feed.wait(cursor, wanted, limit, query.wait), query.shown_as)
-        first = await feed.read(cursor, wanted, limit)  # a wrong cursor is refused before the stream begins
-        return _Stream(_events(feed, first, wanted, limit), stack.pop_all())
+        reset = None
+        try:
+            first = await feed.read(cursor, wanted, limit)  # a wrong `since` is refused before the stream begins
+        except FeedCursorError as problem:
+            if not last_event_id:
+                raise
+            reset = Reset(problem.reason, str(problem), await service.read_briefly(last_cursor))
+            first = await feed.read(reset.cursor, wanted, limit)
+        return _Stream(_events(feed, first, wanted, limit, reset), stack.pop_all())
 
 
 def _feed_of(request: Request) -> Feed:
@@ -176,10 +202,14 @@ def _answer(page: FeedPage, shown_as: FeedFormat) -> Response:
     return Response(json_lines(FeedChange, page.items) + end, headers=headers, media_type=JSON_LINES)
 
 
-async def _events(feed: Feed, page: FeedPage, wanted: FeedFilter, limit: int) -> AsyncIterator[bytes]:
+async def _events(
+    feed: Feed, page: FeedPage, wanted: FeedFilter, limit: int, reset: Reset | None
+) -> AsyncIterator[bytes]:
     """Yield changes as server-sent events, until the stream has its length or the database fails."""
     end = time.monotonic() + STREAM_SECONDS
     yield b"retry: 1000\n\n"
+    if reset is not None:
+        yield b"id: %s\nevent: reset\ndata: %s\n\n" % (reset.cursor.encode(), adapter(Reset).dump_json(reset))
     while True:
         for change in page.items:
             line = json_lines(FeedChange, (change,)).rstrip(b"\n")

@@ -32,7 +32,7 @@ class Readiness:
     """The state of the service.
 
     Attributes:
-        ready: True if every chain that can be read is close to its head.
+        ready: True if every chain that can be read is close to its head, and has current standings.
         problems: The reasons why it is not.
         chains: The progress of each chain.
         missing: The chains whose shard does not answer.
@@ -52,7 +52,7 @@ async def read_health() -> Response:
 
 @router.get("/readyz", responses={200: {"model": Readiness}, 503: {"model": Readiness, **PROBLEM}})
 def read_readiness(request: Request) -> Response:
-    """Tell whether the database answers, each chain is close to its head, and its payments are close to its index."""
+    """Tell whether the database answers, and each chain is close to its head, with current payments and standings."""
     service = service_of(request)
     progress, missing = service.progress.get(), tuple(sorted(service.reader.missing))
     now = time.time()
@@ -62,6 +62,8 @@ def read_readiness(request: Request) -> Response:
             problems.append(f"chain {chain.chain_id} is {chain.lag} blocks behind its head")
         if now - chain.updated_at > service.settings.max_silence:
             problems.append(f"chain {chain.chain_id} was last looked at {now - chain.updated_at:.0f} seconds ago")
+        if service.settings.needs_analysis and (lack := chain.standings.lack):
+            problems.append(f"chain {chain.chain_id} {lack}")
     for payments in service.payments.get():
         if payments.lag and payments.block < payments.first_block:
             problems.append(f"no payment of chain {payments.chain_id} is read yet")

@@ -108,7 +108,7 @@ class LeadersQuery(BaseModel):
 
     tag: Annotated[str, Query(max_length=1_000, description="The tag; empty for ratings by servers.")]
     side: Side = Side.SERVER
-    board: Board = Board.STANDING
+    board: Board | None = None
     chains: _Chains = None
     limit: Limit = DEFAULT_LIMIT
     cursor: Cursor = None
@@ -117,7 +117,10 @@ class LeadersQuery(BaseModel):
 
 @router.get("/v1/leaders", responses=list_of(Leader, 404))
 def read_leaders(request: Request, query: Annotated[LeadersQuery, Query()]) -> Response:
-    """Rank agents with ratings for a tag by their standing. Those who are held back have a board of their own."""
+    """Rank agents with ratings for a tag by their standing. Those who are held back have a board of their own.
+
+    Validators have no standing, and are ranked by lower bound. Nobody leads on a chain that is not analysed yet.
+    """
     service = service_of(request)
     chains = tuple(query.chains or ())
     service.require_indexed(chains)

@@ -21,7 +21,7 @@ from bilateral.explorer.listing import RatingsPage, ratings_page
 from bilateral.explorer.method import MethodPage, method_page
 from bilateral.explorer.pictures import agent_picture, site_picture
 from bilateral.explorer.private_tiers import PrivateTiersPage, private_tiers_page
-from bilateral.explorer.views import AgentPage, HomePage, agent_page, agent_sides, home_page, latest_of_all
+from bilateral.explorer.views import AgentPage, HomePage, agent_page, agent_standings, home_page, latest_of_all
 from bilateral.identifiers import checksummed
 from bilateral.query.chains import chains
 from bilateral.query.names import names_of
@@ -76,7 +76,7 @@ def private_tiers(request: Request) -> Response:
 @router.get("/openapi")
 def openapi(request: Request) -> Response:
     """Show the paths of the HTTP API."""
-    return page_answer(request, dict[str, Any], request.app.openapi, rendering.template("docs"))
+    return page_answer(request, dict[str, Any], request.app.openapi, rendering.render_docs)
 
 
 @router.get("/assets/{name}")
@@ -111,7 +111,7 @@ def agent_preview(request: Request, network: str, agent_id: int) -> Response:
     """Return the picture of an agent that previews of links show."""
     service = service_of(request)
     key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
-    return tagged(request, agent_picture(*known(service.read(agent_sides, key), "agent", key.id)), _PNG)
+    return tagged(request, agent_picture(*known(service.read(agent_standings, key), "agent", key.id)), _PNG)
 
 
 @router.get("/{network}/{agent_id:number}.json")

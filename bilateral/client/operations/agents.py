@@ -18,7 +18,13 @@ from bilateral.client.results import (
 from bilateral.contracts import Registry
 from bilateral.contracts.reverts import ContractRevertError
 from bilateral.documents import RegistrationFile
-from bilateral.errors import InvalidArgumentError, MissingFunctionError, MissingSignerError, UnexpectedAnswerError
+from bilateral.errors import (
+    InvalidArgumentError,
+    MalformedDocumentError,
+    MissingFunctionError,
+    MissingSignerError,
+    UnexpectedAnswerError,
+)
 from bilateral.events import MetadataSet, Transfer, URIUpdated
 from bilateral.events import identity as registry_events
 from bilateral.events.agents import WALLET_KEY
@@ -221,6 +227,8 @@ def _uri_of(uri: str, file: RegistrationFile | None) -> str | Unstored:
         return uri
     if uri:
         raise InvalidArgumentError("give a URI or a file, not both")
+    if file.faults:  # it was read from a stranger, or from the agent's former file
+        raise MalformedDocumentError("; ".join(file.faults))
     return Unstored(file.to_bytes())
 
 

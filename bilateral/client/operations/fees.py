@@ -6,7 +6,7 @@ from statistics import median_low
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.client.operations import registries
-from bilateral.contracts import max_tip_of
+from bilateral.contracts import max_fees_of
 from bilateral.errors import FeeLimitError, MalformedNodeAnswerError, NodeError
 from bilateral.node import answers
 from bilateral.node.steps import Rpc
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
     from bilateral.client.state import ClientState
     from bilateral.node.steps import Operation
-
-DEFAULT_MAX_FEE_PER_GAS: Final = 500 * 10**9
-"""Wei per gas that a client signs by default: a write of 500,000 gas costs at most a quarter of an ether."""
 
 _BLOCKS: Final = 10
 """Blocks whose tips are compared: fewer follow one block's accident, more lag behind a rush."""
@@ -40,7 +37,7 @@ def quote(state: ClientState, history: Any) -> Operation[dict[str, int]]:
     Raises:
         FeeLimitError: The node quotes more than the client's limit.
     """
-    max_tip = _max_tip(state, (yield from registries.connect(state)).chain_id)
+    max_fee, max_tip = _limits(state, (yield from registries.connect(state)).chain_id)
     try:
         if isinstance(history, Exception):
             raise history
@@ -53,8 +50,8 @@ def quote(state: ClientState, history: Any) -> Operation[dict[str, int]]:
         return {"gasPrice": price}
     tip = median_low(tips) if tips else answers.quantity((yield Rpc("eth_maxPriorityFeePerGas")))
     _require_below("tip per gas", tip, max_tip)
-    _require_below("fee per gas", base + tip, _max_fee(state))
-    return {"maxFeePerGas": min(2 * base + tip, _max_fee(state)), "maxPriorityFeePerGas": tip}
+    _require_below("fee per gas", base + tip, max_fee)
+    return {"maxFeePerGas": min(2 * base + tip, max_fee), "maxPriorityFeePerGas": tip}
 
 
 def replacing(state: ClientState, chain_id: int, former: Mapping[str, Any], now: Mapping[str, int]) -> dict[str, int]:
@@ -73,8 +70,9 @@ def replacing(state: ClientState, chain_id: int, former: Mapping[str, Any], now:
     fees = {name: max(former[name] + former[name] // 8 + 1, now.get(name, 0)) for name in names}
     if "maxFeePerGas" in fees:
         fees["maxFeePerGas"] = max(fees["maxFeePerGas"], fees["maxPriorityFeePerGas"])
+    max_fee, max_tip = _limits(state, chain_id)
     for name in names:
-        _require_below(name, fees[name], _max_fee(state) if name == "maxFeePerGas" else _max_tip(state, chain_id))
+        _require_below(name, fees[name], max_fee if name == "maxFeePerGas" else max_tip)
     return fees
 
 
@@ -108,13 +106,10 @@ def _require_below(name: str, wei: int, limit: int) -> None:
         raise FeeLimitError(name, wei, limit, "max_fee_per_gas")
 
 
-def _max_fee(state: ClientState) -> int:
-    """Return the largest fee per gas that the client signs."""
-    return DEFAULT_MAX_FEE_PER_GAS if state.max_fee_per_gas is None else state.max_fee_per_gas
+def _limits(state: ClientState, chain_id: int) -> tuple[int, int]:
+    """Return the largest fee and the largest tip that the client signs.
 
-
-def _max_tip(state: ClientState, chain_id: int) -> int:
-    """Return the largest tip that the client signs. A node gains by a tip, so no number of its own sets the limit."""
-    if state.max_fee_per_gas is not None:
-        return state.max_fee_per_gas
-    return max_tip_of(chain_id)
+    A node gains by a tip, so no number of its own sets the limit.
+    """
+    explicit = state.max_fee_per_gas
+    return max_fees_of(chain_id) if explicit is None else (explicit, explicit)

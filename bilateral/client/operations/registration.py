@@ -52,7 +52,10 @@ class RegistrationChanges:
             if taken := {"services", "endpoints"} & set(self.fields):
                 raise InvalidArgumentError(f"give {taken.pop()} whole, or services to add and remove: not both")
             key = "services" if "services" in before or "endpoints" not in before else "endpoints"
-            after = after | {key: self._changed_services(before.get(key) or [])}
+            services = before.get(key) or []
+            if not isinstance(services, list) or not all(isinstance(service, dict) for service in services):
+                raise MalformedDocumentError(f"{key} of the present file is not a list of objects: give {key} whole")
+            after = after | {key: self._changed_services(services)}
         if after == before:
             raise InvalidArgumentError("the changes leave the registration file as it is: give a new value")
         changed = RegistrationFile.written(after)
@@ -62,12 +65,12 @@ class RegistrationChanges:
 
     def _changed_services(self, services: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Return the services after the changes, new ones last."""
-        names = {service["name"] for service in services}
+        names = {service.get("name") for service in services}
         if unknown := [name for name in self.remove_services if name not in names]:
             raise InvalidArgumentError(f"the registration file has no service {unknown[0]!r} to remove")
         added = [dict(service) for service in self.add_services]
         replaced = {*self.remove_services, *(service.get("name") for service in added)}
-        return [*(service for service in services if service["name"] not in replaced), *added]
+        return [*(service for service in services if service.get("name") not in replaced), *added]
 
 
 def changed_file(state: ClientState, agent_id: AgentLike, changes: RegistrationChanges) -> Operation[RegistrationFile]:

@@ -56,8 +56,8 @@ class Client(
             stored: where that would publish it, a placeholder stands for its URI. Messages are signed all the
             same: by `authorize_feedback` and `sign_feedback`, which send nothing anyway, and as a new wallet's consent
             by `set_agent_wallet`, whose simulation needs it.
-        max_fee_per_gas: The largest fee per gas to sign, in wei. By default 500 gwei, and for the tip alone, or for
-            a gas price without base fee, the chain's limit in the address book. Beyond it, a write raises
+        max_fee_per_gas: The largest fee per gas to sign, in wei. By default the chain's limit in the address book,
+            which has another one for the tip alone, or for a gas price without base fee. Beyond it, a write raises
             `FeeLimitError`.
         max_cost: The largest cost of one transaction to sign, in wei: gas limit times fee per gas, plus its value. By
             default no limit.

@@ -1,35 +1,69 @@
-"use strict"; // Acts with the visitor's wallet (EIP-6963). The service prepares, the wallet signs and sends.
-const $ = (id) => document.getElementById(id), form = $("act"), { action, chain, network, shows, topic, confirmations } = form.dataset;
-const hex = "0x" + Number(chain).toString(16), wallets = new Map(), url = new URL(location), POLL = 700;
-let provider, account, prepared, timer, run = 0;
+"use strict"; // Acts with the visitor's wallet (EIP-6963). The service prepares, signing.js checks, the wallet signs and sends.
+const $ = (id) => document.getElementById(id), form = $("act"), { action, chain, network, shows, topic, confirmations, says } = form.dataset;
+const facts = JSON.parse(form.dataset.facts), stepWords = JSON.parse(form.dataset.steps);
+const hex = "0x" + Number(chain).toString(16), wallets = new Map(), watched = new WeakSet(), url = new URL(location), POLL = 700;
+let provider, account, checking, prepared, timer, run = 0, attempt = 0;
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
-const same = (a, b) => String(a).toLowerCase() === String(b).toLowerCase();
-const fail = (text) => { $("problem").textContent = text; $("problem").hidden = !text; };
-const list = (id, lines) => $(id).replaceChildren(...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
-const ask = (method, ...params) => provider.request({ method, params });
-const wordsOf = (error) => error?.code === 4001 ? "You rejected it in the wallet. Nothing was sent."
-  : error?.words ?? `The wallet says: ${String(error?.data?.message ?? error?.message ?? error).slice(0, 300)}`;
-const stop = (words) => { throw { words }; };
+const item = (tag, text, kept) => Object.assign(document.createElement(tag), { textContent: visible(text, kept) });
+const fail = (text) => { $("problem").textContent = visible(text ?? ""); $("problem").hidden = !text; };
+const list = (id, lines) => { // a region that says the same again stays silent
+  if ($(id).dataset.lines !== lines.join("\n")) $(id).replaceChildren(...lines.map((line) => item("li", line)));
+  $(id).dataset.lines = lines.join("\n");
+};
+const codeOf = (error) => Number(error?.data?.originalError?.code ?? error?.data?.cause?.code ?? error?.code);
+const WALLET_WORDS = {
+  4001: "You rejected it in the wallet. Nothing was sent.",
+  5000: "You rejected it in the wallet. Nothing was sent.",
+  4100: "Your wallet is locked, or does not let this page use the account: unlock it, allow this page, then try again.",
+  4200: "Your wallet cannot do this. Use another wallet.",
+  4900: "Your wallet is not connected to any chain: check its network, then try again.",
+  4901: `Your wallet is not connected to ${network} (chain ${chain}): check its network, then try again.`,
+  "-32002": "Your wallet still waits for your answer to an earlier request: open it, answer there, then try again.",
+};
+const SWITCH_WORDS = {
+  4001: `Your wallet stays on another chain. This needs ${network} (chain ${chain}).`,
+  5000: `Your wallet stays on another chain. This needs ${network} (chain ${chain}).`,
+  4200: `Your wallet cannot switch chains for a page: choose ${network} (chain ${chain}) in it, then try again.`,
+  4902: `Your wallet does not know ${network} (chain ${chain}): add this chain to it, then try again.`,
+};
+const ask = async (method, ...params) => {
+  try { return await provider.request({ method, params }); } catch (error) {
+    const code = codeOf(error), own = method === "wallet_switchEthereumChain" ? SWITCH_WORDS[code] : undefined;
+    throw { code, words: own ?? WALLET_WORDS[code] ?? `The wallet says: ${String(error?.data?.message ?? error?.message ?? error).slice(0, 300)}` };
+  }
+};
+const wordsOf = (error) => error?.words ?? `This page failed: ${String(error?.message ?? error).slice(0, 300)}. Reload it, and tell the operator if it fails again.`;
+const isOn = (id) => { try { return BigInt(String(id).trim()) === BigInt(chain); } catch { return false; } };
+
+/** Returns the value that a field shows while nobody changed it: that of the present file, as the browser writes it. */
+function unchanged(it) {
+  const present = it.dataset.present;
+  if (it.type === "checkbox") return present === undefined ? it.defaultChecked : present === "true";
+  if (present === undefined) return it.defaultValue;
+  const copy = it.cloneNode();
+  copy.value = present;
+  return copy.value;
+}
 
 function fields() {
   const body = { action };
   for (const it of form.elements) if (it.name && it.name !== "provider") {
-    const isBox = it.type === "checkbox", changed = isBox ? it.checked !== it.defaultChecked : it.value !== it.defaultValue;
-    if ("changes" in form.dataset && !changed && it.name !== "agent") continue;
-    if (isBox) body[it.name] = it.checked;
-    else if (it.value.trim() || "changes" in form.dataset) body[it.name] = it.value;
+    const value = it.type === "checkbox" ? it.checked : it.value.trim();
+    if ("changes" in form.dataset && it.name !== "agent" && (it.type === "checkbox" ? it.checked : it.value) === unchanged(it)) continue;
+    if (value !== "" || "changes" in form.dataset) body[it.name] = value;
   }
   return body;
 }
 
-async function post(path, body) {
-  const answer = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) })
-    .catch(() => stop("The service does not answer. Nothing was sent."));
-  const value = await answer.json();
+async function get(path, options) {
+  const answer = await fetch(path, options).catch(() => stop("The service does not answer. Nothing was sent."));
+  const value = await answer.json().catch(() => stop(`The service answers with status ${answer.status} and no JSON. Nothing was sent: try again later.`));
   if (answer.ok) return value;
-  const first = value.errors?.[0];
-  stop(first ? `${first.in.split(".").pop()}: ${first.problem}` : value.detail);
+  const first = value?.errors?.[0];
+  return stop(first ? `${first.in.split(".").pop()}: ${first.problem}` : value?.detail ?? `The service answers with status ${answer.status}. Nothing was sent: try again later.`);
 }
+
+const post = (path, body) => get(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
 function announce({ detail: { info, provider: it } }) {
   if (wallets.has(info.uuid)) return;
@@ -37,7 +71,7 @@ function announce({ detail: { info, provider: it } }) {
   const label = document.createElement("label"), radio = Object.assign(document.createElement("input"), { type: "radio", name: "provider", value: info.uuid });
   label.className = "wallet";
   radio.checked = wallets.size === 1;
-  label.append(radio, info.name);
+  label.append(radio, visible(info.name));
   $("wallets").append(label);
   $("wallets").hidden = wallets.size < 2;
   $("go").disabled = false; $("none").hidden = true;
@@ -46,20 +80,43 @@ function announce({ detail: { info, provider: it } }) {
 
 async function resume(it) { // after a reload, with the first wallet on the right chain
   const tx = url.searchParams.get("tx"), id = tx && await it.request({ method: "eth_chainId" }).catch(() => null);
-  if (tx && !provider && same(id, hex)) { provider = it; follow(tx).catch((error) => fail(wordsOf(error))); }
+  if (tx && !provider && isOn(id)) { provider = it; follow(tx).catch((error) => fail(wordsOf(error))); }
 }
 
-function show() {
-  list("says", [...prepared.summary, `You sign as ${prepared.signature?.account ?? account}.`, prepared.cost?.sentence ?? "It costs nothing: it is a signature, not a transaction."]);
-  $("final").textContent = prepared.final;
+/** Shows what was checked. Every word is this page's own, a field of the form, or a part of what is signed. */
+function show(cost) {
+  const { to, name, fields: parts, file, send, method, signer = account } = prepared, body = checking.body, isSent = method === "eth_sendTransaction";
+  const more = { changes: Object.keys(registration(body)).join(", ") || "nothing", times: Number(body.count ?? 1) === 1 ? "once" : `${body.count} times`, ...facts, agent: body.agent ?? facts.about };
+  const value = (key) => body[key] ?? more[key] ?? "";
+  const sentence = says.replace(/\[(.*?)\]/g, (_, part) => [...part.matchAll(/\{(\w+)\}/g)].every((match) => value(match[1]) !== "") ? part : "").replace(/\{(\w+)\}/g, (_, key) => value(key));
+  const registry = to && Object.entries(facts.registries).find(([address]) => same(address, to))[1];
+  list("says", [
+    [sentence, stepWords[checking.count]].filter(Boolean).join(" "),
+    isSent ? `It calls ${name} of the ${registry} ${to} on ${network} (chain ${chain}), and sends no money.` : to ? `It is a signature for the ${registry} ${to} on ${network} (chain ${chain}).` : "It is a signature of 32 bytes. Your wallet shows them as they are.",
+    `You sign as ${signer}.`,
+    isSent ? `${cost?.sentence ?? ""} The limit is ${BigInt(send[0].gas)} gas.`.trim() : "It costs nothing: it is a signature, not a transaction.",
+  ]);
+  $("parts").replaceChildren(...Object.entries({ [isSent ? "function" : "signature"]: name, ...parts }).flatMap(([key, part]) => [item("dt", key), Object.assign(item("dd", part), { tabIndex: String(part).length > 300 ? 0 : -1 })]));
+  $("file-h").textContent = method === "personal_sign" ? "Its file, once both are signed" : "Its file, as it is signed";
+  $("file").hidden = file === undefined;
+  $("document").textContent = visible(file ?? "", "\n\t");
   $("what").hidden = false;
-  $("sign").focus();
+  $("sign").focus({ preventScroll: true });
+  $("what").scrollIntoView({ block: "start" });
+}
+
+async function prepare(answer) {
+  const mine = attempt, checked = await checking.check(answer);
+  if (mine !== attempt) return; // the form or the account changed meanwhile
+  prepared = checked;
+  prepared.answer = answer;
+  show(answer.cost);
 }
 
 async function pick() { // the visitor's own payments to this agent, which the index learned
   fail("");
   await connect();
-  const { paid } = await (await fetch(`/accounts/${account}.json`)).json(), agent = form.elements.agent.value;
+  const { paid } = await get(`/accounts/${account}.json`), agent = form.elements.agent.value;
   const own = paid.filter((it) => it.agent === agent || agent.endsWith(`#${it.agent.split(":")[1]}`));
   if (!own.length) stop(`The index knows no payment of ${account} to this agent.`);
   $("payments").replaceChildren(...own.map((it) => new Option(`$${it.dollars} in block ${it.block}`, it.transaction)));
@@ -70,23 +127,27 @@ async function pick() { // the visitor's own payments to this agent, which the i
 async function connect() {
   provider = wallets.get(form.elements.provider.value);
   const accounts = await ask("eth_requestAccounts");
-  account = accounts[0] ?? stop("The wallet shows no account: choose one in it.");
-  for (const event of ["accountsChanged", "chainChanged"]) provider.on?.(event, reset);
-  if (!same(await ask("eth_chainId"), hex)) {
-    try { await ask("wallet_switchEthereumChain", { chainId: hex }); } catch (error) {
-      stop(error?.code === 4001 ? `Your wallet stays on another chain. This needs ${network} (chain ${chain}).` : `Your wallet does not know ${network} (chain ${chain}): add this chain to it, then try again.`);
-    }
-    if (!same(await ask("eth_chainId"), hex)) stop(`Your wallet is still on another chain. This needs ${network} (chain ${chain}).`);
+  account = accounts?.[0] ?? stop("The wallet shows no account: choose one in it.");
+  if (!watched.has(provider)) {
+    provider.on?.("accountsChanged", (changed) => same(changed?.[0], account) || reset());
+    provider.on?.("chainChanged", (id) => isOn(id) || reset());
+    watched.add(provider);
   }
+  if (isOn(await ask("eth_chainId"))) return;
+  await ask("wallet_switchEthereumChain", { chainId: hex });
+  if (!isOn(await ask("eth_chainId"))) stop(`Your wallet is still on another chain. This needs ${network} (chain ${chain}).`);
 }
 
-function reset() { prepared = null; $("what").hidden = true; }
+function reset() { attempt += 1; prepared = null; $("what").hidden = true; }
 
 async function begin() {
   fail(""); reset();
   await connect();
-  prepared = await post("/v1/transactions", { ...fields(), account });
-  show();
+  const mine = attempt;
+  const body = fields(), answer = await post("/v1/transactions", { ...body, account });
+  if (mine !== attempt) return;
+  checking = { body, count: 0, ...checker(action, body, account, facts, ask) };
+  await prepare(answer);
 }
 
 async function requireSameChain({ number, hash }) { // a wallet may name a chain and be on another one
@@ -99,46 +160,55 @@ async function requireSameChain({ number, hash }) { // a wallet may name a chain
 
 async function sign() {
   fail("");
-  const { transaction, signature, block } = prepared;
-  if (signature) {
-    const { account: signer, typed_data: typed, message, path, body, place } = signature, names = place.split("."), last = names.pop();
-    const value = typed ? await ask("eth_signTypedData_v4", signer, JSON.stringify(typed)) : await ask("personal_sign", message, signer);
-    names.reduce((part, name) => part[name], body)[last] = value;
-    const answer = await post(path, body);
-    if ("txRef" in answer) return relayed(answer, path);
-    if (!answer.transaction && !answer.signature) return finish(answer);
-    prepared = answer;
-    return show();
+  const mine = prepared, { method, send, answer } = mine;
+  if (!isOn(await ask("eth_chainId"))) stop(`Your wallet is on another chain now. This needs ${network} (chain ${chain}). Nothing was signed.`);
+  if (method === "eth_sendTransaction") await requireSameChain(answer.block);
+  if (mine !== prepared) return;
+  const value = await ask(method, ...send);
+  if (method === "eth_sendTransaction") {
+    reset();
+    remember(value);
+    return follow(value, send[0]);
   }
-  await requireSameChain(block);
-  const hash = await ask("eth_sendTransaction", transaction);
-  const mine = prepared;
-  reset();
+  const { path, body, place } = answer.signature, names = place.split("."), last = names.pop();
+  names.reduce((part, name) => part[name], body)[last] = value;
+  checking.add(mine, value);
+  checking.count += 1;
+  const next = await post(path, body);
+  if (!checking.isOver()) return prepare(next);
+  return "txRef" in next ? relayed(next, path) : finish(next);
+}
+
+function remember(hash) { // in the address for a reload, and in this window's history as an own one
   url.searchParams.set("tx", hash);
-  history.replaceState(null, "", url);
-  await follow(hash, mine.transaction);
+  history.replaceState({ own: hash }, "", url);
+}
+
+function progress() {
+  $("progress").hidden = false;
+  $("progress").focus({ preventScroll: true });
+  $("progress").scrollIntoView({ block: "nearest" });
 }
 
 async function relayed({ id, txRef }, path) { // the service sends the signed feedback, and pays the gas
   reset();
-  $("progress").hidden = false;
+  progress();
   for (; !txRef; await pause(POLL)) {
     list("states", ["Signed. The service sends it soon."]);
-    const entry = await (await fetch(`${path}/${id}`)).json();
+    const entry = await get(`${path}/${id}`);
     if (entry.state === "failed") stop(entry.problem);
     txRef = entry.transaction;
   }
   const hash = txRef.split(":").pop();
-  url.searchParams.set("tx", hash);
-  history.replaceState(null, "", url);
+  remember(hash);
   await follow(hash);
 }
 
 function finish(answer) {
   reset();
-  $("progress").hidden = false;
-  list("states", [answer.message ?? answer.summary[0]]);
-  $("hash").textContent = answer.result ?? answer.transaction_hash ?? "";
+  progress();
+  list("states", [answer.message ?? "Signed."]);
+  $("hash").textContent = visible(answer.result ?? answer.transaction_hash ?? "");
 }
 
 async function indexed() { // the last block of the index
@@ -147,9 +217,10 @@ async function indexed() { // the last block of the index
 }
 
 async function follow(hash, wanted) { // until the index shows it and enough blocks are on top of it
-  const mine = ++run;
+  const mine = ++run, isOwn = history.state?.own === hash, whose = isOwn ? "your account" : "its sender";
   let nonce, sender, mined;
-  $("progress").hidden = false; $("hash").textContent = `Transaction ${hash}`;
+  heading(hash, isOwn);
+  if (isOwn) progress();
   for (let shown = false; mine === run; await pause(POLL)) {
     const receipt = await ask("eth_getTransactionReceipt", hash).catch(() => undefined);
     if (receipt === undefined) { list("states", ["Your wallet does not answer. This page asks again."]); continue; }
@@ -158,7 +229,7 @@ async function follow(hash, wanted) { // until the index shows it and enough blo
       if (sent) { nonce = BigInt(sent.nonce); sender = sent.from; }
       if (wanted && sent) check(sent, wanted);
       const next = sender && BigInt(await ask("eth_getTransactionCount", sender, "latest"));
-      if (!sent && sender && next > nonce) return fail("Another transaction of your account took its place: it was replaced, and this one never happens.");
+      if (!sent && sender && next > nonce) return fail(`Another transaction of ${whose} took its place: it was replaced, and this one never happens.`);
       list("states", [mined ? `A reorganisation took it back out of block ${mined}. It waits again.` : sent || wanted ? "Pending: it waits for a block." : "Your wallet's node does not know this transaction (yet)."]);
       continue;
     }
@@ -167,16 +238,22 @@ async function follow(hash, wanted) { // until the index shows it and enough blo
     const block = Number(receipt.blockNumber), on = Number(await ask("eth_blockNumber")) - block + 1;
     if (mined && mined !== block) shown = false;
     mined = block;
-    if (receipt.status !== "0x1") return $("problem").hidden && fail(`It is in block ${block} and failed: the contract refused it. The gas is spent, and nothing else changed.`);
-    const log = topic && receipt.logs.find((it) => it.topics[0] === topic);
+    if (Number(receipt.status) !== 1) return $("problem").hidden && fail(`It is in block ${block} and failed: the contract refused it. The gas is spent, and nothing else changed.`);
+    const log = topic && receipt.logs.find((it) => same(it.topics[0], topic) && Object.keys(facts.registries).some((address) => same(address, it.address)));
     const path = shows.replace("{block}", block).replace("{log}", log && Number(log.logIndex)).replace("{id}", log && BigInt(log.topics[1]));
     const index = await indexed();
-    if (index >= block && !shown) shown = (await fetch(`${path}.json`)).ok;
-    list("states", ["Sent.", `Mined in block ${block}.`, on >= confirmations ? `Confirmed by ${confirmations} blocks.` : `${on} of ${confirmations} blocks on top.`,
+    if (index >= block && !shown) shown = await fetch(`${path}.json`).then((answer) => answer.ok, () => false);
+    list("states", [isOwn ? "Sent." : `Sent by ${sender} to ${receipt.to}.`, `Mined in block ${block}.`, on >= confirmations ? `Confirmed by ${confirmations} blocks.` : `${on} of ${confirmations} blocks on top.`,
       shown ? "The index has it." : index < block ? "The index does not have it yet." : `The index is at block ${index} and does not have it: your wallet may be on another chain.`]);
     $("result").hidden = !shown; $("result").href = path;
     if (shown && on >= confirmations) return;
   }
+}
+
+function heading(hash, isOwn) {
+  $("state-h").textContent = isOwn ? "Your transaction" : "A transaction that the link to this page names";
+  $("hash").textContent = `Transaction ${visible(hash).slice(0, 100)}${isOwn ? "" : ". This window did not send it."}`;
+  $("progress").hidden = false;
 }
 
 function check(sent, wanted) { // a wallet may send another transaction than it was asked for
@@ -184,28 +261,32 @@ function check(sent, wanted) { // a wallet may send another transaction than it 
   else if (!same(sent.to, wanted.to) || !same(sent.input, wanted.data)) fail("The wallet sent another transaction than the one that this page asked for.");
 }
 
-async function guarded(button, work) {
-  button.disabled = true;
+async function guarded(button, work) { // a disabled button would lose the focus
+  if (button.getAttribute("aria-disabled") === "true") return;
+  button.setAttribute("aria-disabled", "true");
   try { await work(); } catch (error) { fail(wordsOf(error)); }
-  button.disabled = false;
+  button.removeAttribute("aria-disabled");
 }
 
 async function validate() {
   for (const it of form.querySelectorAll("[list$=-list]")) form.querySelector(`output[for=${it.id}]`).textContent = [...it.list.options].find((option) => option.value === it.value)?.textContent ?? "";
   if (!form.checkValidity()) return;
+  const mine = attempt;
   try {
     const { document: file } = await post("/v1/transactions", fields());
+    if (mine !== attempt) return; // what is signed stays on the screen
     $("check").textContent = "";
+    $("file-h").textContent = "changes" in form.dataset ? "Your changes to its file" : "Its file";
     $("file").hidden = !file;
-    $("document").textContent = file ? JSON.stringify(file, null, 2) : "";
-  } catch (error) { $("check").textContent = error.words ?? ""; }
+    $("document").textContent = file ? visible(JSON.stringify(file, null, 2), "\n") : "";
+  } catch (error) { $("check").textContent = visible(error.words ?? ""); }
 }
 
 form.addEventListener("input", () => { reset(); clearTimeout(timer); timer = setTimeout(validate, 250); });
 form.addEventListener("submit", (event) => { event.preventDefault(); guarded($("go"), begin); });
 $("pick")?.addEventListener("click", () => guarded($("pick"), pick));
 $("sign").addEventListener("click", () => guarded($("sign"), sign));
-if (url.searchParams.has("tx")) { $("progress").hidden = false; $("hash").textContent = `Transaction ${url.searchParams.get("tx")}`; list("states", [`Open a wallet on ${network} (chain ${chain}) to see its state.`]); }
+if (url.searchParams.has("tx")) { heading(url.searchParams.get("tx"), history.state?.own === url.searchParams.get("tx")); list("states", [`Open a wallet on ${network} (chain ${chain}) to see its state.`]); }
 addEventListener("eip6963:announceProvider", announce);
 dispatchEvent(new Event("eip6963:requestProvider"));
 $("none").hidden = wallets.size > 0;

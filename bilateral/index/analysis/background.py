@@ -7,18 +7,17 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy.exc import DBAPIError
 
-from bilateral.errors import MissingExtraError
+from bilateral.errors.base import require_modules
 from bilateral.errors.client import NODE_FAILURES
-from bilateral.index.analysis.notes import note_problem
+from bilateral.index.analysis.notes import identity_registries, note_problem, stored_problem
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.source import Source
 from bilateral.index.store.database import open_database
-from bilateral.index.tables.analysis import AnalysisKey
-from bilateral.index.tables.schema import registry
 from bilateral.text.log_lines import log_safely
 
 if TYPE_CHECKING:
@@ -34,6 +33,12 @@ _RESTART_SECONDS: Final = 10.0
 
 _GRACE_SECONDS: Final = 5.0
 """The time in which a process may end by itself: it stores what it has."""
+
+_NOTE_SECONDS: Final = 2.0
+"""The seconds after which an analysis that cannot run is noted for registries that came meanwhile."""
+
+_NODE_SECONDS: Final = 10.0
+"""The seconds after which nodes that did not say their chain are asked again."""
 
 _LOOK_SECONDS: Final = 0.5
 """The looks at a process: a crash or an end is seen after half a second."""
@@ -108,7 +113,7 @@ _NOTED: Final = 3
 
 
 def note_everywhere(engine: Engine, problem: str) -> None:
-    """Note a problem for every identity registry of an index.
+    """Note a problem for every identity registry of an index that does not have it yet.
 
     Args:
         engine: The index's database.
@@ -116,9 +121,9 @@ def note_everywhere(engine: Engine, problem: str) -> None:
     """
     try:
         with engine.begin() as connection:
-            columns = registry.c.chain_id, registry.c.identity_registry
-            for row in connection.execute(registry.select().with_only_columns(*columns).distinct()).all():
-                note_problem(connection, AnalysisKey(*row), problem)
+            for key in identity_registries(connection):
+                if stored_problem(connection, key) != problem:
+                    note_problem(connection, key, problem)
     except DBAPIError as failure:  # it may be the problem
         _LOGGER.warning("standings=unnoted problem=%r", str(failure.orig))
 
@@ -128,32 +133,45 @@ def _keep_current(url: str, rpc_urls: Sequence[Sequence[str]], stop: Event, pare
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent ends this process
     log_safely()
     engine = open_database(url, creates=False)
+
+    def goes_on(seconds: float = _LOOK_SECONDS) -> bool:
+        return not stop.wait(seconds) and os.getppid() == parent
+
     try:
-        from bilateral.index.analysis.refresh import Refresher  # noqa: PLC0415  # it needs the extra `trust`
-    except MissingExtraError as problem:
+        require_modules("index", "numpy", "pyarrow", "scipy")
+        from bilateral.index.analysis.refresh import Refresher  # noqa: PLC0415  # slow to import
+    except ImportError as problem:  # missing, or it does not load on this machine
+        _LOGGER.warning("standings=off: nothing is ranked or rated without an analysis: %s", problem)
         note_everywhere(engine, str(problem))
+        while not is_once and goes_on(_NOTE_SECONDS):
+            note_everywhere(engine, str(problem))  # of registries that came meanwhile
         raise SystemExit(_NOTED) from None
-    refresher = Refresher(engine, _by_chain(rpc_urls))
     if is_once:
-        refresher.refresh()
+        Refresher(engine, dict(filter(None, map(_with_chain, rpc_urls)))).refresh()
         return
+    refresher = Refresher(engine, only_followed=bool(rpc_urls))
     ended = threading.Event()
     work = threading.Thread(target=refresher.run, args=(ended,), daemon=True)
     work.start()
-    while not stop.wait(_LOOK_SECONDS) and os.getppid() == parent:
+    unanswered, asks_at = list(rpc_urls), 0.0
+    while goes_on():
         if not work.is_alive():
             raise SystemExit(1)
+        if unanswered and time.monotonic() >= asks_at:
+            answers = {tuple(urls): _with_chain(urls) for urls in unanswered}
+            refresher.add_nodes(dict(filter(None, answers.values())))
+            unanswered = [urls for urls, answer in answers.items() if answer is None]
+            asks_at = time.monotonic() + _NODE_SECONDS
     ended.set()
 
 
-def _by_chain(rpc_urls: Sequence[Sequence[str]]) -> dict[int, tuple[str, ...]]:
-    """Return the URLs of nodes by the chain that they say they are of. One that does not answer is left out."""
-    by_chain: dict[int, tuple[str, ...]] = {}
-    for urls in rpc_urls:
-        for url in urls:
-            try:
-                chain_id = Source(Endpoint(url), ()).chain_id()
-            except NODE_FAILURES:
-                continue
-            by_chain[chain_id] = (*by_chain.get(chain_id, ()), url)
-    return by_chain
+def _with_chain(urls: Sequence[str]) -> tuple[int, tuple[str, ...]] | None:
+    """Return the chain that nodes say they are of, and the URLs of those that answer; None if none does."""
+    chain_id, answering = None, list[str]()
+    for url in urls:
+        try:
+            chain_id = Source(Endpoint(url), ()).chain_id()
+        except NODE_FAILURES:
+            continue
+        answering.append(url)
+    return None if chain_id is None else (chain_id, tuple(answering))

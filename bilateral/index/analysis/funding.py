@@ -13,8 +13,8 @@ from sqlalchemy import select
 
 from bilateral.identifiers import checksummed
 from bilateral.index.analysis.accounts import accounts_without_funding
+from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.quantities import amount, quantity, word
-from bilateral.index.chain.reading import ENDPOINT_FAILURES
 from bilateral.index.store.inserts import insert_new
 from bilateral.index.tables import schema
 from bilateral.index.tables.analysis import FundingState, funding

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import insert, select, update
 
+from bilateral.index.tables import schema
+from bilateral.index.tables.analysis import AnalysisKey
 from bilateral.index.tables.standings import standing_refresh
 from bilateral.text import printable
 
@@ -16,10 +19,31 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Select, Table
 
-    from bilateral.index.tables.analysis import AnalysisKey
-
 _MAX_PROBLEM: Final = 500
 """Characters of a problem that are kept."""
+
+STALE_SECONDS: Final = 600.0
+"""The least seconds by which standings lag their chain when they are stale."""
+
+_STALE_REFRESHES: Final = 3
+"""The refreshes of a large index that take longer, after which its standings are stale."""
+
+
+def identity_registries(connection: Connection) -> list[AnalysisKey]:
+    """Return the identity registries that an index has agents of, by chain and address.
+
+    Args:
+        connection: The index's database.
+    """
+    table = schema.registry
+    query = select(table.c.chain_id, table.c.identity_registry).distinct()
+    return [AnalysisKey(*row) for row in connection.execute(query.order_by(*query.selected_columns))]
+
+
+def stored_problem(connection: Connection, key: AnalysisKey) -> str | None:
+    """Return the noted problem of a registry; None without one."""
+    query = select(standing_refresh.c.problem).where(key.of(standing_refresh))
+    return connection.execute(query).scalar_one_or_none()
 
 
 def note_problem(connection: Connection, key: AnalysisKey, problem: str | None) -> None:
@@ -46,26 +70,59 @@ def note(connection: Connection, key: AnalysisKey, values: Mapping[str, Any]) ->
         connection.execute(insert(standing_refresh).values(**key.columns, **values))
 
 
+class Currency(StrEnum):
+    """The age of a chain's standings."""
+
+    CURRENT = "current"
+    """They have all rows of the index but those of the last minutes."""
+
+    STALE = "stale"
+    """The analysis lags its chain by more than ten minutes, or by three refreshes if these take longer."""
+
+    MISSING = "missing"
+    """No analysis has succeeded yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class StandingsState:
     """The state of a chain's standings.
 
     Attributes:
-        block: The last block that they rest on; None before the first were made.
-        made_at: The time at which they were made, in Unix seconds; None before the first were made.
-        basis: `analysis`, or `ratings` if no analysis succeeded; None before the first were made.
-        problem: The reason why the last analysis failed; None if it did not.
+        block: The last block that they rest on; None before the first analysis.
+        made_at: The time at which they were made or confirmed, in Unix seconds; None before the first analysis.
+        problem: The reason why the last analysis failed or cannot run; None if there is none.
+        status: `current`, `stale` or `missing`.
     """
 
     block: int | None = None
     made_at: int | None = None
-    basis: str | None = None
     problem: str | None = None
+    status: str = Currency.MISSING
+
+    @property
+    def is_missing(self) -> bool:
+        """True before the first analysis."""
+        return self.status == Currency.MISSING
+
+    @property
+    def is_stale(self) -> bool:
+        """True if the analysis lags its chain."""
+        return self.status == Currency.STALE
 
     @property
     def age(self) -> float | None:
-        """The seconds since they were made; None before the first were made."""
+        """The seconds since they were made; None before the first analysis."""
         return None if self.made_at is None else max(0.0, time.time() - self.made_at)
+
+    @property
+    def lack(self) -> str | None:
+        """Why a chain has no current standings, as the end of a sentence; None if it has."""
+        cause = "" if self.problem is None else f": {self.problem}"
+        if self.is_missing:
+            return f"is not analysed yet{cause}"
+        if self.is_stale:
+            return f"was analysed {(self.age or 0) / 60:,.0f} minutes ago, up to block {self.block}{cause}"
+        return None
 
 
 def standings_states(connection: Connection, chain_id: int | None = None) -> dict[int, StandingsState]:
@@ -75,13 +132,25 @@ def standings_states(connection: Connection, chain_id: int | None = None) -> dic
         connection: The index's database.
         chain_id: The only chain; None for all.
     """
-    columns = standing_refresh.c
-    query = select(columns.chain_id, columns.block_number, columns.made_at, columns.basis, columns.problem)
+    columns, chain = standing_refresh.c, schema.chain.c
+    query = select(columns.chain_id, columns.block_number, columns.made_at, columns.problem)
+    query = query.add_columns(columns.seconds, chain.block_number).join(
+        schema.chain, chain.chain_id == columns.chain_id
+    )
     states: dict[int, StandingsState] = {}
-    wanted = of_chain(query, standing_refresh, chain_id)
-    for chain, *values in connection.execute(wanted.order_by(columns.made_at.desc())):
-        states[chain] = StandingsState(*values)
+    wanted = of_chain(query, standing_refresh, chain_id).order_by(columns.made_at.desc().nulls_last())
+    for number, block, made_at, problem, seconds, head in connection.execute(wanted):
+        status = _currency(block, made_at, seconds or 0.0, head)
+        states[number] = StandingsState(block, made_at, problem, status)
     return states
+
+
+def _currency(block: int | None, made_at: int | None, seconds: float, head: int) -> Currency:
+    """Return the age of standings up to a block, in an index up to another one."""
+    if block is None or made_at is None:
+        return Currency.MISSING
+    is_late = time.time() - made_at > max(STALE_SECONDS, _STALE_REFRESHES * seconds)
+    return Currency.STALE if block < head and is_late else Currency.CURRENT
 
 
 def of_chain(query: Select[Any], table: Table, chain_id: int | None) -> Select[Any]:

@@ -6,24 +6,20 @@ import logging
 import time
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.errors import BilateralError
 from bilateral.index.analysis.funding import FundingCollector
 from bilateral.index.analysis.notes import note_problem
 from bilateral.index.analysis.run import Analyst, identity_registries
-from bilateral.index.analysis.standings import replace_standings
-from bilateral.index.analysis.tables import read_tables
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import NoEndpointError
-from bilateral.index.store.changes import add_notes
 from bilateral.index.store.database import is_lost, is_transient, snapshot
 from bilateral.index.tables import analysis, payments, schema
-from bilateral.trust.coding import coded
-from bilateral.trust.standings import standings_of_ratings
+from bilateral.index.tables.standings import standing_refresh
 
 if TYPE_CHECKING:
     import threading
@@ -38,8 +34,12 @@ _LOGGER: Final = logging.getLogger("bilateral.index")
 PAUSE: Final = 1.0
 """The seconds between two looks for new rows."""
 
-_SHARE: Final = 0.5
-"""The pause after a refresh, as a share of the time that it took: a large index leaves time for others."""
+LEAST_PAUSE: Final = 10.0
+"""The least seconds between the end of a registry's refresh and its next one. The pause is at least as long as the
+refresh took, so a large index leaves half of the time for others."""
+
+_CONFIRM_SECONDS: Final = 60.0
+"""The seconds after which standings without new rows are confirmed as of the last block. They are stale after 600."""
 
 _RETRY_SECONDS: Final = 30.0
 """The seconds after which an analysis that failed is tried again if no rows came meanwhile."""
@@ -57,6 +57,7 @@ class Refresher:
         engine: The index's database.
         urls: The URLs of nodes by chain. They are asked for the first funds of accounts.
         make: Makes the analyst of a registry.
+        only_followed: True to leave out chains without URLs: other processes follow and analyse them.
     """
 
     def __init__(
@@ -64,14 +65,23 @@ class Refresher:
         engine: Engine,
         urls: Mapping[int, Sequence[str]] | None = None,
         make: Callable[[Engine, AnalysisKey], Analyst] = Analyst,
+        *,
+        only_followed: bool = False,
     ) -> None:
         self._engine = engine
-        self._urls = urls or {}
+        self._urls = dict(urls or {})
         self._make = make
+        self._only_followed = only_followed
         self._analysts: dict[AnalysisKey, Analyst] = {}
         self._marks: dict[AnalysisKey, tuple[int, ...]] = {}
         self._failed: dict[AnalysisKey, float] = {}
+        self._due: dict[AnalysisKey, float] = {}
+        self._confirmed: dict[AnalysisKey, float] = {}
         self._pools: dict[int, Pool] = {}
+
+    def add_nodes(self, urls: Mapping[int, Sequence[str]]) -> None:
+        """Add the URLs of nodes, by chain."""
+        self._urls.update(urls)
 
     def run(self, stop: threading.Event) -> None:
         """Refresh until an event is set. A database that fails for a while is waited for.
@@ -80,35 +90,55 @@ class Refresher:
             stop: The event.
         """
         while not stop.is_set():
-            began = time.monotonic()
             try:
-                is_changed = self.refresh()
+                self.refresh(is_paced=True)
             except DBAPIError as problem:
                 if not (is_lost(problem) or is_transient(problem)):
                     raise
-                is_changed = False
                 _LOGGER.warning("standings=wait problem=%r", str(problem.orig))
-            stop.wait(max(PAUSE, _SHARE * (time.monotonic() - began)) if is_changed else PAUSE)
+            stop.wait(PAUSE)
 
-    def refresh(self) -> bool:
-        """Refresh the standings of each registry that has new rows. Return True if one had any."""
+    def refresh(self, *, is_paced: bool = False) -> bool:
+        """Refresh the standings of each registry that has new rows. Return True if one had any.
+
+        Args:
+            is_paced: True to leave out registries whose last refresh ended less than its pause ago.
+        """
         with snapshot(self._engine) as connection:
-            keys = identity_registries(connection)
-            marks = {key: _mark(connection, key) for key in keys}
+            keys = [
+                key for key in identity_registries(connection) if not self._only_followed or key.chain_id in self._urls
+            ]
+            states = {key: (_block(connection, key), _mark(connection, key)) for key in keys}
         is_changed = False
-        for key, mark in marks.items():
-            waits = time.monotonic() - self._failed.get(key, -_RETRY_SECONDS) < _RETRY_SECONDS
+        for key, (block, mark) in states.items():
+            began = time.monotonic()
+            waits = began - self._failed.get(key, -_RETRY_SECONDS) < _RETRY_SECONDS
             if mark == self._marks.get(key) and (waits or key not in self._failed):
+                self._confirm(key, block)
+                continue
+            if is_paced and began < self._due.get(key, began):
                 continue
             is_changed = True
             if self._find_funds(key) < _ACCOUNTS:  # else more accounts wait, and the next look continues with them
                 with snapshot(self._engine) as connection:
                     self._marks[key] = _mark(connection, key)  # of before the analysis, which may miss later rows
             self._refresh(key)
+            self._confirmed[key] = ended = time.monotonic()
+            self._due[key] = ended + max(LEAST_PAUSE, ended - began)
         return is_changed
 
+    def _confirm(self, key: AnalysisKey, block: int) -> None:
+        """Note that no row came up to a block, so the standings are those of this block and this time, too."""
+        now = time.monotonic()
+        if key in self._failed or now - self._confirmed.get(key, now) < _CONFIRM_SECONDS:
+            return
+        self._confirmed[key] = now
+        current = update(standing_refresh).where(key.of(standing_refresh), standing_refresh.c.block_number <= block)
+        with self._engine.begin() as connection:
+            connection.execute(current.values(block_number=block, made_at=int(time.time())))
+
     def _refresh(self, key: AnalysisKey) -> None:
-        """Analyse a registry. If that fails, make the standings without an analysis, and note why."""
+        """Analyse a registry. If that fails, the last standings stay, and the reason is noted."""
         began = time.monotonic()
         analyst = self._analysts.setdefault(key, self._make(self._engine, key))
         try:
@@ -120,25 +150,13 @@ class Refresher:
             self._analysts.pop(key)  # its state may be half of two
             self._failed[key] = time.monotonic()
             _LOGGER.warning("chain=%d standings=failed problem=%r", key.chain_id, str(problem))
-            self._without_analysis(key, f"{type(problem).__name__}: {problem}")
+            with self._engine.begin() as connection:
+                note_problem(connection, key, f"{type(problem).__name__}: {problem}")
             return
         self._failed.pop(key, None)
         if self._read_claimed(key, analyst):
             self._marks.pop(key, None)  # the next look judges claims by what was just read
         _LOGGER.info("chain=%d standings=analysis seconds=%.1f", key.chain_id, time.monotonic() - began)
-
-    def _without_analysis(self, key: AnalysisKey, problem: str) -> None:
-        """Make the standings from paid, distinct raters."""
-        began = time.monotonic()
-        with snapshot(self._engine) as connection:
-            block = select(schema.chain.c.block_number).where(schema.chain.c.chain_id == key.chain_id)
-            number = connection.execute(block).scalar_one()
-            indexed = read_tables(connection, key.chain_id, key.identity_registry)
-        table = standings_of_ratings(coded(indexed.tables))
-        with self._engine.begin() as connection:
-            notes = replace_standings(connection, key, table, number, time.monotonic() - began)
-            note_problem(connection, key, problem)
-            add_notes(connection, key.chain_id, number, notes)
 
     def _find_funds(self, key: AnalysisKey) -> int:
         """Look for the first funds of new accounts, and return their number.
@@ -164,6 +182,11 @@ class Refresher:
         except BilateralError as problem:
             _LOGGER.info("chain=%d claims=unknown problem=%r", key.chain_id, str(problem))
             return 0
+
+
+def _block(connection: Connection, key: AnalysisKey) -> int:
+    query = select(schema.chain.c.block_number).where(schema.chain.c.chain_id == key.chain_id)
+    return int(connection.execute(query).scalar_one())
 
 
 def _mark(connection: Connection, key: AnalysisKey) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.analysis.accounts import accounts_without_funding
-from bilateral.index.analysis.notes import note_problem
+from bilateral.index.analysis.notes import identity_registries, note_problem
 from bilateral.index.analysis.standings import replace_standings
 from bilateral.index.analysis.storage import replace_results
 from bilateral.index.analysis.tables import TableReader
@@ -20,6 +20,7 @@ from bilateral.index.store.changes import add_notes
 from bilateral.index.store.database import is_transient, snapshot
 from bilateral.index.tables import schema
 from bilateral.index.tables.analysis import AnalysisKey
+from bilateral.index.tables.dialects import dialect_of
 from bilateral.text import quoted
 from bilateral.trust.engine import Engine as TrustEngine
 from bilateral.trust.results import Results
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
     from bilateral.index.analysis.proofs import ClaimedTransactions
     from bilateral.trust.reviews import Reviews
+
+_LOCK: Final = 80048011
+"""The advisory lock of those who replace the results of an analysis."""
 
 _TRIES: Final = 3
 """Attempts to read while the index writes: each sees another state."""
@@ -65,17 +69,6 @@ class AnalysisSummary:
     flagged: int
     trusted_accounts: int
     unknown_cases: tuple[str, ...]
-
-
-def identity_registries(connection: Connection) -> list[AnalysisKey]:
-    """Return the identity registries that an index has agents of, by chain and address.
-
-    Args:
-        connection: The index's database.
-    """
-    table = schema.registry
-    query = select(table.c.chain_id, table.c.identity_registry).distinct()
-    return [AnalysisKey(*row) for row in connection.execute(query.order_by(*query.selected_columns))]
 
 
 def analyse(
@@ -168,6 +161,7 @@ class Analyst:
         seconds = time.monotonic() - began
         figures = ("agents", "opinions", "left_out", "accounts_without_funding", "trusted_accounts")
         with self._engine.begin() as connection:
+            dialect_of(connection).lock(connection, _LOCK)  # another process may analyse the same registry
             if not _is_still_indexed(connection, self._key.chain_id, state):
                 return None
             told = head | {name: getattr(summary, name) for name in figures}

@@ -1,4 +1,4 @@
-"""Writes the standings of an identity registry's agents, and notes when and on what ground."""
+"""Writes the standings of an identity registry's agents, and when they were made."""
 
 from __future__ import annotations
 
@@ -46,9 +46,7 @@ def replace_standings(
         rows = [key.columns | row for row in _rows(batch)]
         if rows:
             connection.execute(insert(standing), rows)
-    basis = table["basis"][0].as_py() if table.num_rows else None
-    made = {"block_number": block, "made_at": int(time.time()), "basis": basis, "seconds": round(seconds, 3)}
-    note(connection, key, made)
+    note(connection, key, {"block_number": block, "made_at": int(time.time()), "seconds": round(seconds, 3)})
     return _changed(key, former, _statuses(connection, key))
 
 

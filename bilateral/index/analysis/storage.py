@@ -194,7 +194,7 @@ def _scores(results: Results) -> Iterator[dict[str, Any]]:
                 "high": _number(row["high"]),
                 "lower_bound": _number(row["lower"]),
                 "raters": row["raters"],
-                "effective": _number(row["effective"]) or 0.0,
+                "effective": min(_number(row["effective"]) or 0.0, row["raters"]),
                 "removed": _number(row["removed"]) or 0.0,
                 "status": row["status"],
                 "abstains": row["abstain"],

@@ -18,6 +18,7 @@ from bilateral.index.payments.terms import MICROS
 from bilateral.index.tables.analysis import FundingState
 from bilateral.index.tables.columns import python_integer
 from bilateral.trust.tables import COLUMNS, OPTIONAL, Tables
+from bilateral.values.currency import ETHER, symbol_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.index.analysis.kept import Place
-
-_WEI: Final = 10**18
-"""The wei of a whole coin of the chain."""
 
 _AGENTS: Final = """
     SELECT agent_id, owner, coalesce(wallet, owner), uri, registered_at
@@ -300,12 +298,12 @@ class _Reading:
 
         Money of a paid wallet founds no account: the index does not know whether its receiver had money before.
         """
-        columns = []
+        columns, coin = [], symbol_of(self._values["chain_id"])
         for source, account, amount, time, block, hash_ in self._rows(_FUNDING, state=FundingState.FOUND.value):
-            row = (source, account, python_integer(amount) / _WEI, float(time), True)
+            row = (source, account, python_integer(amount) / ETHER, float(time), True, coin)
             columns.append((row, ("funding", block, None, hash_)))
         for payee, receiver, micros, time, block, log_index, hash_ in self._rows(_RETURNS):
-            row = (payee, receiver, micros / 10**MICROS, float(time), False)
+            row = (payee, receiver, micros / 10**MICROS, float(time), False, None)
             columns.append((row, ("payment_return", block, log_index, hash_)))
         columns.sort(key=lambda both: both[0][3])  # the ledger sorts by time too, and counts places in that order
         for row, place in columns:

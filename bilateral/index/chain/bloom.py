@@ -92,6 +92,21 @@ class Announcements:
                 return True
         return False
 
+    def are_hidden(self, bloom: bytes | None, logs: BlockLogs, *, is_thorough: bool) -> bool:
+        """Check whether a block's filter does not announce logs that an endpoint gave: then one of them is false.
+
+        Args:
+            bloom: See `are_missing`.
+            logs: The logs.
+            is_thorough: True to look for all topics, and not only for the event's. That takes time for each log.
+        """
+        if bloom is None or len(bloom) != BLOOM_BYTES:
+            return False
+        bits = int.from_bytes(bloom)
+        texts = {topic for entry in logs.entries for topic in entry.topics[: None if is_thorough else 1]}
+        masks = (_mask(bytes.fromhex(text[2:])) for text in (*logs.addresses(), *texts))
+        return any(bits & mask != mask for mask in masks)
+
     def are_proven(self, bloom: bytes | None, logs: BlockLogs | None) -> bool:
         """Check whether a filter announces a registry of which no log came, together with one of its events.
 

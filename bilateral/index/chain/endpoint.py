@@ -40,13 +40,32 @@ _READABLE_ERRORS: Final = (
 
 
 class HeaderEntry(msgspec.Struct, gc=False):
-    """A block's header in the form of JSON-RPC."""
+    """A block's header in the form of JSON-RPC, without the fields that nothing here needs."""
 
-    number: str
+    number: str | int
     hash: str
     parentHash: str  # noqa: N815  # the node's name
-    timestamp: str
-    logsBloom: str | None = None  # noqa: N815
+    timestamp: str | int
+    # Hints, which nodes omit or write in many forms, and what the hash covers besides.
+    logsBloom: Any = None  # noqa: N815
+    receiptsRoot: Any = None  # noqa: N815
+    transactions: Any = None
+    sha3Uncles: Any = None  # noqa: N815
+    miner: Any = None
+    stateRoot: Any = None  # noqa: N815
+    transactionsRoot: Any = None  # noqa: N815
+    difficulty: Any = None
+    gasLimit: Any = None  # noqa: N815
+    gasUsed: Any = None  # noqa: N815
+    extraData: Any = None  # noqa: N815
+    mixHash: Any = None  # noqa: N815
+    nonce: Any = None
+    baseFeePerGas: Any = None  # noqa: N815
+    withdrawalsRoot: Any = None  # noqa: N815
+    blobGasUsed: Any = None  # noqa: N815
+    excessBlobGas: Any = None  # noqa: N815
+    parentBeaconBlockRoot: Any = None  # noqa: N815
+    requestsHash: Any = None  # noqa: N815
 
 
 class _RpcError(msgspec.Struct):
@@ -149,7 +168,7 @@ class Endpoint:
     def _decode(self, method: str, reply: Reply, kind: Any, *, is_batch: bool = False) -> Any:
         """Decode the body of a reply: an answer whose result has a type, or a list of such answers."""
         if reply.status != HTTPStatus.OK and reply.status not in _READABLE_ERRORS:
-            raise NodeUnreachableError(f"{self.name} answers {method} with HTTP status {reply.status}")
+            raise NodeUnreachableError(f"{self.name} answers {method} with {reply.problem}", is_final=reply.is_redirect)
         try:
             return _decoder(kind, is_batch).decode(reply.body)
         except (msgspec.DecodeError, RecursionError) as problem:

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.errors import MalformedNodeAnswerError
+from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.finality import Finality
 from bilateral.index.chain.pending_batches import Arrivals
-from bilateral.index.chain.reading import ENDPOINT_FAILURES, Reader
+from bilateral.index.chain.reading import Reader
 from bilateral.index.errors import ChainChangedError, CursorMovedError, EndpointLiesError, FirstBlockAheadError
 from bilateral.index.interpreter import tuned_interpreter
 from bilateral.index.store.backfill_ranges import BackfillRanges
 from bilateral.index.store.chain_store import JOURNAL_BLOCKS, ChainStore
 from bilateral.index.tables.batches import Batch, Block
+from bilateral.index.verify import counted, stored_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -105,6 +107,7 @@ class Follower:
         self._ranges = BackfillRanges(store.engine, store.chain_id, registries)
         self._first_block = first_block
         self._enough = enough
+        self._recheck_ends: dict[Source, int] = {}
 
     def step(self) -> Step:
         """Take one step: store the next blocks, or remove those that a reorganisation replaced.
@@ -174,6 +177,8 @@ class Follower:
         if not self._is_canonical(source, cursor, head):
             self._confirm_reorganization(source, cursor, head)
             return self._roll_back(source, cursor, head)
+        if (step := self._recheck(source, cursor, head)) is not None:
+            return step
         if cursor.number >= head:
             self._store.head_notes.take(cursor, head)
             return Step(Outcome.WAITED, cursor.number, head, 0, source.name)
@@ -182,6 +187,33 @@ class Follower:
         except ENDPOINT_FAILURES:
             self._store.head_notes.take(cursor, head)
             raise
+
+    def _recheck(self, source: Source, cursor: Block, head: int) -> Step | None:
+        """Read again what an endpoint delivered alone before it gave a false answer: one range a step.
+
+        Returns:
+            The step; None if there is nothing to read again. If rows differ, the index goes back to before them.
+        """
+        suspects = [each for each in self._pool.sources if each.loses_logs and each.alone_from is not None]
+        for suspect in suspects:
+            first, last = suspect.alone_from or 0, self._recheck_ends.setdefault(suspect, cursor.number)
+            before, end = self._before(source, first), first - 1
+            for batch in self._reader.read(source, before, min(last, cursor.number)) if first <= last else ():
+                stored = stored_events(self._store.engine, self._store.chain_id, end + 1, batch.end.number)
+                if counted(batch.rows) != stored:
+                    self._pool.report(suspect.name, f"stored rows of blocks {end + 1} to {batch.end.number} are wrong")
+                    self.go_back(end + 1)
+                    suspect.alone_from = None
+                    del self._recheck_ends[suspect]
+                    now = self._store.cursor() or cursor
+                    return Step(Outcome.ROLLED_BACK, now.number, head, 0, source.name, cursor.number - now.number)
+                end = batch.end.number
+                suspect.alone_from = end + 1
+            if end >= min(last, cursor.number):
+                suspect.alone_from = None
+                del self._recheck_ends[suspect]
+            return Step(Outcome.ADVANCED, cursor.number, head, 0, source.name)
+        return None
 
     def _advance(self, source: Source, cursor: Block, head: int) -> Step:
         """Read ranges of blocks, and store them by one transaction, so that each page that changes is written once.
@@ -213,6 +245,7 @@ class Follower:
             raise
         finally:
             waiting.drop()
+        source.deliver(cursor.number + 1, end.number)
         if is_helped:
             self._ranges.forget(end.number)
         return Step(Outcome.ADVANCED, end.number, head, events, source.name)
@@ -279,9 +312,8 @@ class Follower:
             self._pool.bench(other, problem)
             return
         if header is not None and header.block.hash == cursor.hash:
-            raise EndpointLiesError(
-                source.name, f"with head {head} it lacks block {cursor.number} as {other.name} has it"
-            )
+            problem = f"with head {head} it lacks block {cursor.number} as {other.name} has it"
+            raise EndpointLiesError(source.name, problem, may_pass=True)
 
     def _is_canonical(self, source: Source, block: Block, head: int) -> bool:
         """Check that the chain still holds a block.
@@ -296,7 +328,7 @@ class Follower:
             return False
         if block.number > head:
             problem = f"its head moved back to {head}, and it still has block {block.number}"
-            raise EndpointLiesError(source.name, problem)
+            raise EndpointLiesError(source.name, problem, may_pass=True)
         return True
 
     def _fork(self, source: Source, cursor: Block, head: int) -> Block:
@@ -318,14 +350,19 @@ class Follower:
         return known[kept] if header is None else header.block
 
     def _before_first(self, source: Source) -> Block:
-        """Return the block before the first one to index, as the chain has it now.
+        """Return the block before the first one to index, as the chain has it now. See `_before`."""
+        return self._before(source, self._first_block)
+
+    @staticmethod
+    def _before(source: Source, number: int) -> Block:
+        """Return the block before another one.
 
         Raises:
-            MalformedNodeAnswerError: The chain has become shorter than that.
+            MalformedNodeAnswerError: The chain does not have it.
         """
-        if self._first_block == 0:
+        if number == 0:
             return Block(-1, bytes(32), 0)
-        header = source.header(self._first_block - 1)
+        header = source.header(number - 1)
         if header is None:
-            raise MalformedNodeAnswerError(f"{source.name} lacks block {self._first_block - 1}")
+            raise MalformedNodeAnswerError(f"{source.name} lacks block {number - 1}")
         return header.block

@@ -1,6 +1,7 @@
 """Facts about endpoints, remembered so that a restart does not learn them again.
 
-They are the numbers of blocks that endpoints give at once, and which of them left out logs.
+They are the numbers of blocks that endpoints give at once, which of them gave false answers, and from which block on
+each delivered what no other one confirmed.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ _SECONDS_KEPT: Final = 24 * 3600
 """Seconds after which a limit is learnt again: providers change them, by plan and by month."""
 
 
+_UNCONFIRMED: Final = "unconfirmed from "
+"""The beginning of the name of a second row of an endpoint, whose `blocks` is `Source.alone_from`."""
+
+
 class Limits:
     """The learnt limits of one chain's endpoints, and their losses.
 
@@ -43,12 +48,15 @@ class Limits:
         self._chain_id = chain_id
         self._sources = sources
         self._stored: dict[str, Row] = {}
+        self._alone: dict[str, int | None] = {}
         now, table = int(time.time()), schema.endpoint_limit
         with engine.connect() as connection:
             rows = connection.execute(select(table).where(table.c.chain_id == chain_id))
             known = {row.endpoint: row for row in rows}
         hosts = Counter(source.name for source in sources)
         for source in sources:
+            alone = known.get(_UNCONFIRMED + source.key)
+            source.alone_from = self._alone[source.key] = None if alone is None else alone.blocks
             row = known.get(source.key) or (known.get(source.name) if hosts[source.name] == 1 else None)
             if row is None:
                 continue
@@ -60,7 +68,7 @@ class Limits:
             self._stored[source.key] = row.blocks, row.ceiling, learnt_at, row.lost_logs_at
 
     def store(self) -> None:
-        """Store the limits that were learnt, and the losses that were seen, since the last call."""
+        """Store what was learnt about the endpoints since the last call."""
         now = int(time.time())
         new: dict[str, Row] = {}
         for source in self._sources:
@@ -70,9 +78,19 @@ class Limits:
             lost_at = source.lost_logs_at
             if (blocks, ceiling, learnt_at, lost_at) != former:
                 new[source.key] = blocks, ceiling, learnt_at, lost_at
-        if not new:
+        alone = {source.key: source.alone_from for source in self._sources}
+        moved = {key: block for key, block in alone.items() if block != self._alone.get(key)}
+        if not new and not moved:
             return
+        rows = [(self._chain_id, key, *values) for key, values in new.items()]
+        rows += [
+            (self._chain_id, _UNCONFIRMED + key, block, None, now, None)
+            for key, block in moved.items()
+            if block is not None
+        ]
+        gone = [(self._chain_id, _UNCONFIRMED + key) for key, block in moved.items() if block is None]
         with self._engine.begin() as connection:
-            rows = [(self._chain_id, key, *values) for key, values in new.items()]
             rows_of(connection).replace(schema.endpoint_limit, rows)
+            rows_of(connection).delete(schema.endpoint_limit, gone)
         self._stored |= new
+        self._alone |= moved

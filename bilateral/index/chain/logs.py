@@ -7,6 +7,7 @@ its decoding.
 from __future__ import annotations
 
 from binascii import unhexlify
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -16,7 +17,7 @@ import msgspec
 from bilateral.contracts.logs import LogPosition, RawLog
 from bilateral.errors import MalformedNodeAnswerError
 from bilateral.identifiers import checksummed
-from bilateral.index.chain.quantities import small_quantity, word
+from bilateral.index.chain.quantities import optional_quantity, small_quantity, word
 from bilateral.index.errors import EndpointLiesError
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ Word = Annotated[str, msgspec.Meta(min_length=66, max_length=66)]
 """32 bytes as text: 0x and 64 digits."""
 
 _MAX_LOG_INDEX: Final = 2**31 - 1  # the greatest number of an INTEGER of PostgreSQL
+_IN_CHAIN: Final = (False, None, 0, "", "false", "0x0")
+"""What nodes write into `removed` of a log that the chain holds."""
+
 _MAX_KNOWN: Final = 1024
 """The spellings of addresses to remember: a foreign endpoint must not fill the memory."""
 
@@ -36,12 +40,14 @@ class LogEntry(msgspec.Struct, gc=False):
     address: str
     topics: Annotated[list[Word], msgspec.Meta(max_length=4)]
     data: str
-    blockNumber: str  # noqa: N815  # the node's name
+    blockNumber: str | int  # noqa: N815  # the node's name
     blockHash: Word  # noqa: N815
     transactionHash: Word  # noqa: N815
-    logIndex: str  # noqa: N815
-    blockTimestamp: str | None = None  # noqa: N815
-    removed: bool = False
+    logIndex: str | int  # noqa: N815
+    # Hints, which nodes omit or write in many forms: what is stored rests on none of them.
+    blockTimestamp: Any = None  # noqa: N815
+    transactionIndex: Any = None  # noqa: N815
+    removed: Any = False
 
     def raw(self) -> RawLog:
         """Return the log with its values.
@@ -55,7 +61,7 @@ class LogEntry(msgspec.Struct, gc=False):
             "0x" + hash_of(self.blockHash).hex(),
             "0x" + hash_of(self.transactionHash).hex(),
             small_quantity(self.logIndex),
-            None if self.blockTimestamp is None else small_quantity(self.blockTimestamp),
+            _time_hint(self),
         )
         return RawLog(position, tuple([word(topic) for topic in self.topics]), bytes_of(self.data))
 
@@ -67,7 +73,7 @@ class BlockLogs:
     Attributes:
         number: The block's number.
         hash: Its hash, 32 bytes.
-        time: Its time in Unix seconds; None as long as nobody said it.
+        time: Its time in Unix seconds. Until the header is read, the hint in its logs; None without one.
         entries: The logs, in their order.
         indices: The index of each among all logs of the block.
     """
@@ -106,62 +112,109 @@ def grouped(name: str, entries: list[LogEntry], wanted: Collection[str], first: 
     Raises:
         MalformedNodeAnswerError: A log cannot be read, or is not in the chain any more.
         EndpointLiesError: A log was not asked for, is there twice, or is of another block than its neighbours.
+        UnnumberedLogsError: The indices of a block's logs contradict the order of their transactions.
     """
     try:
         try:
             return _grouped(name, entries, wanted, first, last)
-        except _DisorderError:
-            entries.sort(key=lambda entry: (small_quantity(entry.blockNumber), small_quantity(entry.logIndex)))
+        except UnnumberedLogsError:
+            entries.sort(key=_place_of)
             return _grouped(name, entries, wanted, first, last)
-    except _DisorderError as problem:
-        raise EndpointLiesError(name, str(problem)) from None
+    except UnnumberedLogsError as problem:
+        places = Counter(
+            (small_quantity(entry.blockNumber), small_quantity(entry.logIndex), entry.transactionHash.lower())
+            for entry in entries
+        )
+        for (number, index, _), count in places.items():
+            if count > 1:
+                raise EndpointLiesError(name, f"it gives log {index} of block {number} twice") from None
+        raise problem from None
     except ValueError as problem:
         raise MalformedNodeAnswerError(f"{name} answers with a log that cannot be read: {problem}") from None
 
 
-class _DisorderError(Exception):
-    """Logs are not in the order of the chain, or one of them is there twice."""
+class UnnumberedLogsError(Exception):
+    """Indices that repeat or contradict the order of transactions, as where a node counts logs by transaction.
+
+    Attributes:
+        block: The number of the block.
+    """
+
+    def __init__(self, block: int) -> None:
+        super().__init__(block)
+        self.block = block
+
+
+def _place_of(entry: LogEntry) -> tuple[int, int, int]:
+    """Return block, transaction and index of a log, for its order."""
+    transaction = optional_quantity(entry.transactionIndex) or 0
+    return small_quantity(entry.blockNumber), transaction, small_quantity(entry.logIndex)
 
 
 def _grouped(name: str, entries: list[LogEntry], wanted: Collection[str], first: int, last: int) -> list[BlockLogs]:
     """Check logs, and group them by block.
 
     Raises:
-        _DisorderError: They are not in order.
+        UnnumberedLogsError: They are not in order.
     """
     blocks: list[BlockLogs] = []
     known: set[str] = set()
-    block, number_text, hash_text, time_text, previous = BlockLogs(-1, b"", None), "", "", None, -1
+    block, number_text, hash_text, before, transaction_text = BlockLogs(-1, b"", None), None, "", (-1, -1), None
     for entry in entries:
         if entry.address not in known:
-            if address_of(entry.address) not in wanted:
-                raise EndpointLiesError(name, f"it gives a log of {entry.address[:80]} in block {entry.blockNumber}")
-            known.add(entry.address)
+            known.add(_requested(name, entry, wanted))
         if entry.blockNumber != number_text:
-            before, block = block, _block_of(entry)
-            number_text, hash_text, time_text, previous = entry.blockNumber, entry.blockHash, entry.blockTimestamp, -1
-            if not first <= block.number <= last:
-                raise EndpointLiesError(name, f"it gives a log of {entry.address} in block {block.number}")
-            if block.number <= before.number:
-                raise _DisorderError(f"it writes the number of block {block.number} in two ways")
-            blocks.append(block)
-        elif entry.blockHash != hash_text:
+            number, number_text = small_quantity(entry.blockNumber), entry.blockNumber
+            if not first <= number <= last:
+                raise EndpointLiesError(name, f"it gives a log of {entry.address} in block {number}")
+            if number != block.number:  # else it is the same number, padded
+                if number < block.number:
+                    raise UnnumberedLogsError(number)
+                block = BlockLogs(number, hash_of(entry.blockHash), _time_hint(entry))
+                hash_text, before, transaction_text = entry.blockHash, (-1, -1), None
+                blocks.append(block)
+        if entry.blockHash != hash_text and hash_of(entry.blockHash) != block.hash:
             raise EndpointLiesError(name, f"it gives logs of two blocks with the number {block.number}")
-        if entry.blockTimestamp != time_text or entry.removed:
-            raise ValueError(f"it was removed, or block {block.number} has two times")
-        index = small_quantity(entry.logIndex)
-        if not previous < index <= _MAX_LOG_INDEX:
-            raise _DisorderError(f"it gives log {index} of block {block.number} twice")
-        previous = index
+        transaction = before[0]
+        if entry.transactionIndex != transaction_text:
+            transaction_text = entry.transactionIndex
+            transaction = _or(transaction, optional_quantity(transaction_text))
+        index = _index_of(entry, block.number)
+        if transaction < before[0] or index <= before[1]:
+            raise UnnumberedLogsError(block.number)
+        before = transaction, index
         block.entries.append(entry)
         block.indices.append(index)
     return blocks
 
 
-def _block_of(entry: LogEntry) -> BlockLogs:
-    """Return the block of a log, still without logs."""
-    time = None if entry.blockTimestamp is None else small_quantity(entry.blockTimestamp)
-    return BlockLogs(small_quantity(entry.blockNumber), hash_of(entry.blockHash), time)
+def _requested(name: str, entry: LogEntry, wanted: Collection[str]) -> str:
+    """Return the address of a log as the node writes it, if the logs of that contract were asked for."""
+    if address_of(entry.address) not in wanted:
+        raise EndpointLiesError(name, f"it gives a log of {entry.address[:80]} in block {entry.blockNumber}")
+    return entry.address
+
+
+def _index_of(entry: LogEntry, block: int) -> int:
+    """Return the index of a log of a block.
+
+    Raises:
+        ValueError: The chain does not have the log any more, or the index does not fit.
+    """
+    if entry.removed not in _IN_CHAIN:
+        raise ValueError(f"block {block} has a log that a reorganisation removed")
+    if (index := small_quantity(entry.logIndex)) > _MAX_LOG_INDEX:
+        raise ValueError(f"log index {index} of block {block} exceeds {_MAX_LOG_INDEX}")
+    return index
+
+
+def _or(default: int, value: int | None) -> int:
+    return default if value is None else value
+
+
+def _time_hint(entry: LogEntry) -> int | None:
+    """Return the time of its block that a log names; None without one. 0 is how some nodes leave it out."""
+    return optional_quantity(entry.blockTimestamp) or None
 
 
 _ADDRESSES: dict[str, str] = {}

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from bilateral.errors import NodeError, WrongChainError
+from bilateral.errors import NodeError, NodeUnreachableError, WrongChainError
 from bilateral.index.chain.head_comparison import LONGEST_LAG, NO_ANSWER, HeadComparison
 from bilateral.index.chain.prefetch import Ahead
 from bilateral.index.errors import EndpointLagsError, EndpointLiesError, EndpointRefusesError, NoEndpointError
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 # By failures in a row: a hiccup is over in a second, an outage takes minutes.
 _BENCH_SECONDS: Final = (1.0, 5.0, 30.0, 120.0, 600.0)
+_ALONE_SECONDS: Final = 10.0
+"""The longest bench of the only endpoint: nobody else does its work meanwhile."""
+
 _LIAR_SECONDS: Final = 3600.0
 """An endpoint that gave untrue logs is not asked for an hour: it seldom mends itself sooner."""
 
@@ -122,6 +125,9 @@ class Pool:
         """
         place, now = self._place(source), time.monotonic()
         seconds = _BENCH_SECONDS[min(place.failures, len(_BENCH_SECONDS) - 1)]
+        if len(self._places) == 1:
+            seconds = min(seconds, _ALONE_SECONDS)
+        self.note_lie(source, problem)
         if isinstance(problem, EndpointLiesError):
             place.lies += 1
             if place.lies > 1 and any(other is not place and other.until <= now for other in self._places):
@@ -130,9 +136,15 @@ class Pool:
             seconds = max(seconds, problem.wait_seconds or 0)
         place.failures += 1
         place.problem = str(problem)
-        place.is_final = isinstance(problem, EndpointRefusesError) and problem.is_final
+        place.is_final = isinstance(problem, EndpointRefusesError | NodeUnreachableError) and problem.is_final
         place.until = now + seconds
         self.report(source.name, place.problem)
+
+    @staticmethod
+    def note_lie(source: Source, problem: Exception) -> None:
+        """Distrust an endpoint that contradicted itself or others, whether or not it is asked again at once."""
+        if isinstance(problem, EndpointLiesError) and not problem.may_pass:
+            source.distrust()
 
     def compare_heads(self) -> None:
         """Bench the endpoints that lag behind others. Called at every step, it looks twice a minute, in a thread."""
@@ -161,6 +173,11 @@ class Pool:
         place.head = source.head()
         return place.head
 
+    def release(self) -> None:
+        """Let each endpoint be used again at once, for a last try."""
+        for place in self._places:
+            place.until = 0.0
+
     def succeeded(self, source: Source) -> None:
         """Take note that a step with an endpoint went well."""
         self._place(source).failures = 0
@@ -174,7 +191,7 @@ class Pool:
         chain_id = source.chain_id()
         if chain_id != self.chain_id:
             self._place(source).is_checked = False
-            raise EndpointLiesError(source.name, f"it shows chain {chain_id} instead of {self.chain_id}")
+            raise EndpointLiesError(source.name, f"it shows chain {chain_id} instead of {self.chain_id}", may_pass=True)
 
     def finalized(self, source: Source) -> int | None:
         """Return the number of the last finalized block; None if the endpoint does not say. Asked twice a minute."""

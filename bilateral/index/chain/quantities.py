@@ -14,16 +14,27 @@ _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 _MAX_NUMBER: Final = 2**63 - 1  # the greatest number of a BIGINT
 
 
-def quantity(text: str) -> int:
-    """Read a number.
+def quantity(value: str | int) -> int:
+    """Read a number: 0x and digits, padded or not, or a JSON number, as some nodes write it.
 
     Raises:
-        MalformedNodeAnswerError: The text is not a number of at most 63 bits.
+        MalformedNodeAnswerError: The value is not a number of at most 63 bits.
     """
-    number = int(text, 16) if _QUANTITY.fullmatch(text) else -1
+    number = value if isinstance(value, int) else int(value, 16) if _QUANTITY.fullmatch(value) else -1
     if not 0 <= number <= _MAX_NUMBER:
-        raise MalformedNodeAnswerError(f"the node answers with {text[:80]!r} instead of a number of at most 63 bits")
+        text = repr(value)[:80]
+        raise MalformedNodeAnswerError(f"the node answers with {text} instead of a number of at most 63 bits")
     return number
+
+
+def optional_quantity(value: object) -> int | None:
+    """Read a number that a node may omit or write in any form; None if it cannot be read."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    try:
+        return quantity(value)
+    except MalformedNodeAnswerError:
+        return None
 
 
 def amount(text: str) -> int:

@@ -2,29 +2,24 @@
 
 Deep in the chain a range is as long as the endpoint allows, and is taken only if its end, and the block before it,
 still have the hashes that they had. Near the head every header is read: each must follow the one before it, from the
-cursor on, and every log must be of one of them.
+cursor on. The header of each block with logs is read everywhere: it tells the block's time, and whose logs they are.
+
+A sample is checked further. An endpoint that failed a check is not trusted by a later sample: all that it gives is
+checked for 30 days (`Source.loses_logs`).
 """
 
 from __future__ import annotations
 
 import random
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bilateral.errors import MalformedNodeAnswerError
-from bilateral.errors.client import NODE_FAILURES
-from bilateral.index.chain.bloom import Announcements, is_sparse
+from bilateral.index.chain.checks import Checks, of_another_block, take_time
 from bilateral.index.chain.extraction import Extraction
 from bilateral.index.chain.prefetch import Ahead
-from bilateral.index.chain.receipts import logs_by_receipts
-from bilateral.index.errors import (
-    ChainChangedError,
-    EndpointLiesError,
-    EndpointRefusesError,
-    FinalizedBlockError,
-    MissingLogsError,
-)
+from bilateral.index.chain.source import HEADERS_AT_ONCE
+from bilateral.index.errors import ChainChangedError, EndpointLiesError
 from bilateral.index.store.chain_store import JOURNAL_BLOCKS
 from bilateral.index.tables.batches import Batch, Block
 
@@ -32,24 +27,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from bilateral.contracts import Registry
+    from bilateral.index.chain.headers import Header
     from bilateral.index.chain.logs import BlockLogs
     from bilateral.index.chain.pool import Pool
-    from bilateral.index.chain.source import Header, Source
-
-ENDPOINT_FAILURES: Final = (
-    *NODE_FAILURES,
-    EndpointRefusesError,
-    EndpointLiesError,
-    FinalizedBlockError,
-    MissingLogsError,
-)
-"""Errors after which another endpoint may do better."""
+    from bilateral.index.chain.source import Source
 
 _SAMPLE: Final = 4
-"""Blocks of a range that another endpoint is asked for: some with logs, and as many at random."""
+"""Blocks of a range deep in the chain whose filters are looked at, besides those with logs."""
 
-_RANGES_A_SAMPLE: Final = 16
-"""One range of so many is compared: a second look costs a call for each block."""
+_ONE_OF: Final = 16
+"""One range of so many is read twice, and one of its blocks is compared with its receipts: both are large answers."""
 
 _FEW_BLOCKS: Final = 8
 """Blocks of a short range near the head: there each filter is asked for each topic. A second look is a call a block."""
@@ -74,6 +61,8 @@ class _Range:
         parts: The blocks with logs, in parts that can be stored at once, with the last block of each.
         later: A later block, as it was before the logs were read; None if all headers are read.
         headers: The headers of all blocks of a range near the head; empty deep in the chain.
+        others: The numbers of blocks whose logs are of another block.
+        doubtful: The numbers of blocks deep in the chain whose logs contradict other fields of the header.
     """
 
     logs: Sequence[BlockLogs]
@@ -81,11 +70,16 @@ class _Range:
     parts: Sequence[tuple[list[BlockLogs], int]]
     later: Block | None = None
     headers: Sequence[Header] = ()
+    others: list[int] = field(default_factory=list)
+    doubtful: list[int] = field(default_factory=list)
 
-    def replace(self, block: BlockLogs) -> None:
-        """Replace what the endpoint gave of one block."""
+    def replace(self, block: BlockLogs | None) -> None:
+        """Replace what the endpoint gave of one block, if there is a replacement."""
+        if block is None:
+            return
         part = next(logs for logs, last in self.parts if block.number <= last)
-        part[:] = sorted([*(known for known in part if known.number != block.number), block], key=lambda of: of.number)
+        blocks = [*(former for former in part if former.number != block.number), *([block] if block.entries else [])]
+        part[:] = sorted(blocks, key=lambda of: of.number)
 
 
 class Reader:
@@ -99,8 +93,7 @@ class Reader:
     def __init__(self, pool: Pool, registries: Mapping[str, Registry]) -> None:
         self._pool = pool
         self._extraction = Extraction(pool.chain_id, registries)
-        self._registries = registries
-        self._announcements = Announcements(registries)
+        self._checks = Checks(pool, registries)
         self._ranges = 0
         self._ahead: Ahead[_Range] = Ahead()
 
@@ -131,7 +124,8 @@ class Reader:
         first, deep = cursor.number + 1, head - JOURNAL_BLOCKS
         try:
             prepared = self._ahead.take((source, first))
-        except (MalformedNodeAnswerError, EndpointLiesError):  # or a reorganisation went on: a second read tells
+        except (MalformedNodeAnswerError, EndpointLiesError) as problem:  # or a reorganisation: a second read tells
+            self._pool.note_lie(source, problem)
             prepared = None
         if prepared is None or not (prepared.headers or (prepared.later is not None and prepared.later.number <= deep)):
             prepared = self._fetch(source, first, head, last)
@@ -157,54 +151,71 @@ class Reader:
         return self._fetch_sparse(source, first, deep) if first <= deep else self._fetch_dense(source, first, head)
 
     def _fetch_sparse(self, source: Source, first: int, last: int) -> _Range:
-        """Read the logs of blocks deep in the chain, and before them the header of a later block."""
+        """Read the logs of blocks deep in the chain, their headers, and before them the header of a later block.
+
+        Of the headers only what follows from them is kept: they list all transactions of their blocks.
+        """
         later = source.headers_of([last])[0].block
         logs, end = source.logs(first, last)
-        return _Range(logs, end, self._parts(source, logs, end), later)
+        range_ = _Range(logs, end, list(_split(logs, end)), later)
+        for start in range(0, len(logs), HEADERS_AT_ONCE):
+            blocks = logs[start : start + HEADERS_AT_ONCE]
+            for block, header in zip(blocks, source.headers_of([block.number for block in blocks]), strict=True):
+                if block.hash != header.block.hash:
+                    range_.others.append(block.number)
+                else:
+                    take_time(source, header, block)
+                    if self._checks.is_doubtful(header, block, is_thorough=False):
+                        range_.doubtful.append(block.number)
+        return range_
 
     def _check_sparse(self, source: Source, cursor: Block, range_: _Range) -> dict[int, Block]:
         """Check a range deep in the chain, and return the blocks that become checkpoints.
 
-        A later block has the same hash before and after, so no block of the range was replaced while it was read. The
-        headers of a sample of blocks are compared with their logs. One range in sixteen is read from a second endpoint
-        too, and each range of an endpoint that lost logs.
+        A later block has the same hash before and after, so no block of the range was replaced while it was read. One
+        range in sixteen is read from a second endpoint too, and one of its blocks is compared with its receipts. All
+        is checked if the endpoint gave false answers.
         """
         first = cursor.number + 1
         by_number = {block.number: block for block in range_.logs}
         ends = {end for _, end in range_.parts}
-        sample = _sample(sorted(by_number), first, range_.end) | ends
         known = [block for block in (range_.later, cursor) if block is not None and block.number >= 0]
-        numbers = sorted({*sample, *(block.number for block in known)})
-        headers = {header.block.number: header for header in source.headers_of(numbers)}
+        headers = source.headers_of(sorted({*ends, *(block.number for block in known)}))
+        hashes = {header.block.number: header.block for header in headers}
         for block in known:
-            if headers[block.number].block.hash != block.hash:
+            if hashes[block.number].hash != block.hash:
                 raise ChainChangedError(source.name, f"block {block.number} was replaced")
-        for number in sample:
-            self._check_block(source, headers[number], by_number.get(number), range_)
-        if source.loses_logs and self._pool.second(source) is source:  # nobody else tells
-            for header in source.headers_of([at for at in range(first, range_.end + 1) if at not in sample]):
-                self._check_block(source, header, by_number.get(header.block.number), range_)
-        if source.loses_logs or self._is_sampled(source):
-            self._look_twice(source, range_.logs, first, range_.end)
-        return {number: headers[number].block for number in ends}
-
-    def _parts(self, source: Source, logs: Sequence[BlockLogs], end: int) -> list[tuple[list[BlockLogs], int]]:
-        """Return logs in parts, with the last block of each, and with the times of their blocks."""
-        without = {block.number: block for block in logs if block.time is None}
-        for header in source.headers_of(sorted(without)):
-            block = without[header.block.number]
-            _require_of_block(source, header.block, block)
-            block.time = header.block.time
-        return list(_split(logs, end))
+        for number in range_.others:
+            raise of_another_block(source, number)
+        self._ranges += 1
+        is_sample, second = self._ranges % _ONE_OF == 1, self._pool.second(source)
+        chosen = {*ends, *range_.doubtful, *(random.randint(first, range_.end) for _ in range(_SAMPLE))}  # noqa: S311
+        proven = {random.choice(list(by_number))} if is_sample and by_number else set()  # noqa: S311
+        if source.loses_logs:
+            chosen = set(range(first, range_.end + 1))
+            if second is source or second.loses_logs:  # nobody else tells
+                proven = set(by_number)
+        numbers = sorted(chosen | proven)
+        for start in range(0, len(numbers), HEADERS_AT_ONCE):
+            for header in source.headers_of(numbers[start : start + HEADERS_AT_ONCE]):
+                number = header.block.number
+                logs = by_number.get(number)
+                range_.replace(self._checks.check_block(source, header, logs, is_proof_due=number in proven))
+        logs = range_.logs if second is source else _all_logs(range_)
+        looks_twice = source.loses_logs or (is_sample and second is not source)
+        if looks_twice and self._checks.look_twice(source, logs, first, range_.end):
+            source.confirm(range_.end)
+        return {number: hashes[number] for number in ends}
 
     def _fetch_dense(self, source: Source, first: int, head: int) -> _Range:
         """Read the headers and the logs of blocks near the head."""
         headers = source.headers(first, min(head, first + source.size.blocks - 1))
         logs, end = source.logs(first, headers[-1].block.number)
-        times = {header.block.number: header.block.time for header in headers}
         for block in logs:
-            block.time = times[block.number]
-        return _Range(logs, end, self._parts(source, logs, end), headers=headers)
+            header = headers[block.number - first]
+            if block.hash == header.block.hash:
+                take_time(source, header, block)
+        return _Range(logs, end, list(_split(logs, end)), headers=headers)
 
     def _check_dense(self, source: Source, cursor: Block, range_: _Range) -> dict[int, Block]:
         """Check a range near the head, and return its blocks. The last one must be the same before and after."""
@@ -219,93 +230,15 @@ class Reader:
         is_thorough = len(headers) <= _FEW_BLOCKS
         for header in headers:
             logs = by_number.get(header.block.number)
-            self._check_block(source, header, logs, range_, is_thorough=is_thorough)
+            is_due = logs is not None and (source.loses_logs or self._checks.disagrees(source, logs))
+            true = self._checks.check_block(source, header, logs, is_thorough=is_thorough, is_proof_due=is_due)
+            range_.replace(true)
         return {header.block.number: header.block for header in headers}
 
-    def _check_block(
-        self, source: Source, header: Header, logs: BlockLogs | None, range_: _Range, *, is_thorough: bool = False
-    ) -> None:
-        """Check the logs of one block against its header; look again where they seem to lack something."""
-        if logs is not None:
-            _require_of_block(source, header.block, logs)
-        if self._announcements.are_missing(header.bloom, logs, is_thorough=is_thorough):
-            self._look_twice(source, [logs] if logs else [], header.block.number, header.block.number)
-            if is_sparse(header.bloom):
-                self._ask_receipts(source, header, logs, range_)
 
-    def _ask_receipts(self, source: Source, header: Header, logs: BlockLogs | None, range_: _Range) -> None:
-        """Take the logs of a block from its receipts, if the endpoint left out some.
-
-        Raises:
-            MissingLogsError: No endpoint gives complete receipts, and the filter hardly can announce by chance.
-        """
-        number = header.block.number
-        witnesses = dict.fromkeys((source, self._pool.second(source, number)))
-        complete = (logs_by_receipts(witness, header, self._registries) for witness in witnesses)
-        whole = next((block for block in complete if block is not None), None)
-        if whole is None:
-            if self._announcements.are_proven(header.bloom, logs):
-                raise MissingLogsError(source.name, number)
-            return
-        if set(whole.contents()) != set(logs.contents() if logs else ()):
-            source.lost_logs_at = int(time.time())
-            range_.replace(whole)
-
-    def _is_sampled(self, source: Source) -> bool:
-        """Choose the ranges deep in the chain that are read twice, if there is a second endpoint."""
-        self._ranges += 1
-        return self._ranges % _RANGES_A_SAMPLE == 1 and self._pool.second(source) is not source
-
-    def _look_twice(self, source: Source, logs: Sequence[BlockLogs], first: int, last: int) -> None:
-        """Read a range again, from another endpoint if there is one that has its last block, and compare.
-
-        Raises:
-            EndpointLiesError: The endpoint left out logs.
-            ChainChangedError: The two differ in another way.
-        """
-        while first <= last:
-            second = self._pool.second(source, last)
-            try:
-                again, end = second.logs(first, last)
-                self._compare(source, second, [block for block in logs if first <= block.number <= end], again)
-            except ENDPOINT_FAILURES as problem:
-                if second is source or (isinstance(problem, EndpointLiesError) and problem.endpoint == source.name):
-                    raise
-                self._pool.bench(second, problem)
-            else:
-                first = end + 1
-
-    def _compare(self, source: Source, second: Source, logs: Sequence[BlockLogs], again: Sequence[BlockLogs]) -> None:
-        """Compare the logs of a range as two endpoints give them, or one at two times.
-
-        Raises:
-            EndpointLiesError: One of them left out logs.
-            ChainChangedError: The two differ in another way.
-        """
-        before, after = ({log for block in blocks for log in block.contents()} for blocks in (logs, again))
-        for liar, lost in ((source, after - before), (second, before - after)):
-            if lost and (before < after or after < before):
-                liar.lost_logs_at = int(time.time())
-                numbers = sorted(entry[0] for entry in lost)
-                raise EndpointLiesError(
-                    liar.name, f"it left out {len(lost)} logs of blocks {numbers[0]} to {numbers[-1]}"
-                )
-        if before != after:
-            raise ChainChangedError(source.name, f"{second.name} has other logs")
-
-
-def _require_of_block(source: Source, block: Block, logs: BlockLogs) -> None:
-    """Refuse logs that are of another block with the number of a block, or that say another time than the block."""
-    if logs.hash != block.hash:
-        raise EndpointLiesError(source.name, f"the logs of block {block.number} are of another block")
-    if logs.time not in (None, block.time):
-        raise EndpointLiesError(source.name, f"the logs of block {block.number} say another time than the block")
-
-
-def _sample(numbers: Sequence[int], first: int, last: int) -> set[int]:
-    """Choose blocks to check: some of those with logs, and some of all."""
-    count = min(_SAMPLE, len(numbers))
-    return {*random.sample(numbers, count), *(random.randint(first, last) for _ in range(_SAMPLE))}  # noqa: S311
+def _all_logs(range_: _Range) -> list[BlockLogs]:
+    """Return the logs of a range, with those that receipts replaced."""
+    return [block for blocks, _ in range_.parts for block in blocks]
 
 
 def _split(logs: Sequence[BlockLogs], end: int) -> Iterator[tuple[list[BlockLogs], int]]:

@@ -1,54 +1,263 @@
-"""The logs of one block from its receipts: a node stores these apart from the tables that it searches for logs."""
+"""The logs of one block from its receipts: a node stores these apart from the tables that it searches for logs.
+
+The root in the header proves receipts (Yellow Paper, 4.3.1): their order, and address, topics and data of each log. The
+index of a log follows from its position. What a node repeats in them, such as indices and hashes, is not proven.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+import rlp
+from eth_utils.crypto import keccak
 
 from bilateral.errors.client import NODE_FAILURES
 from bilateral.index.chain.bloom import bloom_of
-from bilateral.index.chain.logs import BlockLogs, LogEntry, address_of, bytes_of, grouped
-from bilateral.index.errors import EndpointLiesError
+from bilateral.index.chain.logs import BlockLogs, LogEntry, address_of, bytes_of
+from bilateral.index.chain.quantities import optional_quantity, small_quantity, word
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from bilateral.index.chain.source import Header, Source
 
+EMPTY_ROOT: Final = keccak(rlp.encode(b""))
+"""The root of a block without transactions."""
 
-class ReceiptEntry(msgspec.Struct, gc=False):
-    """A receipt in the form of JSON-RPC, as far as it is about logs."""
+_BRANCHES: Final = 16
+_HASH_BYTES: Final = 32
+_DEPOSIT: Final = 0x7E  # the type of a deposit's transaction on the OP Stack
 
-    logs: list[LogEntry]
+
+class _ReceiptLog(msgspec.Struct, gc=False):
+    """A log in a receipt, as far as the root proves it, and its index as the node says it."""
+
+    address: str
+    topics: list[str]
+    data: str
+    logIndex: Any = None  # noqa: N815  # the node's name
+    transactionHash: Any = None  # noqa: N815
 
 
-def logs_by_receipts(source: Source, header: Header, wanted: Collection[str]) -> BlockLogs | None:
-    """Read the wanted logs of a block from its receipts.
+class _Receipt(msgspec.Struct, gc=False):
+    """A receipt in the form of JSON-RPC."""
+
+    logs: list[_ReceiptLog]
+    type: Any = None
+    status: Any = None
+    root: Any = None
+    cumulativeGasUsed: Any = None  # noqa: N815  # the node's names
+    transactionHash: Any = None  # noqa: N815
+    transactionIndex: Any = None  # noqa: N815
+    depositNonce: Any = None  # noqa: N815
+    depositReceiptVersion: Any = None  # noqa: N815
+
+    def encoded(self) -> bytes:
+        """Return the receipt as the root covers it (EIP-2718).
+
+        Raises:
+            ValueError: A field is missing.
+        """
+        logs = [
+            (bytes_of(log.address), [bytes_of(topic) for topic in log.topics], bytes_of(log.data)) for log in self.logs
+        ]
+        bloom = bloom_of([item for address, topics, _ in logs for item in (address, *topics)])
+        state = bytes_of(self.root) if isinstance(self.root, str) else self._number(self.status)
+        values: list[Any] = [state, self._number(self.cumulativeGasUsed), bloom, logs]
+        kind = optional_quantity(self.type) or 0
+        if kind == _DEPOSIT and self.depositReceiptVersion is not None:
+            values += [self._number(self.depositNonce), self._number(self.depositReceiptVersion)]
+        return (bytes([kind]) if kind else b"") + rlp.encode(values)
+
+    @staticmethod
+    def _number(value: object) -> int:
+        number = optional_quantity(value)
+        if number is None:
+            raise ValueError(value)
+        return number
+
+
+@dataclass
+class BlockReceipts:
+    """All logs of a block, in their order.
+
+    Attributes:
+        header: The block's header.
+        entries: The logs; their `logIndex` is the position in the block.
+        positions: The position of each among the logs of its transaction.
+        counts_by_transaction: True if the node writes that position as the index.
+        is_proven: True if the receipts make the root in the header, so that the contents of logs are proven. Else they
+            make its filter, which proves that none is missing.
+    """
+
+    header: Header
+    entries: list[LogEntry] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    counts_by_transaction: bool = True
+    is_proven: bool = True
+
+    def of(self, contracts: Collection[str]) -> BlockLogs:
+        """Return the logs of some contracts, whose addresses are in checksum form.
+
+        Where the node counts by transaction, they have its indices as long as these are in order, as in other answers.
+        """
+        block = self.header.block
+        logs = BlockLogs(block.number, block.hash, block.time)
+        chosen = [at for at, entry in enumerate(self.entries) if address_of(entry.address) in contracts]
+        logs.entries = [self.entries[at] for at in chosen]
+        stated = [self.positions[at] for at in chosen]
+        is_ordered = all(before < after for before, after in pairwise(stated))
+        logs.indices = stated if self.counts_by_transaction and is_ordered else chosen
+        return logs
+
+    def number(self, entries: list[LogEntry]) -> bool:
+        """Give logs of the block, as another method returned them, their positions in it.
+
+        Returns:
+            False if the receipts have one of them with another index, or not at all.
+        """
+        stated = self.positions if self.counts_by_transaction else range(len(self.entries))
+        keys = zip(self.entries, stated, strict=True)
+        places = {(entry.transactionHash, index): at for at, (entry, index) in enumerate(keys)}
+        numbers = [places.get((entry.transactionHash.lower(), small_quantity(entry.logIndex))) for entry in entries]
+        for entry, number in zip(entries, numbers, strict=True):
+            if number is None:
+                return False
+            entry.logIndex, entry.transactionIndex = number, self.entries[number].transactionIndex
+        return True
+
+
+def read_receipts(source: Source, header: Header) -> BlockReceipts | None:
+    """Read the receipts of a block.
 
     Args:
         source: The endpoint.
-        header: The block's header. Its filter tells that the receipts are complete.
-        wanted: The contracts whose logs are wanted, in checksum form.
+        header: The block's header. Its root, or its filter, tells that the receipts are complete.
 
     Returns:
         The logs; None if the endpoint does not give receipts, or not all of them.
     """
-    block = header.block
+    if header.receipts_root == EMPTY_ROOT:
+        return BlockReceipts(header)
     try:
-        receipts: list[ReceiptEntry] | None = source.endpoint.request(
-            "eth_getBlockReceipts",
-            (hex(block.number),),
-            list[ReceiptEntry] | None,  # type: ignore[arg-type]
-        )
-        entries = [entry for receipt in receipts or () for entry in receipt.logs]
-        items = [bytes_of(text) for entry in entries for text in (entry.address, *entry.topics)]
-        if receipts is None or bloom_of(items) != header.bloom:
-            return None
-        of_registries = [entry for entry in entries if address_of(entry.address) in wanted]
-        blocks = grouped(source.name, of_registries, wanted, block.number, block.number)
-    except (*NODE_FAILURES, EndpointLiesError, ValueError):
+        receipts = _receipts_of(source, header)
+        if all(optional_quantity(receipt.transactionIndex) is not None for receipt in receipts):
+            receipts.sort(key=lambda receipt: optional_quantity(receipt.transactionIndex) or 0)
+        return _checked(header, receipts)
+    except (*NODE_FAILURES, ValueError, TypeError):
         return None
-    logs = blocks[0] if blocks else BlockLogs(block.number, block.hash, block.time)
-    logs.time = block.time
-    return logs if logs.hash == block.hash else None
+
+
+def agrees_with_receipts(source: Source, logs: BlockLogs, contracts: Collection[str]) -> bool | None:
+    """Compare the logs of a block with the receipts of their transactions: small answers, from another store.
+
+    Returns:
+        False if they differ; None if the endpoint does not give the receipts.
+    """
+    hashes = list(dict.fromkeys(entry.transactionHash.lower() for entry in logs.entries))
+    kind = _Receipt | None
+    try:
+        receipts: list[_Receipt | None] = source.endpoint.each(
+            "eth_getTransactionReceipt", [(hash_,) for hash_ in hashes], kind
+        )  # type: ignore[arg-type]
+        if any(receipt is None for receipt in receipts):
+            return None
+        expected = {
+            (hash_, optional_quantity(log.logIndex), *_contents(log))
+            for hash_, receipt in zip(hashes, receipts, strict=True)
+            if receipt is not None
+            for log in receipt.logs
+            if address_of(log.address) in contracts
+        }
+    except (*NODE_FAILURES, ValueError):
+        return None
+    places = zip(logs.entries, logs.indices, strict=True)
+    return expected == {(entry.transactionHash.lower(), index, *_contents(entry)) for entry, index in places}
+
+
+def _contents(log: LogEntry | _ReceiptLog) -> tuple[str, tuple[str, ...], str]:
+    return log.address.lower(), tuple([topic.lower() for topic in log.topics]), log.data.lower()
+
+
+def _receipts_of(source: Source, header: Header) -> list[_Receipt]:
+    """Read receipts by one call, or each by its transaction where the endpoint does not have that call."""
+    number = hex(header.block.number)
+    kind = list[_Receipt] | None
+    try:
+        receipts: list[_Receipt] | None = source.endpoint.request("eth_getBlockReceipts", (number,), kind)  # type: ignore[arg-type]
+    except NODE_FAILURES:
+        if not header.transactions:
+            raise
+        receipts = None
+    if receipts is None and header.transactions:
+        calls = [(hash_,) for hash_ in header.transactions]
+        return source.endpoint.each("eth_getTransactionReceipt", calls, _Receipt)
+    if receipts is None:
+        raise ValueError(number)
+    return receipts
+
+
+def _checked(header: Header, receipts: Sequence[_Receipt]) -> BlockReceipts | None:
+    """Return the logs of receipts that are complete."""
+    items = [bytes_of(text) for receipt in receipts for log in receipt.logs for text in (log.address, *log.topics)]
+    is_proven = header.receipts_root is not None and _root(receipts) == header.receipts_root
+    if not (is_proven or bloom_of(items) == header.bloom or not (receipts or header.transactions)):
+        return None
+    logs = BlockReceipts(header, is_proven=is_proven)
+    block, hashes = header.block, header.transactions
+    for at, receipt in enumerate(receipts):
+        for position, log in enumerate(receipt.logs):
+            stated_hash = receipt.transactionHash or log.transactionHash
+            hash_ = hashes[at] if len(hashes) == len(receipts) else "0x" + word(stated_hash).hex()
+            entry = LogEntry(
+                *(log.address, log.topics, log.data, block.number, "0x" + block.hash.hex(), hash_),
+                logIndex=len(logs.entries),
+                transactionIndex=at,
+            )
+            logs.entries.append(entry)
+            logs.positions.append(position)
+            logs.counts_by_transaction &= optional_quantity(log.logIndex) == position
+    return logs
+
+
+def _root(receipts: Sequence[_Receipt]) -> bytes | None:
+    """Return the root of the tree of receipts; None if they lack a field that it covers."""
+    try:
+        leaves = sorted((rlp.encode(at).hex(), receipt.encoded()) for at, receipt in enumerate(receipts))
+    except (*NODE_FAILURES, ValueError, TypeError):
+        return None
+    return keccak(rlp.encode(_node(leaves, 0))) if leaves else EMPTY_ROOT
+
+
+def _node(leaves: Sequence[tuple[str, bytes]], depth: int) -> list[Any]:
+    """Return a node of a Merkle Patricia tree (Yellow Paper, appendix D).
+
+    Args:
+        leaves: The keys below it as nibbles, in their order, and their values. No key is the beginning of another one.
+        depth: The nibbles above it.
+    """
+    if len(leaves) == 1:
+        return [_path(leaves[0][0][depth:], 2), leaves[0][1]]
+    ends = zip(leaves[0][0][depth:], leaves[-1][0][depth:], strict=False)
+    if shared := next(at for at, (low, high) in enumerate(ends) if low != high):
+        return [_path(leaves[0][0][depth : depth + shared], 0), _reference(_node(leaves, depth + shared))]
+    branches: list[Any] = [b""] * (_BRANCHES + 1)
+    for digit in range(_BRANCHES):
+        if below := [leaf for leaf in leaves if leaf[0][depth] == f"{digit:x}"]:
+            branches[digit] = _reference(_node(below, depth + 1))
+    return branches
+
+
+def _path(nibbles: str, flag: int) -> bytes:
+    """Return nibbles in the compact form (Yellow Paper, appendix C)."""
+    is_odd = len(nibbles) % 2
+    return bytes.fromhex(f"{flag + is_odd:x}{'' if is_odd else '0'}{nibbles}")
+
+
+def _reference(node: list[Any]) -> Any:
+    """Return a node within its parent: itself if it is short, else its hash."""
+    encoded = rlp.encode(node)
+    return node if len(encoded) < _HASH_BYTES else keccak(encoded)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Final
 
 from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError
 from bilateral.index.chain.endpoint import Endpoint, HeaderEntry
-from bilateral.index.chain.logs import BlockLogs, LogEntry, bytes_of, grouped
-from bilateral.index.chain.quantities import quantity, word
+from bilateral.index.chain.headers import Header
+from bilateral.index.chain.logs import BlockLogs, LogEntry, UnnumberedLogsError, grouped
+from bilateral.index.chain.quantities import quantity, small_quantity
 from bilateral.index.chain.ranges import RangeSize
+from bilateral.index.chain.receipts import read_receipts
 from bilateral.index.chain.refusals import advice_on
 from bilateral.index.errors import EndpointLiesError, EndpointRefusesError
-from bilateral.index.tables.batches import Block
 from bilateral.node.ranges import Reaction, judge
 
 if TYPE_CHECKING:
@@ -40,21 +40,6 @@ _LONGEST_WAIT: Final = 60.0
 """Seconds to wait for an endpoint that asks for it. One that asks for more is left alone, see `Pool.bench`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
-    """A block's header.
-
-    Attributes:
-        block: The block.
-        parent_hash: The hash of the block before it.
-        bloom: Its filter of addresses and topics of logs; None if the node does not give it.
-    """
-
-    block: Block
-    parent_hash: bytes
-    bloom: bytes | None
-
-
 class Source:
     """A chain as one endpoint shows it.
 
@@ -65,7 +50,10 @@ class Source:
 
     Attributes:
         size: The number of blocks to ask for.
-        lost_logs_at: The time at which the endpoint left out logs last, in Unix seconds; None if it never did.
+        lost_logs_at: The time at which the endpoint last left out logs or contradicted itself or another one, in Unix
+            seconds; None if it never did.
+        is_disputed: True after another endpoint gave other logs of a block, and nothing told which of them were right.
+        alone_from: The first stored block that this endpoint delivered and no other one confirmed since; None without.
     """
 
     def __init__(
@@ -74,6 +62,9 @@ class Source:
         self.endpoint = endpoint
         self.size = RangeSize(MOST_BLOCKS, first=FIRST_BLOCKS)
         self.lost_logs_at: int | None = None
+        self.is_disputed = False
+        self.alone_from: int | None = None
+        self._confirmed_to = -1
         self._addresses = list(addresses)
         self._wait = wait or _sleep
 
@@ -89,8 +80,21 @@ class Source:
 
     @property
     def loses_logs(self) -> bool:
-        """True if the endpoint left out logs in the last 30 days. Then its ranges are read twice."""
+        """True if the endpoint gave false answers in the last 30 days. Then no sample is enough: all is checked."""
         return self.lost_logs_at is not None and time.time() - self.lost_logs_at < _LOSS_SECONDS_KEPT
+
+    def distrust(self) -> None:
+        """Take note that the endpoint gave a false answer: until then, a sample of its answers was checked."""
+        self.lost_logs_at = int(time.time())
+
+    def deliver(self, first: int, last: int) -> None:
+        """Take note that blocks which this endpoint gave are stored."""
+        if self.alone_from is None and not self.loses_logs and last > self._confirmed_to:
+            self.alone_from = max(first, self._confirmed_to + 1)
+
+    def confirm(self, last: int) -> None:
+        """Take note that another endpoint gave the same logs up to a block."""
+        self.alone_from, self._confirmed_to = (self.alone_from if self.loses_logs else None), last
 
     def chain_id(self) -> int:
         """Return the chain's id."""
@@ -115,7 +119,7 @@ class Source:
         """
         name = hex(block) if isinstance(block, int) else block
         response = self.endpoint.request("eth_getBlockByNumber", (name, False), HeaderEntry | None)  # type: ignore[arg-type]
-        header = None if response is None else _header(response)
+        header = None if response is None else Header.of(response)
         if header is not None and isinstance(block, int):
             self._require_number(block, header)
         return header
@@ -130,9 +134,8 @@ class Source:
         headers = self.headers_of(range(first, last + 1))
         for before, after in pairwise(headers):
             if after.parent_hash != before.block.hash:
-                raise EndpointLiesError(
-                    self.name, f"block {after.block.number} does not follow block {before.block.number}"
-                )
+                problem = f"block {after.block.number} does not follow block {before.block.number}"
+                raise EndpointLiesError(self.name, problem, may_pass=True)
         return headers
 
     def headers_of(self, numbers: Sequence[int]) -> list[Header]:
@@ -220,7 +223,24 @@ class Source:
         """Ask for the logs of a range by one call."""
         query: dict[str, object] = {"address": self._addresses, "fromBlock": hex(first), "toBlock": hex(last)}
         entries = self.endpoint.request("eth_getLogs", (query,), list[LogEntry])
-        return grouped(self.name, entries, self._addresses, first, last)
+        return self._grouped(entries, self._addresses, first, last)
+
+    def _grouped(self, entries: list[LogEntry], contracts: Sequence[str], first: int, last: int) -> list[BlockLogs]:
+        """Group logs by block. See `grouped`. Where indices tell no order, as on Hedera, receipts do."""
+        numbered: set[int] = set()
+        while True:
+            try:
+                return grouped(self.name, entries, contracts, first, last)
+            except UnnumberedLogsError as problem:
+                of_block = [entry for entry in entries if small_quantity(entry.blockNumber) == problem.block]
+                receipts = read_receipts(self, self.headers_of([problem.block])[0])
+                if problem.block in numbered or receipts is None or not receipts.number(of_block):
+                    text = (
+                        f"the indices of the logs of block {problem.block} repeat or contradict the order of their "
+                        "transactions, and its receipts do not tell their order"
+                    )
+                    raise EndpointLiesError(self.name, text) from None
+                numbered.add(problem.block)
 
     def _headers_at_once(self, numbers: Sequence[int]) -> list[Header]:
         """Ask for headers by a batch; one by one where the endpoint refuses batches."""
@@ -229,7 +249,7 @@ class Source:
         entries: list[HeaderEntry | None] = self.endpoint.each("eth_getBlockByNumber", calls, kind)  # type: ignore[arg-type]
         if any(entry is None for entry in entries):
             raise MalformedNodeAnswerError(f"{self.name} lacks a block of {numbers[0]} to {numbers[-1]}")
-        return [_header(entry) for entry in entries if entry is not None]
+        return [Header.of(entry) for entry in entries if entry is not None]
 
 
 def _weight(logs: Sequence[BlockLogs]) -> int:
@@ -243,8 +263,3 @@ def _weight(logs: Sequence[BlockLogs]) -> int:
 def _sleep(seconds: float) -> bool:
     time.sleep(seconds)
     return True
-
-
-def _header(entry: HeaderEntry) -> Header:
-    block = Block(quantity(entry.number), word(entry.hash), quantity(entry.timestamp))
-    return Header(block, word(entry.parentHash), bytes_of(entry.logsBloom) if entry.logsBloom else None)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from bilateral.documents import document_hash, verify_hash
 from bilateral.documents.http import host_of
+from bilateral.documents.loader import scheme_of
 from bilateral.errors import (
     DocumentError,
     DocumentTimeoutError,
@@ -121,7 +122,7 @@ def host_of_file(uri: str) -> str | None:
     Raises:
         UnsupportedUriError: Files are not fetched by such URIs.
     """
-    scheme = uri.partition(":")[0].lower()
+    scheme = scheme_of(uri)
     if "\N{REPLACEMENT CHARACTER}" in uri:
         raise UnsupportedUriError("the URI has NUL, U+FFFD or bytes that are not UTF-8")
     if scheme == "data":
@@ -130,7 +131,7 @@ def host_of_file(uri: str) -> str | None:
         return IPFS_HOST
     if scheme not in ("http", "https"):
         raise UnsupportedUriError("files are fetched by https, http, ipfs and data URIs only")
-    host, port = host_of(uri)
+    host, port = host_of(uri.strip())
     name = f"{host}:{port}"
     if len(name) > _MAX_HOST:
         raise UnsupportedUriError("the name of the host is too long")
@@ -166,7 +167,7 @@ def _read(kind: Kind, document: Document, expected_hash: bytes | None) -> Loaded
 
 
 def _failure(uri: str, problem: BilateralError) -> Failed:
-    scheme = uri.partition(":")[0].lower()
+    scheme = scheme_of(uri)
     is_fixed = scheme == "data" or (
         scheme == "ipfs" and isinstance(problem, (DocumentTooLargeError, HashMismatchError, MalformedDocumentError))
     )

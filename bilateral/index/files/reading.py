@@ -1,4 +1,8 @@
-"""Reading of files: the rows that a file's content makes, by the file's kind."""
+"""Reading of files: the rows that a file's content makes, by the file's kind.
+
+The models of `bilateral.documents` read them, as everywhere, so that the index and a check of a seller see one file.
+Whole files stay in `file_content`. Texts in columns have limits, so that one agent cannot fill the indexes of search.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,12 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from bilateral.documents import FeedbackFile, ProofOfInteraction, ProofOfPayment, RegistrationFile
+from bilateral.documents.feedback import A2aUse, McpUse, OasfUse
+from bilateral.documents.model import MAX_ITEMS
 from bilateral.errors import MalformedIdentifierError
-from bilateral.identifiers import AccountId, GlobalAgentId
+from bilateral.identifiers import AccountId
 from bilateral.identifiers.caip import base58_bytes
-from bilateral.index.files.fields import MAX_NAME, MAX_TEXT, MAX_URI, Fields, stored_text
 from bilateral.index.files.hosts import host_rows
 from bilateral.index.search.meaning import has_model, vector_row
 from bilateral.index.search.words import words_of
@@ -24,7 +30,22 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Table
 
+    from bilateral.documents import Registration, Service
+
     ReadRows = Mapping[Table, list[dict[str, Any]]]
+
+_MAX_SERVICE_NAME: Final = 100
+
+_MAX_DIGITS: Final = 78  # of 2**256
+
+_MAX_NAME: Final = 200
+"""Characters of a name, a kind of service, a skill or a tag."""
+
+_MAX_URI: Final = 2_000
+"""Characters of a URI. The picture of a data URI is not needed for search."""
+
+_MAX_TEXT: Final = 10_000
+"""Characters of a description or comment."""
 
 _MOST_CAPABILITIES: Final = 2_000  # four times `MAX_ITEMS`: each is a row, and strangers write files
 
@@ -91,32 +112,31 @@ def read_content(kind: Kind, content_hash: bytes, content: bytes) -> ReadRows:
 
 def _registration(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
     """Read a registration file, of January 2026 or of October 2025."""
-    problems: list[str] = []
-    fields, key = Fields(value, problems), {"content_hash": content_hash}
-    services, capabilities = _services(key, fields, problems)
-    for trust in fields.names("supportedTrust", "supportedTrusts"):
-        capabilities.append(("trust", trust))
+    file, key = RegistrationFile.read(value, is_strict=False), {"content_hash": content_hash}
+    problems = list(file.faults)
+    services, capabilities = _services(key, file.all_services, problems)
+    capabilities += [("trust", trust[:_MAX_NAME]) for trust in file.supported_trust or () if trust]
     rows = {
         schema.registration_service: services,
         schema.registration_domain: host_rows(key, services),
         schema.registration_capability: [
-            {**key, "kind": kind, "position": position, "value": name}
+            {**key, "kind": kind, "position": position, "value": _stored(name, _MAX_NAME)}
             for position, (kind, name) in enumerate(dict.fromkeys(capabilities[:_MOST_CAPABILITIES]))
         ],
         schema.registration_claim: [
-            {**key, "position": position, **_claim(Fields(entry, problems, f"registrations.{position}."))}
-            for position, entry in enumerate(fields.items("registrations"))
+            {**key, "position": position, **_claim(entry)}
+            for position, entry in enumerate((file.registrations or [])[:MAX_ITEMS])
         ],
     }
     rows[schema.registration_file] = [
         {
             **key,
-            "type": fields.text("type"),
-            "name": fields.text("name"),
-            "description": fields.text("description", limit=MAX_TEXT),
-            "image": fields.text("image", limit=MAX_URI),
-            "active": fields.flag("active"),
-            "x402_support": fields.flag("x402Support", "x402support"),
+            "type": _stored(file.type, _MAX_NAME),
+            "name": _stored(file.name, _MAX_NAME),
+            "description": _stored(file.description, _MAX_TEXT),
+            "image": _stored(file.image, _MAX_URI),
+            "active": file.active,
+            "x402_support": file.x402_support,
             "problems": listed(problems),
         }
     ]
@@ -161,79 +181,120 @@ def search_words(rows: ReadRows) -> dict[str, list[str]]:
 
 
 def _services(
-    key: dict[str, bytes], fields: Fields, problems: list[str]
+    key: dict[str, bytes], services: list[Service], problems: list[str]
 ) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
     """Return the rows of an agent's services, and its capabilities with their kinds."""
     rows, capabilities = [], []
-    for position, entry in enumerate(fields.items("services", "endpoints")):
-        service = Fields(entry, problems, f"services.{position}.")
-        name = service.text("name", limit=100) or ""
-        endpoint, version = service.text("endpoint", limit=MAX_URI), service.text("version")
+    for position, service in enumerate(services):
+        name = _stored(service.name, _MAX_SERVICE_NAME) or ""
+        endpoint, version = _stored(service.endpoint, _MAX_URI), _stored(service.version, _MAX_NAME)
         if endpoint and _SCRIPT.match(_IGNORED.sub("", endpoint)):
-            service.note("endpoint", "the address of a service")
+            problems.append(f"services.{position}.endpoint is not the address of a service")
             continue
         rows.append({**key, "position": position, "name": name, "endpoint": endpoint, "version": version})
-        for kind, *names in _CAPABILITIES.get(name.lower(), ()):
-            capabilities += [(kind, name) for name in service.names(*names)]
+        for kind, *lists in _CAPABILITIES.get(name.lower(), ()):
+            entries = (service.model_extra or {}).get
+            field = next((field for field in lists if entries(field) is not None), None)
+            if field is not None:
+                place = f"services.{position}.{field}"
+                capabilities += [(kind, text) for text in _names(place, entries(field), problems)]
     return rows, capabilities
 
 
-def _claim(entry: Fields) -> dict[str, Any]:
+def _names(place: str, entries: Any, problems: list[str]) -> list[str]:
+    """Return the entries of a list of texts. An object in it counts by its `name` or `id`."""
+    if not isinstance(entries, list):
+        problems.append(f"{place} is not a list")
+        return []
+    texts = [
+        (entry.get("name") or entry.get("id")) if isinstance(entry, dict) else entry for entry in entries[:MAX_ITEMS]
+    ]
+    names = [text[:_MAX_NAME] for text in texts if isinstance(text, str) and text]
+    if len(names) < len(texts):
+        problems.append(f"{place} is not a list of texts")
+    return names
+
+
+def _claim(entry: Registration) -> dict[str, Any]:
     """Return the columns of an agent's entry in a registry. Addresses of EVM chains take their checksum form.
 
     The address of an agent on Solana has 32 bytes, and is stored as their number.
     """
-    registry, agent_id = entry.text("agentRegistry") or "", entry.number("agentId")
+    registry, agent_id = entry.agent_registry, _token_id(entry.agent_id)
     with suppress(MalformedIdentifierError):
         account = AccountId.parse(registry, verify_checksum=False)
         registry = str(account)
         if not account.chain.is_evm:
-            agent_id, agent = None, (entry.text("agentId") or "").removeprefix(f"{account.chain}:")
-            agent_id = int.from_bytes(base58_bytes(GlobalAgentId(account, agent).agent))
-    return {"agent_registry": stored_text(registry, MAX_NAME), "agent_id": agent_id}
+            agent_id = None if entry.agent is None else int.from_bytes(base58_bytes(entry.agent.agent))
+    return {"agent_registry": _stored(registry, _MAX_NAME), "agent_id": agent_id}
+
+
+def _token_id(agent_id: int | str | None) -> int | None:
+    """Return an unsigned integer of up to 256 bits, from a number or from its digits; None for anything else."""
+    if isinstance(agent_id, str):
+        is_number = agent_id.isascii() and agent_id.isdigit() and len(agent_id) <= _MAX_DIGITS
+        agent_id = int(agent_id) if is_number else None
+    return agent_id if agent_id is not None and 0 <= agent_id < 2**256 else None
 
 
 def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
     """Read a feedback file, of the best practices, the x402 extension, or its upstream draft."""
-    problems: list[str] = []
-    fields = Fields(value, problems)
-    mcp, a2a, oasf = fields.object("mcp"), fields.object("a2a"), fields.object("oasf")
-    payment, proof = fields.object("proofOfPayment"), fields.object("proofOfInteraction")
+    file = FeedbackFile.read(value, is_strict=False)
+    mcp, a2a, oasf = file.mcp or McpUse(), file.a2a or A2aUse(), file.oasf or OasfUse()
+    payment, proof = file.proof_of_payment or ProofOfPayment(), file.proof_of_interaction or ProofOfInteraction()
+    score = (file.model_extra or {}).get("score") if file.value is None else file.value  # of August 2025
+    texts = {
+        "agent_registry": file.agent_registry,
+        "agent_id": file.agent_id,
+        "client_address": file.client_address,
+        "created_at": file.created_at,
+        "value": score if isinstance(score, (int, float)) else None,
+        "value_decimals": file.value_decimals,
+        "tag1": file.tag1,
+        "tag2": file.tag2,
+        "mcp_tool": mcp.tool,
+        "mcp_prompt": mcp.prompt,
+        "a2a_context_id": a2a.context_id,
+        "a2a_task_id": a2a.task_id,
+        "payment_from": payment.from_address,
+        "payment_to": payment.to_address,
+        "payment_chain_id": payment.chain_id,
+        "payment_transaction": payment.tx_hash,
+        "interaction_hash": file.interaction_hash,
+    }
+    uris = {
+        "endpoint": file.endpoint,
+        "mcp_resource": mcp.resource,
+        "task_ref": file.task_ref or proof.task_ref,
+        "agent_signature": file.agent_signature or proof.agent_signature,
+        "client_signature": file.client_signature or proof.reviewer_signature,
+    }
+    lists = {
+        "a2a_skills": a2a.skills,
+        "oasf_skills": oasf.skills,
+        "oasf_domains": oasf.domains,
+    }
     row = {
         "content_hash": content_hash,
-        "agent_registry": fields.text("agentRegistry"),
-        "agent_id": fields.text("agentId"),
-        "client_address": fields.text("clientAddress"),
-        "created_at": fields.text("createdAt"),
-        "value": fields.text("value", "score"),
-        "value_decimals": fields.text("valueDecimals"),
-        "tag1": fields.text("tag1"),
-        "tag2": fields.text("tag2"),
-        "endpoint": fields.text("endpoint", limit=MAX_URI),
-        "text": fields.text("text", limit=MAX_TEXT),
-        "comment": fields.text("comment", limit=MAX_TEXT) or fields.text("reasoning", limit=MAX_TEXT),
-        "mcp_tool": mcp.text("tool"),
-        "mcp_prompt": mcp.text("prompt"),
-        "mcp_resource": mcp.text("resource", limit=MAX_URI),
-        "a2a_skills": listed(a2a.names("skills")),
-        "a2a_context_id": a2a.text("contextId"),
-        "a2a_task_id": a2a.text("taskId"),
-        "oasf_skills": listed(oasf.names("skills")),
-        "oasf_domains": listed(oasf.names("domains")),
-        "payment_from": payment.text("fromAddress"),
-        "payment_to": payment.text("toAddress"),
-        "payment_chain_id": payment.text("chainId"),
-        "payment_transaction": payment.text("txHash"),
-        "task_ref": fields.text("taskRef", limit=MAX_URI) or proof.text("taskRef", limit=MAX_URI),
-        "interaction_hash": fields.text("interactionHash"),
-        "agent_signature": fields.text("agentSignature", limit=MAX_URI) or proof.text("agentSignature", limit=MAX_URI),
-        "client_signature": (
-            fields.text("clientSignature", limit=MAX_URI) or proof.text("reviewerSignature", limit=MAX_URI)
-        ),
-        "problems": "",
+        **{name: _stored(text, _MAX_NAME) for name, text in texts.items()},
+        **{name: _stored(text, _MAX_URI) for name, text in uris.items()},
+        **{
+            name: listed([_stored(text, _MAX_NAME) for text in dict.fromkeys((entries or [])[:MAX_ITEMS])])
+            for name, entries in lists.items()
+        },
+        "text": _stored(file.text, _MAX_TEXT),
+        "comment": _stored(file.comment or file.reasoning, _MAX_TEXT),
+        "problems": listed(list(file.faults)),
     }
-    row["problems"] = listed(problems)
     return {schema.feedback_file: [row]}
+
+
+def _stored(value: str | float | None, limit: int) -> str | None:
+    """Return the beginning of a text or of a number's digits, with U+FFFD for NUL, which PostgreSQL cannot store."""
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text[:limit].replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def listed(entries: list[Any]) -> str:

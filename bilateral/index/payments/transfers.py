@@ -10,7 +10,7 @@ from eth_utils.crypto import keccak
 from bilateral.errors import MalformedNodeAnswerError
 from bilateral.events.authorizations import paired_nonces, unsure_groups
 from bilateral.identifiers import checksummed
-from bilateral.index.chain.logs import LogEntry, address_of, bytes_of, grouped, hash_of
+from bilateral.index.chain.logs import LogEntry, address_of, bytes_of, hash_of
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import EndpointLiesError
 from bilateral.index.tables.lists import in_parts
@@ -152,9 +152,7 @@ class TransferSource(Source):
 
     def _read_transfers(self, topics: list[Any], first: int, last: int) -> Iterator[TokenTransfer]:
         blocks = self._read(topics, first, last)
-        without = {block.number: block for block in blocks if block.time is None}
-        for header in self.headers_of(sorted(without)):
-            block = without[header.block.number]
+        for block, header in zip(blocks, self.headers_of([block.number for block in blocks]), strict=True):
             if block.hash != header.block.hash:
                 raise EndpointLiesError(self.name, f"the logs of block {block.number} are of another block")
             block.time = header.block.time
@@ -191,7 +189,7 @@ class TransferSource(Source):
     def _logs_at_once(self, first: int, last: int) -> list[BlockLogs]:
         query = {"address": list(self._tokens), "fromBlock": hex(first), "toBlock": hex(last), "topics": self._filter}
         entries = self.endpoint.request("eth_getLogs", (query,), list[LogEntry])
-        return grouped(self.name, entries, self._tokens, first, last)
+        return self._grouped(entries, self._tokens, first, last)
 
 
 def _topics(accounts: Sequence[str]) -> list[str]:

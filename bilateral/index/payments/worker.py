@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from bilateral.errors import MalformedNodeAnswerError
-from bilateral.index.chain.reading import ENDPOINT_FAILURES
+from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.errors import ChainChangedError, CursorMovedError
 from bilateral.index.payments.transfers import TransferSource, unsure_senders, with_nonces
 

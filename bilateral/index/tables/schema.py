@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
     from bilateral.events import Event
 
-REVISIONS: Final = ("1", "2", "3")
+REVISIONS: Final = ("1", "2", "3", "4")
 """The versions of the tables that this package knows, the oldest first. Each has a migration."""
 
 REVISION: Final = REVISIONS[-1]

@@ -66,7 +66,6 @@ class StandingRows(Rows):
             "id": lambda: Id(text_of(agent_id_text(self.standing, self.scope), columns.side), self._find),
             "side": lambda: String(columns.side),
             "status": lambda: String(columns.status),
-            "basis": lambda: String(columns.basis),
             "raters": lambda: Whole(columns.raters),
             "payments": lambda: Whole(columns.payments),
             "reasons": lambda: String(columns.reasons),

@@ -59,9 +59,10 @@ class FoundAgent:
         relevance: The number of words of the query with which a word of the name begins. 0 without a text.
         rating: The ratings by which it passed the first gate; None without a gate.
         status: The status of its standing on the first gate's side: `ok`, `thin`, `contested` or `held_back`, which
-            says not to pay it; None before the first refresh.
+            says not to pay it; None before the first analysis that sees the agent.
         standing: The lower bound of its standing.
         reason: The code of the reason that counts most for its standing.
+        standing_rating: The rating of its standing, 0 to 100, which every page shows; None without one.
     """
 
     id: str
@@ -82,6 +83,7 @@ class FoundAgent:
     status: str | None = None
     standing: float | None = None
     reason: str | None = None
+    standing_rating: float | None = None
 
 
 def search_agents(

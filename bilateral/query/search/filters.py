@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -51,8 +51,8 @@ class Order(StrEnum):
 
     STANDING = "standing"
     """Those with the words of the query in their names first; then those with the greatest standing, on the side of the
-    first gate. Agents that are held back come after all others. Without any standing: by relevance with a text, by
-    lower bound with a gate, else by the latest change."""
+    first gate; then those that no analysis has seen yet, in the order of their registration. Agents that are held back
+    come after all others."""
 
     RELEVANCE = "relevance"
     """Those with the words of the query in their names first; then those with the greatest lower bound."""
@@ -274,13 +274,6 @@ class AgentSearch:
     def rated_side(self) -> Side:
         """The side of the first gate, on which standings rank."""
         return self.gates[0].side if self.gates else Side.SERVER
-
-    def without_standings(self) -> AgentSearch:
-        """Return the search in the order that it has where nobody has a standing."""
-        if self.ranking is not Order.STANDING:
-            return self
-        by_rating = Order.LOWER_BOUND if self.gates else Order.UPDATED
-        return replace(self, order=Order.RELEVANCE if self.words else by_rating)
 
 
 def query_words(text: str | None, *, are_optional: bool = False) -> list[str]:

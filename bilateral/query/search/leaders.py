@@ -19,7 +19,7 @@ from bilateral.query.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, enco
 from bilateral.query.search.conditions import KEY, WITH_FILES
 from bilateral.query.search.filters import Side, storable
 from bilateral.query.search.gates import has_better
-from bilateral.query.standings import first_code
+from bilateral.query.standings import analysed_chains, first_code
 from bilateral.query.values import Wide as WideValue
 from bilateral.text import quoted
 from bilateral.values.bounds import scale_of_tag
@@ -51,9 +51,11 @@ class Leader:
         counterparts: The number of distinct clients, or of servers, that gave them.
         mean: Their mean.
         lower_bound: The value that the agent has at least, with a confidence of 95 %.
-        status: The status of its standing: `ok`, `thin`, `contested` or `held_back`; None before the first refresh.
+        status: The status of its standing: `ok`, `thin`, `contested` or `held_back`; None for a validator, and
+            before the first analysis that sees the agent.
         standing: The lower bound of its standing, by which the default order ranks.
         reason: The code of the reason that counts most for its standing.
+        standing_rating: The rating of its standing, 0 to 100, which every page shows; None without one.
     """
 
     id: str
@@ -71,13 +73,14 @@ class Leader:
     status: str | None = None
     standing: float | None = None
     reason: str | None = None
+    standing_rating: float | None = None
 
 
 class Board(StrEnum):
     """The orders of leaderboards."""
 
     STANDING = "standing"
-    """By standing, without those who are held back. By lower bound where a chain has no standings, or a side none."""
+    """By standing, without those who are held back. Validators have none."""
 
     LOWER_BOUND = "lower_bound"
     """By the lower bound of all ratings. It marks those who are held back, and leaves none out."""
@@ -91,37 +94,42 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     tag: str,
     side: Side = Side.SERVER,
     *,
-    board: Board = Board.STANDING,
+    board: Board | None = None,
     chains: Sequence[int] = (),
     limit: int = DEFAULT_LIMIT,
     cursor: str | None = None,
 ) -> Page[Leader]:
-    """Return the agents with the greatest lower bounds for a tag. An agent counts by its best registry of ratings.
+    """Return the best agents for a tag. An agent counts by its best registry of ratings.
+
+    Nobody leads on a chain that is not analysed yet: false ratings lead any other order.
 
     Args:
         connection: The database.
         tag: The tag; `""` for ratings by servers.
         side: The side.
-        board: The order.
+        board: The order; None for that of standings, or of lower bounds for validators.
         chains: Only on these chains; on all if empty.
         limit: The largest number of agents.
         cursor: The cursor of the former page.
 
     Raises:
-        InvalidArgumentError: The tag has no scale, so it has no lower bound; or the limit is out of range.
+        InvalidArgumentError: The tag has no scale, so it has no lower bound; validators have no standing; or the limit
+            is out of range.
         InvalidCursorError: The cursor is of another leaderboard.
     """
     require_limit(limit)
     stored = key_text(storable(tag))
     if scale_of_tag(stored) is None:
         raise InvalidArgumentError(f"the tag {quoted(tag)} has no greatest value, and so no lower bound to rank by")
-    kind = f"leaders {board} {sorted(chains)} {side} {stored}"[:300]
+    order = board or (Board.LOWER_BOUND if side is Side.VALIDATOR else Board.STANDING)
+    if side is Side.VALIDATOR and order is not Board.LOWER_BOUND:
+        raise InvalidArgumentError(f"validators have no standing: use board=lower_bound, not {order}")
+    kind = f"leaders {order} {sorted(chains)} {side} {stored}"[:300]
     place = None if cursor is None else decode_cursor(kind, cursor, float, int, str, Wide)
-    wanted = chains or tuple(connection.execute(select(chain.c.chain_id)).scalars())
+    wanted = analysed_chains(connection, chains or tuple(connection.execute(select(chain.c.chain_id)).scalars()))
     # Each chain has an index of its own in order of the bound, so its best are found without sorting all.
     parts = []
     for chain_id in wanted:
-        order = _board_of(connection, chain_id, side, board)
         walks_ranks = order is Board.STANDING and _is_common(connection, chain_id, side, stored)
         parts.append(_best_of_chain(chain_id, stored, side, order, place, limit + 1, walks_ranks=walks_ranks))
     rows = sorted((row for part in parts for row in connection.execute(part)), key=_order)[: limit + 1]
@@ -132,14 +140,6 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     last = rows[limit - 1]
     key = (last.chain_id, last.identity_registry, int(last.agent_id))
     return Page(items, encode_cursor(kind, float(last.place), *key))
-
-
-def _board_of(connection: Connection, chain_id: int, side: Side, board: Board) -> Board:
-    """Return the order that a chain can have: without standings it is that of lower bounds."""
-    if board is not Board.STANDING:
-        return board
-    query = select(standing.c.side).where(standing.c.chain_id == chain_id, standing.c.side == side.value).limit(1)
-    return board if connection.execute(query).first() else Board.LOWER_BOUND
 
 
 def _is_common(connection: Connection, chain_id: int, side: Side, tag: str) -> bool:
@@ -178,7 +178,7 @@ def _best_of_chain(  # noqa: PLR0913, PLR0917  # parts of one query
     identity = standing.c.identity_registry if by_rank else of_registry.identity_registry
     key: list[ColumnElement[Any]] = [ordered.chain_id, identity, ordered.agent_id]
     figures = columns.registry, columns["count"], columns.counterparts, columns.mean, columns.lower_bound
-    stood = standing.c.status, standing.c.lower_bound.label("standing"), standing.c.reasons
+    stood = standing.c.status, standing.c.lower_bound.label("standing"), standing.c.reasons, standing.c.rating
     query = select(*key, *figures, *stood, ranked.label("place"))
     if board is Board.LOWER_BOUND:
         of_summary = and_(of_registry.chain_id == columns.chain_id, of_registry.address == unindexed(columns.registry))
@@ -226,7 +226,7 @@ def _leader(row: Row[Any], owner: str, name: str | None) -> Leader:
     values: Sequence[Any] = tuple(row)
     chain_id, identity, number = values[0], values[1], int(values[2])
     ids = (f"{chain_id}:{number}", global_agent_id(chain_id, identity, number))
-    status, lower, reasons = values[8:11]
+    status, lower, reasons, rating = values[8:12]
     address, count, raters, mean, bound = values[3:8]
-    figures = address, count, raters, mean, bound, status, lower, first_code(reasons)
+    figures = address, count, raters, mean, bound, status, lower, first_code(reasons), rating
     return Leader(*ids, chain_id, identity, number, owner, name, *figures)

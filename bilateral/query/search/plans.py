@@ -163,7 +163,6 @@ def plan_of(connection: Connection, search: AgentSearch) -> Plan | None:
         return None
     if search.ranking is Order.STANDING:
         stood = chains_with_standings(connection, chains, search.rated_side.value)
-        search = search if stood else search.without_standings()
     elif is_by_meaning:
         closest = closest_of(connection, words.matcher, search)
         if closest is None:

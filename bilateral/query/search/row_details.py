@@ -16,6 +16,7 @@ from bilateral.index.tables.search import READ_FILES, agent_file
 from bilateral.query.agent_answers import RatingSummary
 from bilateral.values import STANDARD_TAGS
 from bilateral.values.bounds import scale_of_tag
+from bilateral.values.feedback import PAID_TAGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,7 +39,7 @@ _MICROS: Final = 1_000_000  # millionths of a dollar
 _PAYMENTS: Final = 100
 """The newest payments to an account that are looked at: it may be the wallet of other agents, too."""
 
-_TAGS: Final = ("", *(tag for tag in STANDARD_TAGS if scale_of_tag(tag) is not None))
+_TAGS: Final = ("", *PAID_TAGS, *(tag for tag in STANDARD_TAGS if scale_of_tag(tag) is not None))
 """The tags whose ratings are shown. Strangers may rate an agent under any number of others."""
 
 _TOKEN: Final = re.compile(r"\w+")

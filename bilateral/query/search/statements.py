@@ -123,11 +123,11 @@ class _Statement:
             is_held_back = and_(rank.is_(None), standing.c.agent_id.is_not(None))
             lowered = case((is_held_back, _OUT_OF_REACH), else_=0.0)
             closeness = cast(self._plan.closest.c.rank, _REAL) + cast(lowered, _REAL)
-            return closeness, case((rank.is_not(None), rank), else_=by_gate)
+            return closeness, case((rank.is_not(None), rank), else_=zero)
         if order is Order.STANDING:
             rank, has_none = standing.c.rank, standing.c.agent_id.is_(None)
             added = case((rank.is_not(None), _RANKED), (has_none, 0.0), else_=_HELD_BACK)
-            return relevance + cast(added, _REAL), case((rank.is_not(None), rank), else_=by_gate)
+            return relevance + cast(added, _REAL), case((rank.is_not(None), rank), else_=zero)
         if order in TIMES:
             return cast(TIMES[order], _REAL), zero
         return by_gate, zero
@@ -217,7 +217,11 @@ def _down_agents(plan: Plan, part: Part) -> Select[Any]:
 
 
 def _down_bounds(plan: Plan, part: Part) -> Select[Any]:
-    """Return the statement that walks down the lower bounds of a chain under the tag of the first gate."""
+    """Return the statement that walks down the lower bounds of a chain under the tag of the first gate.
+
+    In the order of standings it finds the agents without one, by their keys: a bound counts false ratings, too.
+    """
+    is_by_key = plan.search.ranking is Order.STANDING
     columns, statement = summary.c, _Statement(plan, walks=True, stands=True)
     where = [
         *plan.bounds.passing[part.chain_id],
@@ -231,15 +235,18 @@ def _down_bounds(plan: Plan, part: Part) -> Select[Any]:
     ]
     bound = cast(columns.lower_bound, _REAL)
     fixed = literal(float(part.relevance or 0), _REAL)
-    first, second = (bound, fixed) if part.relevance is None else (fixed, bound)
-    if part.place is not None:
+    first, second = (bound, fixed) if part.relevance is None else (fixed, literal(0.0, _REAL) if is_by_key else bound)
+    if part.place is not None and is_by_key:
+        where.append(_is_behind([agent.c[name] for name in KEY], part.place[2:]))
+    elif part.place is not None:
         *ranks, chain, identity, agent_id = part.place
         limit = literal(ranks[part.relevance is not None], _REAL)
         behind = _is_behind([agent.c[name] for name in KEY], (chain, identity, agent_id))
         # The first part repeats the second, in a form that finds its place in the index.
         where += [columns.lower_bound <= limit, or_(columns.lower_bound < limit, behind)]
     query = statement.select(first, second, [*where, *statement.without_standing()]).where(*_among(part, columns))
-    return query.order_by(columns.lower_bound.desc(), registry.c.identity_registry, agent.c.agent_id)
+    order = [] if is_by_key else [columns.lower_bound.desc()]
+    return query.order_by(*order, registry.c.identity_registry, agent.c.agent_id)
 
 
 def _down_ranks(plan: Plan, part: Part) -> Select[Any]:

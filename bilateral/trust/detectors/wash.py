@@ -204,8 +204,8 @@ class WashPayments(Detector):
 
 
 def _moves(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats, Ints]:
-    """Return the transfers between two accounts: their ends, amounts, times and positions."""
-    rows = np.flatnonzero((ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst))
+    """Return the transfers between two accounts that may return payments: their ends, amounts, times and positions."""
+    rows = np.flatnonzero(ledger.comparable & (ledger.src != ledger.dst))
     src, dst = ledger.src[rows].astype(np.int64), ledger.dst[rows].astype(np.int64)
     return src, dst, ledger.sent[rows], ledger.sent_at[rows], rows
 

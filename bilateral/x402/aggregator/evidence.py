@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bilateral.client.operations import registries, signing
 from bilateral.contracts import Registry
 from bilateral.contracts.reverts import ContractRevertError
+from bilateral.documents.feedback import SIGNED_FIELDS
 from bilateral.errors import BilateralError, DocumentError, HashMismatchError, MalformedDocumentError
 from bilateral.identifiers import AccountId, GlobalAgentId, checksummed
 from bilateral.node.steps import Blocking
@@ -182,7 +183,7 @@ def _agent(state: ClientState, files: FileCache, submission: Submission, payment
 
 def _may_change(uri: str) -> bool:
     """Tell if the file behind a URI may have changed since it was loaded."""
-    return uri.lower().startswith("https:")
+    return uri.strip().lower().startswith("https:")
 
 
 def _registration(
@@ -238,6 +239,8 @@ def _feedback_file(loader: Loader, submission: Submission) -> Operation[bool]:
         file = document.feedback()
     except MalformedDocumentError as error:
         raise invalid("sponsored.feedbackURI", f"the feedback file is malformed: {error}") from None
+    for name in sorted(file.malformed_fields & SIGNED_FIELDS):
+        raise invalid("sponsored.feedbackURI", f"{name} of the feedback file is malformed")
     for name, value, expected in _fields_of(file, submission):
         if value is None:
             raise invalid("sponsored.feedbackURI", f"{name} of the feedback file is missing or malformed")

@@ -89,6 +89,6 @@ class RealMarket:
         engine = open_database(database)
         terms = PaymentTerms({self.token: 6}, confirmations)
         chain = ChainSettings((self.url,), (self.deployment,), from_block=0, payments=terms)
-        settings = IndexSettings((chain,), files=FileSettings(workers=0))
+        settings = IndexSettings((chain,), files=FileSettings(workers=0), analyses=False)
         follow_chains(engine, settings, stop=threading.Event(), until_head=True)
         engine.dispose()

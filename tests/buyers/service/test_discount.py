@@ -77,7 +77,7 @@ def seller_held_back(buyers_database):
     """The index holds the first seller's agent back as a client."""
     engine, table = create_engine(buyers_database), standings.standing
     row = dict.fromkeys(("lower_bound", "upper_bound", "effective_raters", "paid", "evidence_cost"), 0.0)
-    row |= {"chain_id": CHAIN, "identity_registry": IDENTITY, "agent_id": 1, "side": "client", "basis": "analysis"}
+    row |= {"chain_id": CHAIN, "identity_registry": IDENTITY, "agent_id": 1, "side": "client"}
     row |= {"status": "held_back", "raters": 3, "payments": 0, "reasons": "[]"}
     with engine.begin() as connection:
         connection.execute(insert(table).values(row))

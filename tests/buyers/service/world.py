@@ -119,7 +119,7 @@ def index(url, database):
     """Index the chain with its payments."""
     engine = open_database(database)
     chain = ChainSettings((url,), (DEPLOYMENT,), payments=PaymentTerms({TOKEN: 6}))
-    settings = IndexSettings((chain,), files=FileSettings(workers=0))
+    settings = IndexSettings((chain,), files=FileSettings(workers=0), analyses=False)
     follow_chains(engine, settings, stop=threading.Event(), until_head=True)
     engine.dispose()
 

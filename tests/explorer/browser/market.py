@@ -137,7 +137,7 @@ def following(url, deployment, token, database):
     chain = ChainSettings(
         (url,), (deployment,), 0, payments=PaymentTerms({token: 6}, confirmations=1, counts_plain=True)
     )
-    settings = IndexSettings((chain,), database, poll_seconds=0.05)
+    settings = IndexSettings((chain,), database, poll_seconds=0.05, analyses=False)
     thread = threading.Thread(target=follow_chains, args=(engine, settings), kwargs={"stop": stop}, daemon=True)
     thread.start()
     try:

@@ -46,6 +46,23 @@ def await_proof(page):
     wait_until(is_shown)
 
 
+def paid_statement(market, client):
+    """Let a client pay agent 1, and return the agent's signed statement about its answer."""
+    with market.client(ALICE) as owner:
+        owner.edit_registration(1, fields={"signers": [signer_entry()]}).wait()
+    task_ref = f"{NETWORK}:{market.pay(client, ALICE.address, 1_500_000)}"
+    signed = interaction_hash(task_ref, b"?city=Oslo", b"snow")
+    return {
+        "networkId": NETWORK,
+        "agentRegistry": str(market.deployment.agent_registry),
+        "agentId": "1",
+        "taskRef": task_ref,
+        "interactionHash": f"0x{signed.hex()}",
+        "agentSignature": SIGNING_KEY.sign(signed).hex(),
+        "timestamp": 1_700_000_000,
+    }
+
+
 def test_a_visitor_registers_an_agent(acting, market):
     page = acting("/", Wallet(market.url, GRACE), refused=True)
     page.get_by_role("link", name="Register an agent").click()
@@ -173,19 +190,7 @@ def test_a_client_gives_feedback_with_its_payment_and_revokes_it(acting, market)
 
 
 def test_a_client_rates_a_paid_answer_by_signatures_alone(acting, market):
-    with market.client(ALICE) as client:
-        client.edit_registration(1, fields={"signers": [signer_entry()]}).wait()
-    task_ref = f"{NETWORK}:{market.pay(GRACE, ALICE.address, 1_500_000)}"
-    signed = interaction_hash(task_ref, b"?city=Oslo", b"snow")
-    statement = {
-        "networkId": NETWORK,
-        "agentRegistry": str(market.deployment.agent_registry),
-        "agentId": "1",
-        "taskRef": task_ref,
-        "interactionHash": f"0x{signed.hex()}",
-        "agentSignature": SIGNING_KEY.sign(signed).hex(),
-        "timestamp": 1_700_000_000,
-    }
+    statement = paid_statement(market, GRACE)
     wallet, before = Wallet(market.url, GRACE), market.node("eth_getBalance", GRACE.address, "latest")
     page = acting("/act/give_feedback?agent=31337:1", wallet, refused=True)
     page.get_by_role("link", name="Let this service pay the gas.").click()

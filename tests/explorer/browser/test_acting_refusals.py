@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 from eth_account import Account
 from playwright.sync_api import expect
 
+from bilateral.documents import RegistrationFile
 from scripts._anvil import running_anvil
 from tests.api.world import ALICE, BOB, DAVE, ERIN, FRANK, GRACE
+from tests.explorer.browser.market import IMAGE
 from tests.explorer.browser.test_acting import CONNECT, SIGN, press
 from tests.explorer.browser.wallet import Wallet
 
@@ -61,6 +66,112 @@ def test_a_wallet_on_another_chain_is_asked_to_switch(acting, market):
     press(page, CONNECT)
     expect(page.get_by_role("button", name=SIGN)).to_be_visible()
     assert "eth_sendTransaction" not in wallet.asked
+
+
+@pytest.mark.parametrize(
+    "write", [int, str, "0x{:08x}".format, "0X{:X}".format], ids=["number", "decimal", "padded", "upper case"]
+)
+def test_a_chain_id_is_read_in_every_form(acting, market, write):
+    wallet = Wallet(market.url, ERIN)
+    wallet.write_chain = write
+    page = prepared(acting, wallet)
+    assert "wallet_switchEthereumChain" not in wallet.asked
+    assert problem(page).is_hidden()
+
+
+def test_each_error_of_a_wallet_has_its_own_words(acting, market):
+    wallet = Wallet(market.url, ERIN)
+    page = acting(RATE, wallet)
+    words = {
+        4001: "You rejected it in the wallet",
+        4100: "Your wallet is locked, or does not let this page use the account",
+        5000: "You rejected it in the wallet",
+        4900: "Your wallet is not connected to any chain",
+        -32002: "Your wallet still waits for your answer to an earlier request",
+        -32603: "The wallet says: Internal error of 0x00[U+202E]",
+    }
+    for code, expected in words.items():
+        wallet.errors = {"eth_requestAccounts": {"code": code, "message": "Internal error of 0x00\u202e"}}
+        press(page, CONNECT)
+        expect(problem(page)).to_contain_text(expected)
+    wallet.chain, nested = 1, {"code": -32603, "message": "Internal error", "data": {"originalError": {"code": 4902}}}
+    switching = {
+        4001: "Your wallet stays on another chain",
+        4100: "Your wallet is locked",
+        5000: "Your wallet stays on another chain",
+        4200: "Your wallet cannot switch chains for a page: choose 31337 (chain 31337) in it",
+        4902: "Your wallet does not know 31337 (chain 31337): add this chain to it",
+        -32002: "Your wallet still waits for your answer",
+        -32603: "The wallet says: no network",
+    }
+    for code, expected in switching.items():
+        wallet.errors = {"wallet_switchEthereumChain": {"code": code, "message": "no network"}}
+        press(page, CONNECT)
+        expect(problem(page)).to_contain_text(expected)
+    wallet.errors = {"wallet_switchEthereumChain": nested}
+    press(page, CONNECT)
+    expect(problem(page)).to_contain_text("add this chain to it")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"status": 502, "body": "<html>Bad gateway</html>"}, "The service answers with status 502 and no JSON"),
+        ({"status": 503, "json": {"detail": "too busy"}}, "too busy"),
+        ({"status": 500, "json": {}}, "The service answers with status 500"),
+    ],
+)
+def test_a_failure_of_the_service_is_not_blamed_on_the_wallet(acting, market, answer, words):
+    page = acting(RATE, Wallet(market.url, ERIN), refused=True)
+    page.route("**/v1/transactions", lambda route: route.fulfill(**answer))
+    press(page, CONNECT)
+    expect(problem(page)).to_contain_text(words)
+    expect(problem(page)).not_to_contain_text("wallet says")
+
+
+def test_a_hash_of_a_stranger_is_not_the_visitors_transaction(acting, market):
+    with market.client(FRANK) as client:
+        transaction = client.give_feedback(1, 44, "starred").wait().event.transaction
+    page = acting(f"{RATE}&tx={transaction}", Wallet(market.url, ERIN))
+    expect(page.get_by_text(f"Sent by {FRANK.address.lower()}")).to_be_visible()
+    expect(page.get_by_text("This window did not send it.")).to_be_visible()
+    expect(page.get_by_role("heading", name="A transaction that the link to this page names")).to_be_visible()
+    assert page.get_by_text("Your transaction").is_hidden()
+
+
+def test_an_edit_link_sends_the_values_that_it_names(acting, market):
+    with market.client(BOB) as client:
+        file = RegistrationFile.new("Two\nlines", "\r\nA\r\nB", IMAGE)
+        agent = client.register_agent(file=file).wait().agent.token_id
+    market.await_row(
+        f"/31337/{agent}",
+        lambda page: [page["agent"]["registration"]] if page and page["agent"]["registration"] else [],
+    )
+    page = acting(
+        f"/act/edit_registration?agent=31337:{agent}&image=https://b.example/2.png&x402=true", Wallet(market.url, BOB)
+    )
+    expect(page.get_by_role("region", name="Your changes to its file")).to_have_text(
+        re.compile(r'^Your changes to its file\{\s*"image": "https://b.example/2.png",\s*"x402Support": true\s*\}$')
+    )
+    press(page, CONNECT)
+    expect(page.get_by_text("Change image, x402Support in the registration file of agent")).to_be_visible()
+    signed = page.get_by_role("region", name="Its file, as it is signed").locator("pre").inner_text()
+    assert json.loads(signed) | {"registrations": None} == {
+        **file.to_object(),
+        "image": "https://b.example/2.png",
+        "x402Support": True,
+        "registrations": None,
+    }
+
+
+def test_unseen_characters_of_a_text_are_marked_in_what_is_signed(acting, market):
+    page = acting(
+        "/act/give_feedback?agent=31337:1&value=90&tag2=a%E2%80%AEb&text=c%E2%80%8Bd", Wallet(market.url, ERIN)
+    )
+    expect(page.get_by_role("region", name="Its file")).to_contain_text("c[U+200B]d")
+    press(page, CONNECT)
+    expect(page.get_by_role("region", name="What you sign")).to_contain_text("a[U+202E]b")
+    assert not re.search("[\u202e\u200b]", page.locator("#what").inner_text() + page.locator("#document").inner_text())
 
 
 def test_an_account_without_money_learns_it_before_it_signs(acting, market):
@@ -159,6 +270,51 @@ def test_a_visitor_acts_by_keyboard_alone_on_a_phone(acting, market):
     page.keyboard.press("Enter")
     expect(page.get_by_text("The index has it.")).to_be_visible()
     assert window.violations() == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
+def test_the_first_sentence_of_a_signature_is_in_sight_and_the_focus_follows(acting, market, width, height):
+    page = acting("/act/give_feedback?agent=31337:1&text=Sunny", Wallet(market.url, FRANK))
+    page.set_viewport_size({"width": width, "height": height})
+    page.get_by_label("Value").fill("70")
+    press(page, CONNECT)
+    expect(page.get_by_role("button", name=SIGN)).to_be_focused()
+    assert page.evaluate(_HIDDEN, "#says li") is None
+    assert page.evaluate(_HIDDEN, "#sign") is None
+    press(page, SIGN)
+    expect(page.get_by_role("region", name="Your transaction")).to_be_focused()
+    expect(page.get_by_role("status").filter(has_text="The index has it.")).to_be_visible()
+
+
+def test_a_refused_signature_leaves_the_focus_where_it_was(acting, market):
+    wallet = Wallet(market.url, FRANK)
+    page = prepared(acting, wallet)
+    wallet.rejects = {"eth_sendTransaction"}
+    page.keyboard.press("Enter")
+    expect(problem(page)).to_contain_text("You rejected it")
+    expect(page.get_by_role("button", name=SIGN)).to_be_focused()
+
+
+@pytest.mark.parametrize("size", ["laptop", "phone"])
+def test_no_focused_link_is_behind_the_header(acting, size):
+    page = acting("/31337/1", size=size)
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    page.locator("footer a").last.focus()
+    hidden = []
+    for _ in range(25):
+        page.keyboard.press("Shift+Tab")
+        hidden.append(page.evaluate(_HIDDEN, ":focus"))
+    assert set(hidden) == {None}
+
+
+_HIDDEN = """(selector) => {
+  const element = document.querySelector(selector), box = element.getBoundingClientRect();
+  const header = document.querySelector("header.top"), bar = header.getBoundingClientRect();
+  const top = getComputedStyle(header).position === "sticky" && !header.contains(element) ? bar.bottom : 0;
+  const isInSight = box.top >= top - 1 && box.bottom <= innerHeight + 1;
+  return isInSight ? null : [element.outerHTML.slice(0, 80), box.top, box.bottom, top, innerHeight];
+}"""
+"""Returns an element that is out of sight, wholly or in part, with its place."""
 
 
 def test_without_a_wallet_the_form_says_so(acting):

@@ -37,6 +37,8 @@ class Wallet:
 
     Attributes:
         chain: The chain that it says; None for that of its node.
+        write_chain: Writes a chain's id as this wallet does.
+        errors: The errors with which it answers methods.
         known: The chains that it can switch to.
         rejects: The methods that its user rejects.
         sends_as: The account that sends, whatever the page asks for; None for the right one.
@@ -48,12 +50,15 @@ class Wallet:
         self.url, self.accounts, self.name = url, {account.address: account for account in accounts}, name
         self.chain, self.known, self.rejects, self.sends_as = None, {31337}, set(), None
         self.asked, self.sent = [], []
+        self.write_chain, self.errors = hex, {}
 
     def request(self, method, parameters):
         """Answer a page."""
         self.asked.append(method)
         if method in self.rejects:
             return {"error": REJECTED}
+        if method in self.errors:
+            return {"error": self.errors[method]}
         handle = getattr(self, f"_{method}", None)
         return self._node(method, parameters) if handle is None else handle(*parameters)
 
@@ -66,7 +71,8 @@ class Wallet:
         return {"result": list(self.accounts)}
 
     def _eth_chainId(self):  # noqa: N802
-        return self._node("eth_chainId", []) if self.chain is None else {"result": hex(self.chain)}
+        chain = int(self._node("eth_chainId", [])["result"], 16) if self.chain is None else self.chain
+        return {"result": self.write_chain(chain)}
 
     def _wallet_switchEthereumChain(self, wanted):  # noqa: N802
         chain = int(wanted["chainId"], 16)

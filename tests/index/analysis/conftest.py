@@ -42,7 +42,7 @@ def market(emitter_code):
 
 def index(engine, url):
     """Index a chain to its head."""
-    settings = IndexSettings((ChainSettings((url,), (DEPLOYMENT,)),), files=FileSettings(workers=0))
+    settings = IndexSettings((ChainSettings((url,), (DEPLOYMENT,)),), files=FileSettings(workers=0), analyses=False)
     follow_chains(engine, settings, stop=threading.Event(), until_head=True)
 
 

@@ -71,7 +71,7 @@ def catch_up(engine, event_chain):
     chain = ChainSettings((event_chain.url,), (DEPLOYMENT,), payments=PaymentTerms({TOKEN: 6}))
 
     def run(workers=0):
-        settings = IndexSettings((chain,), files=FileSettings(workers=workers))
+        settings = IndexSettings((chain,), files=FileSettings(workers=workers), analyses=False)
         follow_chains(engine, settings, stop=threading.Event(), until_head=True)
 
     return run

@@ -6,14 +6,17 @@ import asyncio
 import csv
 import io
 import json
+import re
 
 import httpx
 import pytest
 from mcp import Client
+from sqlalchemy import update
 
 from bilateral.api.settings import ApiSettings
 from bilateral.index.analysis.refresh import Refresher
 from bilateral.index.store.database import open_database
+from bilateral.index.tables.standings import standing_refresh
 from tests.api.world import served
 from tests.commands import run_here
 from tests.explorer.html import Page
@@ -97,16 +100,33 @@ def test_pages_mark_the_ring_wherever_they_name_it(api, path, fate):
         assert named[-1] == f"/31337/{RING}"
 
 
+def test_first_funds_are_told_in_the_coin_of_the_chain_wherever_a_finding_is_told(api):
+    sent = "0.12 ETH"  # twelve accounts, and 0.01 ETH each
+    for path in ("/", f"/31337/{RING}", "/search?tag=starred", "/31337/analysis"):
+        told = Page(api.get(path).text).text
+        assert sent in told
+        assert not re.search(r"\$[\d.,]+ moved|transferred [\d.]+ to", told)
+    check = f"/v1/checks/server?agent={RINGS}"
+    for reasons in (
+        api.get(f"/v1/agents/{RINGS}/standing").json()["reasons"],
+        [{"code": row["code"], "figures": row} for row in api.get(check).json()["figures"]["standing"]["reasons"]],
+    ):
+        (links,) = (reason["figures"] for reason in reasons if reason["code"] == "links")
+        assert (links["moved"], links["coins"]) == (0.0, {"ETH": 0.12})
+
+
 def test_boards_of_the_first_page_leave_the_ring_out(api):
     boards = api.get("/index.json").json()["leaders"]
     assert RINGS not in {leader["id"] for board in boards for leader in board["leaders"]}
+    assert [board["side"] for board in boards] == ["server", "client"], "another tag of a side has the same standings"
+    assert [leader["id"] for leader in api.get("/index.json").json()["held_back"]] == [RINGS]
     assert "Not enough evidence yet" in Page(api.get("/").text).text, "nobody leads as a client"
 
 
 def test_page_of_an_agent_opens_with_the_verdict_its_reasons_and_what_they_rest_on(api):
     ring, honest = (Page(api.get(f"/31337/{agent}").text).text for agent in (RING, 1))
-    assert "Should I deal with it? JSON No. Its ratings were made up." in ring
-    assert "Yes, for" in honest
+    assert re.search(r"Should I deal with it\? .* As a server Held back No\. Its ratings were made up\.", ring)
+    assert re.search(r"As a server \d\d Between \d\d and \d\d of 100, with 95 % confidence Yes, for up to", honest)
     for text in (ring, honest):
         assert "Rests on" in text
         assert "--amount 5" in text
@@ -116,14 +136,30 @@ def test_page_of_an_agent_opens_with_the_verdict_its_reasons_and_what_they_rest_
 @pytest.mark.parametrize("agent", [RING, 1, 8])
 def test_page_of_an_agent_shows_a_figure_only_if_independent_evidence_carries_it(api, agent):
     """A prior is not shown as a score."""
-    scores = api.get(f"/31337/{agent}.json").json()["scores"]
-    shown = Page(api.get(f"/31337/{agent}").text).text
-    rated = [score for score in scores if score["raters"]]
-    assert [score["status"] for score in rated] == {RING: ["flagged"], 1: ["ok"], 8: []}[agent]
-    assert shown.count("Without false ratings") == len(rated)
-    assert ("there is too little independent evidence for a figure" in shown) is (agent == RING)
-    assert ("independent ones" in shown) is (agent == 1)
+    answer = api.get(f"/31337/{agent}").text
+    shown = Page(answer).text
+    leading = re.findall(r'<div class="numeral[^"]*">([^<]+)</div>', answer)[0]
+    assert leading.isdigit() is (agent == 1)
+    assert leading in {RING: ["Held back"], 1: [leading], 8: ["Not rated yet"]}[agent]
+    assert ("independent" in shown.partition("Plain mean")[0]) is (agent == 1)
     assert ("Nobody whose word counts has rated it." in shown) is (agent == 8)
+
+
+def test_every_place_shows_one_figure_for_an_agent(api, database):
+    standing = api.get("/v1/agents/31337:1/standing").json()
+    rating = f"{standing['rating']:.0f}"
+    leads = r'<b class="st"><a class="quiet" href="/31337/1#deal">(\d+)</a>'
+    assert re.findall(leads, api.get("/").text) == re.findall(leads, api.get("/search").text) == [rating]
+    assert f'<div class="numeral">{rating}</div>' in api.get("/31337/1").text
+    assert f'<div class="numeral">{rating}</div>' in api.get("/compare?first=31337:1&second=31337:2").text
+    assert f"{rating} of 100" in api.get("/embed/31337/1.svg").text
+    for path in ("/v1/leaders?tag=starred", "/v1/search/agents"):
+        (row,) = [item for item in api.get(path).json()["items"] if item["id"] == "31337:1"]
+        assert row["standing_rating"] == standing["rating"]
+    _, out, _ = run_here("search", "--tag", "starred", "--database", database)
+    assert any(
+        "31337:1 " in line and f"{rating}, at least {standing['lower']:.0f}" in line for line in out.splitlines()
+    )
 
 
 def test_graphql_tells_standings_and_filters_by_them(api):
@@ -159,15 +195,81 @@ def test_command_line_shows_the_ring_last_with_the_reason(database):
     assert "held back" in rows[-1]
 
 
-def test_standing_exists_from_the_first_rating_and_says_that_no_analysis_weighed_it(market, tmp_path):
-    url = f"sqlite:///{tmp_path / 'index.sqlite'}"
+@pytest.fixture(scope="module")
+def unanalysed(market, tmp_path_factory):
+    """The API over the market before its first analysis."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('unanalysed') / 'index.sqlite'}"
     engine = open_database(url)
     index(engine, market.chain.url)
     engine.dispose()
     with served(ApiSettings(database=url)) as base, httpx.Client(base_url=base, timeout=120) as client:
-        held = client.get("/v1/agents/31337:1/standing").raise_for_status().json()
-        assert (held["basis"], held["made_at"]) == ("ratings", None)
-        assert held["raters"] > 1
-        assert 0 < held["lower"] < held["rating"] <= 100
-        assert client.get("/v1/agents/31337:777/standing").status_code == 404
-        assert "No analysis weighed the raters yet" in Page(client.get("/31337/1").text).text
+        yield client
+
+
+def ids_of(client, path):
+    return [int(item["agent_id"]) for item in client.get(path).raise_for_status().json()["items"]]
+
+
+@pytest.mark.parametrize("board", ["", "&board=standing", "&board=lower_bound", "&board=held_back"])
+def test_nobody_leads_before_the_first_analysis(unanalysed, board):
+    assert ids_of(unanalysed, f"/v1/leaders?tag=starred{board}") == []
+    assert not any(board["leaders"] for board in unanalysed.get("/index.json").json()["leaders"])
+    assert "Not analysed yet." in Page(unanalysed.get("/").text).text
+
+
+@pytest.mark.parametrize("query", ["", "?tag=starred", "?tag=starred&lower_bound=1"])
+def test_search_is_in_the_order_of_registration_before_the_first_analysis(unanalysed, query):
+    found = ids_of(unanalysed, f"/v1/search/agents{query}")
+    assert RING in found
+    assert found == sorted(found)
+
+
+def test_agent_has_no_standing_and_no_figure_on_its_badge_before_the_first_analysis(unanalysed):
+    for path in ("/v1/agents/31337:1/standing", "/v1/agents/31337:777/standing"):
+        assert unanalysed.get(path).status_code == 404
+    assert "standing as a server, which an analysis makes" in unanalysed.get("/v1/agents/31337:9/standing").text
+    assert "as a server, not analysed yet" in unanalysed.get(f"/embed/31337/{RING}.svg").text
+    page = Page(unanalysed.get(f"/31337/{RING}").text).text
+    assert "Should I deal with it? JSON Not analysed yet." in page
+    assert ": block" in page.partition("not analysed yet")[0], "the foot of the page says so, too"
+
+
+@pytest.mark.parametrize("agent", [RING, 1])
+@pytest.mark.parametrize("side", ["server", "client"])
+def test_checks_answer_at_most_caution_before_the_first_analysis(unanalysed, agent, side):
+    reviewers = json.loads(unanalysed.get(f"/v1/agents/31337:{agent}/feedback?limit=1").text)["items"]
+    trust = f"&trust_account={reviewers[0]['client']}" if side == "server" else ""
+    for policy in ("", trust):
+        check = unanalysed.get(f"/v1/checks/{side}?{'agent' if side == 'server' else 'client'}=31337:{agent}{policy}")
+        answer = check.raise_for_status().json()
+        assert answer["verdict"] != "accept"
+        assert {reason["code"]: reason["severity"] for reason in answer["reasons"]}["not_analysed"] == "caution"
+
+
+def test_service_is_ready_once_the_first_analysis_has_ended(unanalysed, api):
+    assert "chain 31337 is not analysed yet" in unanalysed.get("/readyz").json()["problems"]
+    assert not [problem for problem in api.get("/readyz").json()["problems"] if "analysed" in problem]
+    assert 'bilateral_standings_missing{chain_id="31337"} 1.0' in unanalysed.get("/metrics").text
+    assert 'bilateral_standings_missing{chain_id="31337"} 0.0' in api.get("/metrics").text
+
+
+def test_stale_standings_are_reported_and_no_check_accepts_by_them(database, api):
+    engine = open_database(database)
+    with engine.begin() as connection:
+        made = connection.execute(select(standing_refresh.c.made_at, standing_refresh.c.block_number)).one()
+        older = {"made_at": made.made_at - 1500, "block_number": made.block_number - 1}
+        connection.execute(update(standing_refresh).values(**older))
+    try:
+        answer = api.get("/v1/checks/server?agent=31337:1&amount=0.5").json()
+        reasons = {reason["code"]: reason["sentence"] for reason in answer["reasons"]}
+        assert reasons["not_analysed"] == "The last trust analysis is 25 minutes old."
+        assert answer["verdict"] == "caution"
+        assert any("was analysed 25 minutes ago" in problem for problem in api.get("/readyz").json()["problems"])
+        assert 'bilateral_standings_stale{chain_id="31337"} 1.0' in api.get("/metrics").text
+        (chain,) = api.get("/v1/chains").json()["items"]
+        assert chain["progress"]["standings"]["status"] == "stale"
+    finally:
+        with engine.begin() as connection:
+            connection.execute(update(standing_refresh).values(**made._mapping))
+        engine.dispose()
+    assert "not_analysed" not in api.get("/v1/checks/server?agent=31337:1&amount=0.5").text

@@ -27,7 +27,7 @@ def catch_up_payments(engine, event_chain):
     def run(terms=TERMS, url=None):
         # Blocks go at any depth here, finalized ones too.
         chain = ChainSettings((url or event_chain.url,), (DEPLOYMENT,), payments=terms, trusts_reorganisation=True)
-        settings = IndexSettings((chain,), files=FileSettings(workers=0))
+        settings = IndexSettings((chain,), files=FileSettings(workers=0), analyses=False)
         follow_chains(engine, settings, stop=threading.Event(), until_head=True)
 
     return run

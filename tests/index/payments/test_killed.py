@@ -27,7 +27,7 @@ def follow(url, database, until_head):
     store._MOST_BLOCKS = 2
     engine = open_database(database)
     chain = ChainSettings((url,), (DEPLOYMENT,), payments=PaymentTerms({TOKEN: 6}))
-    settings = IndexSettings((chain,), poll_seconds=0.05, files=FileSettings(workers=0))
+    settings = IndexSettings((chain,), poll_seconds=0.05, files=FileSettings(workers=0), analyses=False)
     follow_chains(engine, settings, stop=threading.Event(), until_head=until_head)
 
 

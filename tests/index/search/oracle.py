@@ -169,8 +169,6 @@ class Oracle:
         terms = self._terms(search.words)
         if terms is None:
             return []
-        if not any(side == search.rated_side for side, _ in self.standings):
-            search = search.without_standings()
         passed = [self._passed(gate, search.ranking) for gate in search.gates]
         matches = []
         for key, agent in self.agents.items():
@@ -293,7 +291,7 @@ class Oracle:
             key = (search.rated_side, agent.key)
             rank, stands = self.standings.get(key), key in self.standings
             is_ranked = rank is not None
-            return is_ranked or not stands, points, is_ranked, rank if is_ranked else by_gate
+            return is_ranked or not stands, points, is_ranked, rank if is_ranked else 0.0
         if search.ranking is Order.UPDATED:
             return agent.updated_at, 0
         if search.ranking is Order.REGISTERED:

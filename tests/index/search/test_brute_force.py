@@ -23,7 +23,6 @@ from tests.index.search.random_searches import RandomSearches
 SEARCHES = int(os.environ.get("BILATERAL_SEARCHES", "40"))
 
 FIGURES = {
-    "basis": "analysis",
     "reasons": "[]",
     **dict.fromkeys(("lower_bound", "upper_bound", "effective_raters", "raters", "payments", "paid"), 0),
     "evidence_cost": 0,

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
+from sqlalchemy import insert, select
 
 from bilateral.errors import InvalidArgumentError
+from bilateral.index.tables.schema import registry
+from bilateral.index.tables.standings import standing_refresh
 from bilateral.query.pages import InvalidCursorError
 from bilateral.query.search.filters import Side
-from bilateral.query.search.leaders import leaderboard
+from bilateral.query.search.leaders import Board, leaderboard
 
 BOARDS = [("starred", Side.SERVER), ("uptime", Side.SERVER), ("", Side.CLIENT), ("", Side.VALIDATOR)]
+
+
+by_bound = partial(leaderboard, board=Board.LOWER_BOUND)
+
+
+@pytest.fixture
+def analysed(connection):
+    """The index after an analysis that found no agent worth a standing."""
+    key = connection.execute(select(registry.c.chain_id, registry.c.identity_registry).distinct()).mappings().first()
+    connection.execute(insert(standing_refresh).values(**key, block_number=1))
+    yield connection
+    connection.rollback()
 
 
 def keys(page):
@@ -17,22 +34,38 @@ def keys(page):
 
 
 @pytest.mark.parametrize(("tag", "side"), BOARDS, ids=["stars", "uptime", "clients", "validators"])
-def test_a_leaderboard_is_in_the_order_of_lower_bounds_with_each_agent_once(connection, oracle, tag, side):
+def test_a_leaderboard_is_in_the_order_of_lower_bounds_with_each_agent_once(analysed, oracle, tag, side):
     expected = oracle.leaders(tag, side)
     assert len(expected) > 7  # more than one page
-    assert keys(leaderboard(connection, tag, side, limit=1_000)) == expected
+    assert keys(by_bound(analysed, tag, side, limit=1_000)) == expected
     agents, cursor = [], None
     while True:
-        page = leaderboard(connection, tag, side, limit=7, cursor=cursor)
+        page = by_bound(analysed, tag, side, limit=7, cursor=cursor)
         agents += keys(page)
         if (cursor := page.next) is None:
             break
     assert agents == expected
 
 
-def test_a_leaderboard_of_another_chain_is_empty(connection):
-    assert leaderboard(connection, "starred", chains=(1,)).items == ()
-    assert leaderboard(connection, "unused").items == ()
+def test_a_leaderboard_of_another_chain_is_empty(analysed):
+    assert by_bound(analysed, "starred", chains=(1,)).items == ()
+    assert by_bound(analysed, "unused").items == ()
+
+
+@pytest.mark.parametrize("board", [None, *Board])
+def test_nobody_leads_before_the_first_analysis(connection, board):
+    assert leaderboard(connection, "starred", board=board).items == ()
+
+
+@pytest.mark.parametrize("side", [Side.SERVER, Side.CLIENT])
+def test_lower_bounds_do_not_stand_in_for_standings(analysed, side):
+    assert leaderboard(analysed, "starred" if side is Side.SERVER else "", side).items == ()
+
+
+def test_validators_are_ranked_by_lower_bound_and_have_no_other_board(analysed):
+    assert keys(leaderboard(analysed, "", Side.VALIDATOR)) == keys(by_bound(analysed, "", Side.VALIDATOR)) != []
+    with pytest.raises(InvalidArgumentError, match="validators have no standing: use board=lower_bound, not standing"):
+        leaderboard(analysed, "", Side.VALIDATOR, board=Board.STANDING)
 
 
 def test_a_tag_without_a_scale_has_no_leaderboard(connection):
@@ -41,7 +74,7 @@ def test_a_tag_without_a_scale_has_no_leaderboard(connection):
     assert str(raised.value) == 'the tag "responseTime" has no greatest value, and so no lower bound to rank by'
 
 
-def test_a_cursor_is_of_one_leaderboard(connection):
-    page = leaderboard(connection, "starred", limit=1)
+def test_a_cursor_is_of_one_leaderboard(analysed):
+    page = by_bound(analysed, "starred", limit=1)
     with pytest.raises(InvalidCursorError):
-        leaderboard(connection, "uptime", limit=1, cursor=page.next)
+        by_bound(analysed, "uptime", limit=1, cursor=page.next)

@@ -24,7 +24,7 @@ def markets(servers, market):  # noqa: F811
     with Proxy(url, own={"eth_chainId": lambda _: hex(OTHER_CHAIN)}) as proxy:
         nodes = {CHAIN_ID: url, OTHER_CHAIN: proxy.url}
         chains = [ChainSettings((node,), (replace(DEPLOYMENT, chain_id=chain),)) for chain, node in nodes.items()]
-        plain = IndexSettings(tuple(chains), poll_seconds=0.05, files=FileSettings(workers=0))
+        plain = IndexSettings(tuple(chains), poll_seconds=0.05, files=FileSettings(workers=0), analyses=False)
         settings, whole = sharded(servers, replace(plain, analyses=True), "market"), servers.database(0, "whole_market")
         index_both(settings, settings.database)
         index_both(plain, whole)

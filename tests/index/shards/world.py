@@ -119,7 +119,7 @@ def two_chains(world):
             ChainSettings((proxy.url,), (other,), 0),
         )
         files = FileSettings(workers=2, gateways=(world.gateway,), seconds=60.0, allow_private=True)
-        yield IndexSettings(chains, poll_seconds=0.05, files=files)
+        yield IndexSettings(chains, poll_seconds=0.05, files=files, analyses=False)
 
 
 def index_both(settings, database):

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bilateral.client.operations.fees import DEFAULT_MAX_FEE_PER_GAS
-from bilateral.contracts import max_tip_of
+from bilateral.contracts import max_fees_of
 from bilateral.errors import (
     FeeLimitError,
     InvalidArgumentError,
@@ -20,7 +19,7 @@ from tests.sdk.client.unreliable import answers, refuses
 pytestmark = pytest.mark.one_client
 
 GWEI = 10**9
-MAX_TIP = 50 * GWEI  # of a chain that the address book lacks
+MAX_FEE, MAX_TIP = 500 * GWEI, 50 * GWEI  # of a chain that the address book lacks
 
 
 def quotes(base, tip):
@@ -32,7 +31,7 @@ def quotes(base, tip):
     ("base", "tip", "fees"),
     [
         (GWEI, MAX_TIP, (2 * GWEI + MAX_TIP, MAX_TIP)),
-        (450 * GWEI, MAX_TIP, (DEFAULT_MAX_FEE_PER_GAS, MAX_TIP)),
+        (450 * GWEI, MAX_TIP, (MAX_FEE, MAX_TIP)),
     ],
     ids=["tip at the limit", "both at the limit"],
 )
@@ -76,9 +75,27 @@ def test_a_gas_price_is_limited_too(connect, node, newcomer, agent):
         client.give_feedback(agent, 1)
 
 
-@pytest.mark.parametrize(("chain_id", "gwei"), [(1, 10), (8453, 10), (137, 500), (2345, 1), (84532, 50), (31337, 50)])
-def test_the_limit_of_a_tip_is_the_chains_own(chain_id, gwei):
-    assert max_tip_of(chain_id) == gwei * GWEI
+@pytest.mark.parametrize(
+    ("chain_id", "fee", "tip"),
+    [(1, 500, 10), (8453, 500, 10), (137, 5000, 500), (296, 5000, 5000), (2345, 25, 1), (84532, 500, 50)],
+)
+def test_limits_of_fee_and_tip_are_the_chains_own(chain_id, fee, tip):
+    assert max_fees_of(chain_id) == (fee * GWEI, tip * GWEI)
+
+
+@pytest.mark.parametrize(("chain_id", "base", "tip"), [(296, 710, 0), (137, 700, 30)], ids=["Hedera", "Polygon"])
+def test_usual_base_fees_of_a_chain_are_signed_by_default_up_to_its_own_limit(
+    connect, node, newcomer, agent, deployment, chain_id, base, tip
+):
+    limit = max_fees_of(chain_id)[0]
+    node.interference["eth_chainId"] = answers(hex(chain_id))
+    node.interference["eth_feeHistory"] = quotes(base * GWEI, tip * GWEI)
+    node.interference["eth_maxPriorityFeePerGas"] = answers("0x0")
+    client = connect(newcomer, to=node.url, dry_run=True, deployment=replace(deployment, chain_id=chain_id))
+    assert client.give_feedback(agent.token_id, 1).transaction["maxFeePerGas"] == (2 * base + tip) * GWEI
+    node.interference["eth_feeHistory"] = quotes(limit + 1, tip * GWEI)
+    with pytest.raises(FeeLimitError, match=f"fee per gas of .* exceeds the limit of {limit}"):
+        client.give_feedback(agent.token_id, 1)
 
 
 @pytest.mark.parametrize("chain_id", [1, 84532])
@@ -87,10 +104,10 @@ def test_no_number_of_the_node_raises_a_tip_beyond_the_limit_of_the_chain(
     connect, node, newcomer, agent, deployment, chain_id, base
 ):
     node.interference["eth_chainId"] = answers(hex(chain_id))
-    node.interference["eth_feeHistory"] = quotes(base, max_tip_of(chain_id))
+    node.interference["eth_feeHistory"] = quotes(base, max_fees_of(chain_id)[1])
     client = connect(newcomer, to=node.url, dry_run=True, deployment=replace(deployment, chain_id=chain_id))
-    assert client.give_feedback(agent.token_id, 1).transaction["maxPriorityFeePerGas"] == max_tip_of(chain_id)
-    node.interference["eth_feeHistory"] = quotes(base, max_tip_of(chain_id) + 1)
+    assert client.give_feedback(agent.token_id, 1).transaction["maxPriorityFeePerGas"] == max_fees_of(chain_id)[1]
+    node.interference["eth_feeHistory"] = quotes(base, max_fees_of(chain_id)[1] + 1)
     with pytest.raises(FeeLimitError, match="tip per gas"):
         client.give_feedback(agent.token_id, 1)
 

@@ -116,14 +116,14 @@ def test_a_uri_of_another_scheme_is_not_followed(connect, named, uri):
 
 @pytest.mark.parametrize(
     "document",
-    [b"", b"null", b"[" * 50_000, b'{"a":1,"a":2}', b'{"name":7}', b"\xff", b'{"value":1e999}'],
+    [b"", b"null", b"[" * 50_000, b'{"a":1,"a":2}', b'{"signers":[7]}', b"\xff", b'{"value":1e999}'],
     ids=["empty", "null", "brackets", "a name twice", "a wrong type", "no UTF-8", "infinity"],
 )
 def test_a_file_of_any_content_is_reported(connect, reviewer, agent, scribble, named, document):
     stored = DataUriStore().put(document)
     scribble(agent, uri=stored.uri.encode(), digest=stored.hash)
     entry = connect().get_feedback(agent, reviewer.address, 0)
-    if document == b'{"name":7}':  # an unknown field of a feedback file, and so kept
+    if document == b'{"signers":[7]}':  # an unknown field of a feedback file, and so kept
         assert entry.file is not None
     else:
         assert entry.file is None

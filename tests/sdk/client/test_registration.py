@@ -66,10 +66,23 @@ def test_a_file_that_cannot_be_loaded_is_not_edited(connect, owner, register, we
     before = nonce_of(web3, owner)
     with pytest.raises(UnreachableDocumentError):
         connect(owner).edit_registration(agent, name="Storm agent")
-    malformed = register(uri=uri_of({"name": 1}))
-    with pytest.raises(MalformedDocumentError, match="name"):
+    malformed = register(uri=uri_of({"signers": [1]}))
+    with pytest.raises(MalformedDocumentError, match="signers"):
         connect(owner).edit_registration(malformed, name="Storm agent")
     assert nonce_of(web3, owner) == before + 1  # the registration of the second agent
+
+
+def test_an_edit_asks_for_the_malformed_fields_of_the_present_file(connect, owner, register):
+    client = connect(owner)
+    agent = register(uri=uri_of({**FILE.to_object(), "active": "true", "services": ["https://agent.example"]}))
+    with pytest.raises(MalformedDocumentError, match="active"):
+        client.edit_registration(agent, name="Storm agent")
+    with pytest.raises(MalformedDocumentError, match="give services whole"):
+        client.edit_registration(agent, add_services=[A2A], fields={"active": True})
+    with pytest.raises(MalformedDocumentError, match="active is not true or false"):
+        client.register_agent(file=client.load_agent(agent).file)
+    client.edit_registration(agent, fields={"active": True, "services": [A2A]}).wait()
+    assert client.load_agent(agent).file.faults == ()
 
 
 def test_an_agent_without_a_file_has_nothing_to_edit(connect, owner, agent):

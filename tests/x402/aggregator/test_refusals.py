@@ -21,7 +21,7 @@ from bilateral.x402.aggregator.service import Aggregator
 from tests.sdk.client.helpers import deploy, send
 from tests.x402.aggregator.world import REQUEST, Review
 from tests.x402.conftest import signer_entry
-from tests.x402.world import SIGNING_KEY
+from tests.x402.world import SIGNING_KEY, publish_odd
 
 OTHER_KEY = Secp256k1Key(bytes(range(2, 34)))
 
@@ -259,6 +259,7 @@ def test_feedback_file_with_another_hash(refused, review):
     ("field", "value"),
     [
         ("value", 1),
+        ("valueDecimals", "0"),
         ("taskRef", f"eip155:31337:0x{'12' * 32}"),
         ("agentId", 7),
         ("interactionHash", "0x" + "12" * 32),
@@ -290,6 +291,12 @@ def test_last_byte_counts_in_signatures_of_contracts_only():
     assert len({evidence._comparable(key + end, key + "1b") for end in ("", "00", "1b", "1c")}) == 1
     for there, here in ((contract + "00", contract + "01"), (key + "1b00", key + "1b"), (key, key + "1b00")):
         assert evidence._comparable(there, here) == (there, here)
+
+
+def test_odd_optional_fields_of_the_agents_file_cost_no_reviewer_a_review(idle, review, own_agent, selling_client):
+    agent_id = own_agent()
+    publish_odd(selling_client, agent_id)
+    assert idle.submit(review(agent_id=agent_id).with_file(text={"en": "Good"}).content)[1]
 
 
 def test_key_that_was_retired_since_the_payment_still_proves_it(idle, review, own_agent, selling_client):

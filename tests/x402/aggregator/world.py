@@ -59,7 +59,7 @@ class Review:
 
     def with_file(self, **changes):
         """Return the review with a feedback file behind a `data:` URI."""
-        content = FeedbackFile.of(self.file() | changes).to_bytes()
+        content = FeedbackFile.read(self.file() | changes).to_bytes()  # as strangers write it
         stored = DataUriStore().put(content)
         return replace(self, uri=stored.uri, hash=stored.hash)
 

@@ -10,7 +10,6 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 from pydantic_core import to_jsonable_python
 
-from bilateral.api.actions.preparing import indexed_deployment
 from bilateral.api.mcp.lookups import READS, tool_errors
 from bilateral.api.mcp.untrusted import NOTICE_OF_CHECKS, Judged, Untrusted, untrusted, visible
 from bilateral.api.node_work import NodeWork
@@ -20,6 +19,7 @@ from bilateral.client import Client
 from bilateral.documents import Limits, Loader
 from bilateral.errors import DocumentError, MissingExtraError
 from bilateral.errors.client import NODE_FAILURES
+from bilateral.explorer.signing import indexed_deployment
 from bilateral.identifiers import checksummed
 from bilateral.query.accounts import Account, account
 from bilateral.query.named_hosts import NamedHost, services_at

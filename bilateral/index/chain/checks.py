@@ -1,0 +1,239 @@
+"""Checks of the logs of a block: against its header, its receipts, and other endpoints. docs/index.md has the table."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.errors.client import NODE_FAILURES
+from bilateral.index.chain.bloom import Announcements, is_sparse
+from bilateral.index.chain.quantities import optional_quantity
+from bilateral.index.chain.receipts import EMPTY_ROOT, agrees_with_receipts, read_receipts
+from bilateral.index.errors import (
+    ChainChangedError,
+    EndpointLiesError,
+    EndpointRefusesError,
+    FinalizedBlockError,
+    MissingLogsError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bilateral.contracts import Registry
+    from bilateral.index.chain.headers import Header
+    from bilateral.index.chain.logs import BlockLogs
+    from bilateral.index.chain.pool import Pool
+    from bilateral.index.chain.source import Source
+
+ENDPOINT_FAILURES: Final = (
+    *NODE_FAILURES,
+    EndpointRefusesError,
+    EndpointLiesError,
+    FinalizedBlockError,
+    MissingLogsError,
+)
+"""Errors after which another endpoint may do better."""
+
+_RECEIPTS_EVERY: Final = 600.0
+"""Seconds after which an endpoint that gave no receipts is asked again: two calls for each block would be wasted."""
+
+
+class Checks:
+    """Checks of what the endpoints of one chain give.
+
+    Args:
+        pool: The endpoints.
+        registries: The registry at each address, in checksum form.
+    """
+
+    def __init__(self, pool: Pool, registries: Mapping[str, Registry]) -> None:
+        self._pool = pool
+        self._registries = registries
+        self._announcements = Announcements(registries)
+        self._without_receipts: dict[Source, float] = {}
+
+    def disagrees(self, source: Source, logs: BlockLogs) -> bool:
+        """Compare logs with the receipts of their transactions, unless the endpoint does not give receipts."""
+        if self._without_receipts.get(source, 0.0) > time.monotonic():
+            return False
+        answer = agrees_with_receipts(source, logs, self._registries)
+        if answer is None:
+            self._without_receipts[source] = time.monotonic() + _RECEIPTS_EVERY
+        return answer is False
+
+    def check_block(  # two are flags
+        self,
+        source: Source,
+        header: Header,
+        logs: BlockLogs | None,
+        *,
+        is_thorough: bool = False,
+        is_proof_due: bool = False,
+    ) -> BlockLogs | None:
+        """Check the logs of one block against its header, and look again where one of them seems wrong.
+
+        Args:
+            source: The endpoint.
+            header: The block's header.
+            logs: The logs that the endpoint gave for the block; None for none.
+            is_thorough: True to look for all topics, also in a filter that is so full that it announces many by chance.
+            is_proof_due: True to read the receipts in any case.
+
+        Returns:
+            The logs of the block's receipts, if the endpoint gave others; None if all is well.
+
+        Raises:
+            MissingLogsError: No endpoint gives complete receipts, and the filter hardly can announce by chance.
+            EndpointLiesError: Logs contradict the header, the receipts or another endpoint.
+            ChainChangedError: Another endpoint shows another block.
+        """
+        number = header.block.number
+        if logs is not None and logs.hash != header.block.hash:
+            raise of_another_block(source, number)
+        if self._announcements.are_missing(header.bloom, logs, is_thorough=is_thorough):
+            if header.receipts_root == EMPTY_ROOT and logs is None:
+                return None
+            self.look_twice(source, [logs] if logs else [], number, number)
+            is_proof_due |= is_sparse(header.bloom)
+        if is_proof_due or (logs is not None and self.is_doubtful(header, logs, is_thorough=True)):
+            return self._by_receipts(source, header, logs)
+        return None
+
+    def is_doubtful(self, header: Header, logs: BlockLogs, *, is_thorough: bool) -> bool:
+        """Check whether fields of a header contradict logs: its filter, its root, or its list of transactions."""
+        is_empty = header.receipts_root == EMPTY_ROOT or not any(header.bloom or b"1")
+        if is_empty and (header.receipts_root == EMPTY_ROOT or header.is_sealed()):
+            return True
+        if not is_empty and self._announcements.are_hidden(header.bloom, logs, is_thorough=is_thorough):
+            return True
+        return _has_foreign_transaction(header, logs)
+
+    def _by_receipts(self, source: Source, header: Header, logs: BlockLogs | None) -> BlockLogs | None:
+        """Return the logs of a block's receipts, if the endpoint gave others. See `check_block`."""
+        number = header.block.number
+        witnesses = dict.fromkeys((source, self._pool.second(source, number)))
+        complete = [receipts for witness in witnesses if (receipts := read_receipts(witness, header)) is not None]
+        receipts = next((each for each in complete if each.is_proven), complete[0] if complete else None)
+        if receipts is None:
+            if self._announcements.are_proven(header.bloom, logs):
+                raise MissingLogsError(source.name, number)
+            self._require_plausible(source, header, logs)
+            return None
+        whole = receipts.of(self._registries)
+        true, stated = set(whole.contents()), set(logs.contents() if logs else ())
+        if true == stated:
+            return None
+        source.distrust()
+        if not receipts.is_proven and not stated < true:
+            raise EndpointLiesError(source.name, f"the receipts of block {number} have other logs")
+        return whole
+
+    def _require_plausible(self, source: Source, header: Header, logs: BlockLogs | None) -> None:
+        """Refuse logs that contradict their header, where no receipts tell which of them is right.
+
+        A filter counts if the header's hash proves it: else the node may have filled it with anything.
+        """
+        if logs is None:
+            return
+        is_hidden = self._announcements.are_hidden(header.bloom, logs, is_thorough=True)
+        if source.is_disputed:
+            problem = f"another endpoint gives other logs, and no receipts tell which logs block {logs.number} has"
+            raise EndpointLiesError(source.name, problem)
+        if _has_foreign_transaction(header, logs) or (is_hidden and header.is_sealed()):
+            problem = f"the header of block {header.block.number} lacks a log's transaction, or does not announce a log"
+            raise EndpointLiesError(source.name, problem)
+
+    def look_twice(self, source: Source, logs: Sequence[BlockLogs], first: int, last: int) -> bool:
+        """Read a range again, from another endpoint if there is one that has its last block, and compare.
+
+        Returns:
+            True if another endpoint confirmed all of it.
+
+        Raises:
+            EndpointLiesError: The endpoint left out logs, or gives others than another one.
+            ChainChangedError: The two show other blocks.
+        """
+        is_confirmed = True
+        while first <= last:
+            second = self._pool.second(source, last)
+            try:
+                again, end = second.logs(first, last)
+                self._compare(source, second, [block for block in logs if first <= block.number <= end], again)
+            except ENDPOINT_FAILURES as problem:
+                if second is source or (isinstance(problem, EndpointLiesError) and problem.endpoint == source.name):
+                    raise
+                self._pool.bench(second, problem)
+            else:
+                is_confirmed &= second is not source
+                first = end + 1
+        return is_confirmed
+
+    def _compare(self, source: Source, second: Source, logs: Sequence[BlockLogs], again: Sequence[BlockLogs]) -> None:
+        """Compare the logs of a range as two endpoints give them, or one at two times.
+
+        Raises:
+            EndpointLiesError: One of them left out logs, or gives others of the same block.
+            ChainChangedError: The two show other blocks.
+        """
+        before, after = ({log for block in blocks for log in block.contents()} for blocks in (logs, again))
+        if before == after:
+            return
+        for liar, lost in ((source, after - before), (second, before - after)):
+            if lost and (before < after or after < before):
+                liar.distrust()
+                numbers = sorted(entry[0] for entry in lost)
+                raise EndpointLiesError(
+                    liar.name, f"it left out {len(lost)} logs of blocks {numbers[0]} to {numbers[-1]}"
+                )
+        hashes = {block.number: block.hash for block in logs}
+        if any(block.hash != hashes.get(block.number, block.hash) for block in again):
+            raise ChainChangedError(source.name, f"{second.name} has other logs")
+        raise self._liar_of(source, second, min(log[0] for log in before ^ after), before)
+
+    def _liar_of(self, source: Source, second: Source, number: int, before: set[Any]) -> EndpointLiesError:
+        """Return the error of that of two endpoints whose logs of a block its receipts contradict; distrust it.
+
+        Where no receipts tell, both are distrusted, because a retry would pass by chance.
+        """
+        header = source.headers_of([number])[0]
+        for witness in dict.fromkeys((source, second)):
+            receipts = read_receipts(witness, header)
+            if receipts is not None and receipts.is_proven:
+                is_right = set(receipts.of(self._registries).contents()) == {log for log in before if log[0] == number}
+                liar = second if is_right else source
+                liar.distrust()
+                return EndpointLiesError(liar.name, f"its logs of block {number} are not those of the block's receipts")
+        for disputed in (source, second):
+            disputed.distrust()
+            disputed.is_disputed = True
+        return EndpointLiesError(source.name, f"it gives other logs of block {number} than {second.name} does")
+
+
+def of_another_block(source: Source, number: int) -> EndpointLiesError:
+    """Return the error of an endpoint whose header of a block has another hash than its logs."""
+    return EndpointLiesError(source.name, f"the logs of block {number} are of another block")
+
+
+def take_time(source: Source, header: Header, logs: BlockLogs) -> None:
+    """Give logs the time of their header. The one that they name is a hint, unless the header's hash proves it.
+
+    Raises:
+        EndpointLiesError: The header has the hash of one with the other time.
+    """
+    hint, logs.time = logs.time, header.block.time
+    if hint not in (None, logs.time) and not header.is_sealed() and header.is_sealed(hint):
+        raise EndpointLiesError(source.name, f"the header of block {logs.number} has another time than its hash proves")
+
+
+def _has_foreign_transaction(header: Header, logs: BlockLogs) -> bool:
+    """Check whether a log is of a transaction that the header does not list, or lists in another place."""
+    if not header.transactions:
+        return False
+    listed = header.transactions
+    for hash_, index in {
+        (entry.transactionHash.lower(), optional_quantity(entry.transactionIndex)) for entry in logs.entries
+    }:
+        if hash_ not in (listed if index is None else listed[index : index + 1]):
+            return True
+    return False
