@@ -43,7 +43,8 @@ function decode(hex, parts) {
 /** Reads a JSON object of which every reader reads the same: a name occurs once. */
 function objectOf(text) {
   const names = (value) => value && typeof value === "object" ? Object.values(value).reduce((sum, inner) => sum + names(inner), Array.isArray(value) ? 0 : Object.keys(value).length) : 0;
-  const value = JSON.parse(text), written = [...text.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)].filter((match) => match[1]).length;
+  const parsed = () => { try { return JSON.parse(text); } catch { return differs("its file is not JSON"); } };
+  const value = parsed(), written = [...text.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)].filter((match) => match[1]).length;
   return names(value) === written ? value : differs("a name occurs twice in the file");
 }
 

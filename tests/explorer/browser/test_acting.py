@@ -83,6 +83,13 @@ def test_a_visitor_registers_an_agent(acting, market):
     assert [service.name for service in agent.file.services] == ["MCP"]
 
 
+def sign_file(page):
+    """Sign the file that the service then keeps. The transaction comes next."""
+    expect(page.get_by_text("It lets this service keep and publish the file.")).to_be_visible()
+    press(page, SIGN)
+    expect(page.get_by_text("and sends no money")).to_be_visible()
+
+
 def test_a_visitor_registers_an_agent_whose_file_the_service_keeps(acting, market):
     page = acting("/act/register_agent?chain=31337", Wallet(market.url, GRACE), refused=True)
     page.get_by_label("Name").fill("Kept")
@@ -91,6 +98,7 @@ def test_a_visitor_registers_an_agent_whose_file_the_service_keeps(acting, marke
     page.get_by_label("Keep its file at this service").check()
     press(page, CONNECT)
     expect(page.get_by_text("Register the agent Kept, which your account owns.")).to_be_visible()
+    sign_file(page)
     confirm(page, market)
     agent_id = int(page.url.rpartition("/")[2])
     with market.client(GRACE) as client:
@@ -125,6 +133,7 @@ def test_an_owner_edits_a_file_that_the_service_then_keeps(acting, market):
     page.get_by_label("Keep its file at this service").check()
     press(page, CONNECT)
     expect(page.get_by_text("Change name in the registration file of agent 31337:2.")).to_be_visible()
+    sign_file(page)
     confirm(page, market)
     with market.client(BOB) as client:
         uri = client.load_agent(2, load_file=False).uri

@@ -328,22 +328,27 @@ def test_both_signatures_for_feedback_without_gas_are_checked(acting, market):
 
 
 def test_a_file_that_the_service_keeps_is_that_of_the_form(acting, market):
-    page = acting(
-        "/act/register_agent?chain=31337&name=A&description=B&image=https://a.example/i.png", Wallet(market.url, GRACE)
-    )
+    """The account signs it first, and the transaction names it."""
+    wallet = Wallet(market.url, GRACE)
+    page = acting("/act/register_agent?chain=31337&name=A&description=B&image=https://a.example/i.png", wallet)
     page.get_by_label("Keep its file at this service").check()
     tampering = tampered(page)
     press(page, CONNECT)
     expect(page.get_by_role("region", name="Its file, as it is signed")).to_contain_text('"name":"A"')
+    altered = altered_messages(tampering.real["signature"]["typed_data"])
+    require_refusals(page, tampering, {name: asks(typed_data=message) for name, message in altered})
+    assert SIGNING.isdisjoint(wallet.asked)
     other = RegistrationFile.new("Another", "B", IMAGE).to_bytes()
+    market.files.mkdir(exist_ok=True)
     (market.files / f"{keccak(other).hex()}.json").write_bytes(other)
-
-    def registers(uri):
-        return sends(data=call("register(string)", ["string"], uri))
-
-    kept = f"{FILES}/{keccak(other).hex()}.json"
-    elsewhere = registers("https://evil.example/agent.json")
-    require_refusals(page, tampering, {"another file": registers(kept), "elsewhere": elsewhere})
+    for uri in (f"{FILES}/{keccak(other).hex()}.json", "https://evil.example/agent.json"):
+        tampering.change, tampering.real = None, None
+        press(page, CONNECT)
+        expect(page.get_by_text("It lets this service keep and publish the file.")).to_be_visible()
+        tampering.change, tampering.real = sends(data=call("register(string)", ["string"], uri)), None
+        press(page, SIGN)
+        expect(problem(page)).to_contain_text("Your wallet was not asked for it")
+    assert "eth_sendTransaction" not in wallet.asked
 
 
 def test_every_action_is_attacked():
