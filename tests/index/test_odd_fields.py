@@ -170,7 +170,9 @@ def by_transaction(logs):
 
 HEDERA = {
     "eth_getLogs": lambda _, result: by_transaction(result),
-    "eth_getBlockReceipts": lambda _, result: [one | {"logs": by_transaction(one["logs"])} for one in result],
+    "eth_getBlockReceipts": lambda _, result: [
+        receipt | {"logs": by_transaction(receipt["logs"])} for receipt in result
+    ],
     "eth_getTransactionReceipt": lambda _, result: result | {"logs": by_transaction(result["logs"])},
 }
 
