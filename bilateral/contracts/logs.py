@@ -62,14 +62,13 @@ class RawLog:
                 reorganisation removed it (`removed`).
         """
         try:
-            timestamp = entry.get("blockTimestamp")
             position = LogPosition(
                 checksummed(entry["address"]),
                 _quantity(entry["blockNumber"]),
                 _hash(entry["blockHash"]),
                 _hash(entry["transactionHash"]),
                 _quantity(entry["logIndex"]),
-                None if timestamp is None else _quantity(timestamp),
+                _time(entry.get("blockTimestamp")),
             )
             log = cls(position, _topics(entry["topics"]), _data(entry["data"]))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -87,11 +86,21 @@ def _topics(words: object) -> tuple[bytes, ...]:
     return tuple([bytes.fromhex(_hash(word)[2:]) for word in words])
 
 
-def _quantity(text: str) -> int:
-    """Return a number in the form of JSON-RPC."""
-    if not _QUANTITY.fullmatch(text):
+def _quantity(value: str | int) -> int:
+    """Return a number in the form of JSON-RPC, or a JSON number, as some nodes write it."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    if not isinstance(value, str) or not _QUANTITY.fullmatch(value):
         raise ValueError("not a quantity")
-    return int(text, 16)
+    return int(value, 16)
+
+
+def _time(value: object) -> int | None:
+    """Return the time that a log names; None where a node leaves it out, or writes 0 or something else for it."""
+    try:
+        return _quantity(value) or None  # type: ignore[arg-type]  # it checks the type
+    except ValueError:
+        return None
 
 
 def _hash(text: str) -> str:

@@ -1,7 +1,7 @@
 """The logs of one block from its receipts: a node stores these apart from the tables that it searches for logs.
 
 The root in the header proves receipts (Yellow Paper, 4.3.1): their order, and address, topics and data of each log. The
-index of a log follows from its position. What a node repeats in them, such as indices and hashes, is not proven.
+index of a log follows from its position. Indices and hashes that a node repeats are not.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class BlockReceipts:
     def of(self, contracts: Collection[str]) -> BlockLogs:
         """Return the logs of some contracts, whose addresses are in checksum form.
 
-        Where the node counts by transaction, they have its indices as long as these are in order, as in other answers.
+        If the node counts by transaction, they have its indices as long as these are in order, as in other answers.
         """
         block = self.header.block
         logs = BlockLogs(block.number, block.hash, block.time)
