@@ -179,7 +179,7 @@ def test_models_find_the_ring_last_and_are_told_not_to_pay_it(api):
     async def ask():
         async with Client(f"{str(api.base_url).rstrip('/')}/mcp") as session:
             agents = await session.call_tool("search_agents", {"gates": [{"tag": "starred"}], "limit": 100})
-            verdict = await session.call_tool("check_server", {"agent_id": RINGS, "amount": "1"})
+            verdict = await session.call_tool("check_server", {"agent": RINGS, "amount": "1"})
         return [json.loads(answer.content[0].text) for answer in (agents, verdict)]
 
     agents, verdict = asyncio.run(ask())
