@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from bilateral.cli.errors import UsageProblemError
+from bilateral.cli.errors import UsageProblemError, named_option
 from bilateral.identifiers.caip import checksummed
 from bilateral.index.analysis.funding import FundingCollector
 from bilateral.index.analysis.run import analyse as analyse_registry
@@ -53,7 +53,8 @@ def analyse(
     cases, accounts = judged.cases(), [checksummed(address) for address in judged.trusted or ()]
     keys = _keys(engines, chain_id)
     if rpc_urls and len({key.chain_id for _, key in keys}) > 1:
-        raise UsageProblemError("--rpc-url is of one chain: give --chain-id too")
+        option = named_option("--rpc-url", "BILATERAL_RPC_URL")
+        raise UsageProblemError(f"{option} names nodes of one chain, and the index has several: add --chain-id")
     summaries = []
     for engine, key in keys:
         if rpc_urls:

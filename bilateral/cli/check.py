@@ -11,7 +11,7 @@ import typer
 from pydantic import Field
 
 from bilateral.checks.questions import Moment, OfClient, OfServer, Text
-from bilateral.cli.errors import UsageProblemError
+from bilateral.cli.errors import UsageProblemError, named_option
 from bilateral.cli.index_options import Database
 from bilateral.cli.index_processes import require_extra
 from bilateral.cli.invocation import Invocation
@@ -121,7 +121,10 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # models, and what a check 
     if nodes.live or question.agent_id.startswith("solana:"):
         of_index = (question.model_fields_set | moment.model_fields_set) - {"agent_id", "pay_to", "amount", "findings"}
         if of_index or repeat is not None or database is not None:
-            raise UsageProblemError("a live check has no index: leave its options out, as --at-block and --database")
+            options = [f"--{name.replace('_', '-')}" for name in sorted(of_index)]
+            options += ["--repeat"] * (repeat is not None)
+            options += [named_option("--database", "BILATERAL_DATABASE")] * (database is not None)
+            raise UsageProblemError(f"a live check has no index: remove {' and '.join(options)}")
         show_live(invocation, question.agent_id, nodes, pay_to=question.pay_to, policy=policy.chosen())
         return
     if question.pay_to is None and question.payment_chain is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
@@ -84,6 +85,16 @@ class UsageProblemError(BilateralError):
     """The command line is malformed, or lacks an option."""
 
     reason = "usage"
+
+
+def named_option(option: str, variable: str) -> str:
+    """Return an option, with its environment variable if that is set: people may not have written the option.
+
+    Args:
+        option: The option.
+        variable: The environment variable.
+    """
+    return f"{option} (the environment variable {variable} is set)" if os.environ.get(variable) else option
 
 
 class MistakeError(BilateralError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bilateral.cli.errors import UsageProblemError
+from bilateral.cli.errors import UsageProblemError, named_option
 from bilateral.cli.index_processes import monitored_index
 
 if TYPE_CHECKING:
@@ -96,8 +96,14 @@ class ChainOptions:
         from bilateral.index.settings import ChainSettings, IndexSettings, read_deployments, read_settings  # noqa: PLC0415  # slow to import
 
         if self.settings_file is not None:
-            if self.rpc_urls or self.deployments or from_block is not None:
-                raise UsageProblemError("--settings says all about the chains: leave the other options of chains away")
+            options = {
+                named_option("--rpc-url", "BILATERAL_RPC_URL"): self.rpc_urls,
+                "--deployment": self.deployments,
+                "--from-block": from_block,
+            }
+            if others := [option for option, value in options.items() if value not in (None, [])]:
+                names = " and ".join(others)
+                raise UsageProblemError(f"--settings names the nodes and registries of all chains: remove {names}")
             return read_settings(self.settings_file)
         if not self.rpc_urls:
             raise UsageProblemError("the node is missing: give --rpc-url or --settings, or set BILATERAL_RPC_URL")

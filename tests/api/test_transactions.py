@@ -92,6 +92,13 @@ def test_refusal_is_in_words(acting, fields, status, code, words):
     assert words in answered[2]
 
 
+def test_contract_account_without_ether_gets_its_call_data(api_world, acting):
+    wallet = Account.create().address
+    Web3(HTTPProvider(api_world.url)).provider.make_request("anvil_setCode", [wallet, "0x00"])
+    answer = prepare(acting, "give_feedback", agent=AGENT, account=wallet, value=90)
+    assert (answer.status_code, answer.json()["transaction"]["from"]) == (200, wallet)
+
+
 def test_chain_without_a_node_is_for_readers_only(api):
     answered = refusal(prepare(api, "give_feedback", agent=AGENT, account=ERIN.address, value=90))
     assert answered[:2] == (422, "no_node")

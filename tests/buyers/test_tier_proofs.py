@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import ape
 import pytest
 from eth_utils import keccak
 
+from scripts._build import ROOT
 from tests.buyers.tier_vectors import EPOCH, POLICY, PROOFS, ROOTS, SCALAR_ORDER, tier_proof, word
 from tests.delegation import delegate
 from tests.helpers import logged
@@ -107,6 +109,19 @@ def test_verifier_is_the_published_one_for_each_depth(tier_verifier):
     signals = [int(proof["root"]), int(proof["nullifier"]), signal(proof["message"]), signal(proof["scope"])]
     assert tier_verifier.verifyProof([a, b], [[c, d], [e, f]], [g, h], signals, 10)
     assert not tier_verifier.verifyProof([a, b], [[c, d], [e, f]], [g, h], signals, 20)
+
+
+def test_page_tells_the_fixed_gas_of_the_verifier():
+    """A chain that charges more refuses every proof."""
+    source = (PACKAGE / "base" / "SemaphoreVerifier.sol").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "private-tiers.md").read_text(encoding="utf-8")
+    fixed = {int(contract): int(gas) for gas, contract in re.findall(r"staticcall\((\d+), (\d+),", source)}
+    assert fixed.keys() == {6, 7, 8}
+    multiplication, addition, pairing = f"{fixed[7]:,}", fixed[6], f"{fixed[8]:,}"
+    told = (
+        f"{addition} for an addition on the curve, {multiplication} for a multiplication and {pairing} for the pairing"
+    )
+    assert told in page.replace("\n", " ")
 
 
 def signal(text):

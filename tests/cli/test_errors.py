@@ -101,6 +101,28 @@ def test_each_kind_of_failure_has_its_exit_code(refused, bilateral, code, reason
     assert ran.err.startswith("error: ") or "Usage:" in ran.out
 
 
+@pytest.mark.parametrize(
+    ("arguments", "variables", "option"),
+    [
+        (["serve", "--settings", "/dev/null"], {}, "--rpc-url (the environment variable BILATERAL_RPC_URL is set)"),
+        (
+            ["index", "run", "--settings", "/dev/null", "--from-block", "1"],
+            {},
+            "--rpc-url (the environment variable BILATERAL_RPC_URL is set) and --from-block",
+        ),
+        (
+            ["check", "server", "31337:1", "--live"],
+            {"BILATERAL_DATABASE": "sqlite:///index.sqlite"},
+            "--database (the environment variable BILATERAL_DATABASE is set)",
+        ),
+        (["check", "server", "31337:1", "--live", "--at-block", "5"], {"BILATERAL_DATABASE": None}, "--at-block"),
+    ],
+    ids=["serve", "index run", "live check", "option"],
+)
+def test_options_that_contradict_are_named_with_the_variable_that_set_them(refused, arguments, variables, option):
+    assert refused(2, *arguments, **variables)["message"].endswith(f": remove {option}")
+
+
 FAR = str(10**30)
 ADDRESS = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import func, select, update
 from sqlalchemy.exc import DBAPIError
 
+from bilateral.errors import BilateralError
 from bilateral.index.analysis.funding import FundingCollector
 from bilateral.index.analysis.notes import note_problem
 from bilateral.index.analysis.run import Analyst, identity_registries
@@ -153,6 +154,8 @@ class Refresher:
                 note_problem(connection, key, f"{type(problem).__name__}: {problem}")
             return
         self._failed.pop(key, None)
+        if self._read_claimed(key, analyst):
+            self._marks.pop(key, None)  # the next look judges claims by what was just read
         _LOGGER.info("chain=%d standings=analysis seconds=%.1f", key.chain_id, time.monotonic() - began)
 
     def _find_funds(self, key: AnalysisKey) -> int:
@@ -169,6 +172,15 @@ class Refresher:
             return FundingCollector(self._engine, key, self._pools[key.chain_id]).collect(_ACCOUNTS)
         except NoEndpointError as problem:
             _LOGGER.info("chain=%d funds=unknown problem=%r", key.chain_id, str(problem))
+            return 0
+
+    def _read_claimed(self, key: AnalysisKey, analyst: Analyst) -> int:
+        """Read transactions that clients claim as proofs, and return their number. Nothing waits for that."""
+        pool = self._pools.get(key.chain_id)
+        try:
+            return 0 if pool is None else analyst.claimed.read(pool.choose().endpoint, _ACCOUNTS)
+        except BilateralError as problem:
+            _LOGGER.info("chain=%d claims=unknown problem=%r", key.chain_id, str(problem))
             return 0
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine
 
+    from bilateral.index.analysis.proofs import ClaimedTransactions
     from bilateral.trust.reviews import Reviews
 
 _LOCK: Final = 80048011
@@ -103,6 +104,11 @@ class Analyst:
         self._key = key
         self._trust = TrustEngine()
         self._reader = TableReader(key.chain_id, key.identity_registry)
+
+    @property
+    def claimed(self) -> ClaimedTransactions:
+        """The transactions that clients claim as proofs, and that the index alone cannot judge."""
+        return self._reader.claimed
 
     def analyse(self, reviews: Reviews | None = None, trusted: Sequence[str] = ()) -> AnalysisSummary:
         """Analyse as of the index's last block, and replace the stored results. See `analyse`.

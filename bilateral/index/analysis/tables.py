@@ -13,7 +13,7 @@ from sqlalchemy import text
 from bilateral.index.analysis.accounts import NOBODY, OF_REGISTRY
 from bilateral.index.analysis.kept import LARGEST_ID, KeptEvents, Places
 from bilateral.index.analysis.opinions import AUTHORIZED_FEEDBACK, FEEDBACK, RATINGS
-from bilateral.index.analysis.proofs import Proofs
+from bilateral.index.analysis.proofs import ClaimedTransactions, Proofs
 from bilateral.index.payments.terms import MICROS
 from bilateral.index.tables.analysis import FundingState
 from bilateral.index.tables.columns import python_integer
@@ -130,6 +130,7 @@ class TableReader:
     """
 
     def __init__(self, chain_id: int, identity_registry: str) -> None:
+        self.claimed = ClaimedTransactions()
         self._values = {"chain_id": chain_id, "identity": identity_registry}
         self._feedback = [KeptEvents(FEEDBACK), KeptEvents(AUTHORIZED_FEEDBACK)]
         self._ratings = KeptEvents(RATINGS)
@@ -143,14 +144,16 @@ class TableReader:
         feedback = pa.concat_tables([kept.read(connection, self._values) for kept in self._feedback])
         ratings = self._ratings.read(connection, self._values)
         left_out = sum(kept.too_large for kept in (*self._feedback, self._ratings))
-        return _Reading(connection, self._values, left_out).tables(feedback, ratings)
+        return _Reading(connection, self._values, left_out, self.claimed).tables(feedback, ratings)
 
 
 class _Reading:
     """The steps from the rows of an index to the tables of an analysis."""
 
-    def __init__(self, connection: Connection, values: Mapping[str, Any], left_out: int) -> None:
-        self._connection, self._values, self._left_out = connection, values, left_out
+    def __init__(
+        self, connection: Connection, values: Mapping[str, Any], left_out: int, claimed: ClaimedTransactions
+    ) -> None:
+        self._connection, self._values, self._left_out, self._claimed = connection, values, left_out, claimed
         self._places: dict[str, Any] = {"validations": [], "payments": [], "transfers": []}
 
     def tables(self, feedback: pa.Table, ratings: pa.Table) -> IndexedTables:
@@ -164,7 +167,8 @@ class _Reading:
             self._agents_of[owner] = agent_id
         self._agents_of |= {row[0]: row[1] for row in self._rows(_CHOSEN, number=1) if row[1] in self._speaker}
         payments = list(self._payments())
-        self._proofs = Proofs(self._rows(_PROOFS), payments, {row[0]: {row[1], row[2]} for row in agents})
+        accounts = {row[0]: {row[1], row[2]} for row in agents}
+        self._proofs = Proofs(self._rows(_PROOFS), payments, accounts, self._claimed)
         validations = list(self._validations())
         rated, judged = self._rated(ratings), self._judged(feedback)
         validators = {row[0] for row in validations} | set(pc.unique(rated["validator_id"]).to_pylist())

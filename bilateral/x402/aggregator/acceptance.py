@@ -16,7 +16,7 @@ from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection, Engine, Select
 
     from bilateral.x402.aggregator.evidence import Evidence
     from bilateral.x402.aggregator.messages import Submission
@@ -46,14 +46,8 @@ class Acceptance:
         """
         table = sponsored_feedback
         with self._engine.connect().execution_options(bilateral_reader=True) as connection:
-            row = connection.execute(
-                select(table).where(
-                    table.c.payment_transaction == _payment_hash(submission),
-                    table.c.client == submission.reviewer.address,
-                    table.c.content_hash == submission.content_hash,
-                    table.c.state != State.FAILED,
-                )
-            ).one_or_none()
+            query = _of_payment(submission).where(table.c.content_hash == submission.content_hash)
+            row = connection.execute(query).one_or_none()
             if row is not None:
                 return Sponsored.of(row)
             _refuse_used_proof(connection, submission)
@@ -85,6 +79,17 @@ class Acceptance:
                 continue
         raise _duplicate(submission)
 
+    def refuse_duplicate(self, submission: Submission, evidence: Evidence) -> None:
+        """Refuse a feedback if the reviewer has given others for all payments of the transaction.
+
+        Raises:
+            FeedbackRefusedError: It has.
+        """
+        with self._engine.connect().execution_options(bilateral_reader=True) as connection:
+            taken = {row.payment_log_index for row in connection.execute(_of_payment(submission))}
+        if {payment.log_index for payment in evidence.payments} <= taken:
+            raise _duplicate(submission)
+
     def count_refusals(self, counts: Mapping[tuple[str, int], int]) -> None:
         """Add refusals to those of today.
 
@@ -105,12 +110,7 @@ class Acceptance:
         """Store a feedback within a transaction."""
         table, now = sponsored_feedback, self._clock()
         lock_account(connection, chain)
-        query = select(table).where(
-            table.c.payment_transaction == _payment_hash(submission),
-            table.c.client == submission.reviewer.address,
-            table.c.state != State.FAILED,
-        )
-        accepted = connection.execute(query).all()
+        accepted = connection.execute(_of_payment(submission)).all()
         for row in accepted:
             if bytes(row.content_hash) == submission.content_hash:
                 return Sponsored.of(row), False
@@ -131,6 +131,16 @@ class Acceptance:
         values = {**_values(chain, submission, evidence, payment), **_begun(chain, cost, now)}
         stored = connection.execute(table.insert().values(values).returning(table)).one()
         return Sponsored.of(stored), True
+
+
+def _of_payment(submission: Submission) -> Select[Any]:
+    """Select the reviewer's feedback for the payments of a transaction, without what failed."""
+    table = sponsored_feedback
+    return select(table).where(
+        table.c.payment_transaction == _payment_hash(submission),
+        table.c.client == submission.reviewer.address,
+        table.c.state != State.FAILED,
+    )
 
 
 def _refuse_used_proof(connection: Connection, submission: Submission) -> None:

@@ -17,6 +17,7 @@ from bilateral.errors import BilateralError, FeeLimitError, InsufficientFundsErr
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.store.database import named_database_errors
 from bilateral.node.closing import Closing
+from bilateral.node.steps import Blocking
 from bilateral.x402.aggregator import evidence, records, sponsoring
 from bilateral.x402.aggregator.acceptance import Acceptance
 from bilateral.x402.aggregator.blind import BlindRelay
@@ -277,7 +278,8 @@ class Aggregator(Closing):
         checked = yield from evidence.check(state, self._files, self._loader, chain, submission)
         try:
             prepared = yield from sponsoring.prepare(state, sponsoring.SignedMessage.of_submission(submission))
-        except ContractRevertError as revert:
+        except ContractRevertError as revert:  # another feedback for the payment may have taken the index meanwhile
+            yield Blocking(lambda: self._acceptance.refuse_duplicate(submission, checked))
             raise _refusal_of(revert) from None
         except (InsufficientFundsError, FeeLimitError) as problem:
             _LOG.warning("feedback cannot be paid on %s: %s", chain.network, problem)

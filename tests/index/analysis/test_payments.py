@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import threading
+from base64 import b64encode
 
 import pytest
 from eth_utils.crypto import keccak
 from sqlalchemy import select
 
 from bilateral.contracts import Registry
-from bilateral.index.analysis.proofs import Proofs
+from bilateral.index.analysis.proofs import ClaimedTransactions, Proofs, Senders
+from bilateral.index.analysis.refresh import Refresher
 from bilateral.index.analysis.run import Analyst, analyse
 from bilateral.index.analysis.tables import read_tables
 from bilateral.index.payments.terms import PaymentTerms
@@ -32,9 +34,10 @@ CLIENTS = [account(f"buyer {number}") for number in range(HONEST)]
 DOLLAR = 10**6
 
 
-def feedback(agent, client, value):
+def feedback(agent, client, value, file=None):
     """Return the log of a client's first feedback."""
-    tag = keccak(text="starred"), b"starred", b"", b"", b"", bytes(32)
+    uri = b"" if file is None else b"data:application/json;base64," + b64encode(json.dumps(file).encode())
+    tag = keccak(text="starred"), b"starred", b"", b"", uri, bytes(32)
     return encoded(Registry.BIDIRECTIONAL, "NewFeedback", agent, client, 1, value, 0, *tag)
 
 
@@ -66,8 +69,12 @@ def story(emitter_code):
 def catch_up(engine, event_chain):
     """Index the chain with its payments to its head."""
     chain = ChainSettings((event_chain.url,), (DEPLOYMENT,), payments=PaymentTerms({TOKEN: 6}))
-    settings = IndexSettings((chain,), files=FileSettings(workers=0), analyses=False)
-    return lambda: follow_chains(engine, settings, stop=threading.Event(), until_head=True)
+
+    def run(workers=0):
+        settings = IndexSettings((chain,), files=FileSettings(workers=workers), analyses=False)
+        follow_chains(engine, settings, stop=threading.Event(), until_head=True)
+
+    return run
 
 
 @pytest.fixture
@@ -205,7 +212,49 @@ def payments(*rows):
     ids=["unknown", "own", "own of several", "foreign", "own second account", "shared wallet", "other agent"],
 )
 def test_a_claimed_proof_is_matched_with_the_payment_and_doubts_count_for_the_client(rows, proof):
+    """The index has every payment of the transaction."""
     accounts = {1: {"wallet", "owner"}, 2: {"wallet"}, 3: {"elsewhere"}, 4: {"client", "client's wallet"}}
-    proofs = Proofs([(7, 2, "0xAB")], payments(*rows), accounts)
+    claimed = ClaimedTransactions()
+    claimed.senders_in = lambda _: Senders("facilitator", tuple(payer for payer, _, _ in rows))
+    proofs = Proofs([(7, 2, "0xAB")], payments(*rows), accounts, claimed)
     assert proofs.of(7, 2, "client", 1) == proof
     assert proofs.of(7, 3, "client", 1) is None
+
+
+@pytest.mark.parametrize(
+    "senders",
+    [
+        None,
+        Senders("facilitator", None),
+        Senders("facilitator", ("stranger", "client")),
+        Senders("facilitator", ("stranger", "client's wallet")),
+        Senders("client", ("stranger",)),
+    ],
+    ids=["not read", "not readable", "another token", "another token of its wallet", "coins"],
+)
+def test_a_proof_is_foreign_only_if_every_transfer_of_its_transaction_can_be_read(senders):
+    claimed = ClaimedTransactions()
+    claimed.senders_in = lambda _: senders
+    accounts = {1: {"wallet"}, 4: {"client", "client's wallet"}}
+    proofs = Proofs([(7, 2, "0xAB")], payments(("stranger", "wallet", 1)), accounts, claimed)
+    assert proofs.of(7, 2, "client", 1) is None
+
+
+def test_a_buyer_whose_payment_shares_a_transaction_is_not_accused_and_a_thief_is(engine, event_chain, story, catch_up):
+    """The index has one payment of the transaction. The other one went to a wallet that it does not know."""
+    world = story(event_chain)
+    honest, thief = account("pays a wallet that is not listed"), account("thief")
+    block = world.mine(world.pay(CLIENTS[0], owner(1), DOLLAR), world.pay(honest, account("till"), DOLLAR))
+    (transaction,) = world.chain.rpc("eth_getBlockByNumber", hex(block), False)["transactions"]
+    for client, agent in ((honest, 2), (thief, 1)):
+        world.mine(feedback(agent, client, 80, {"proofOfPayment": {"txHash": transaction}}))
+    catch_up(workers=1)
+    refresher = Refresher(engine, {KEY.chain_id: (event_chain.url,)})
+    while refresher.refresh():
+        pass
+    with snapshot(engine) as connection:
+        is_foreign = schema.finding.c.sentence.contains("a payment that is not theirs")
+        findings = select(schema.finding.c.finding_id).where(is_foreign)
+        member = schema.finding_member.c
+        query = select(member.account).where(member.finding_id.in_(findings), member.part == "actor")
+        assert connection.execute(query).scalars().all() == [thief]

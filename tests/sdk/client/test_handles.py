@@ -63,6 +63,17 @@ def test_a_dry_run_refuses_who_could_not_pay(connect, web3, agent):
         price.give_feedback(agent, 1)
 
 
+def test_a_dry_run_of_a_contract_account_needs_no_ether(connect, web3, agent):
+    """Its paymaster pays, and wants the call data."""
+    wallet = Account.create()
+    web3.provider.make_request("anvil_setCode", [wallet.address, "0x00"])
+    tried = connect(wallet, dry_run=True).give_feedback(agent, 1)
+    assert web3.eth.get_balance(wallet.address) == 0
+    assert tried.transaction["data"]
+    with pytest.raises(InsufficientFundsError):
+        connect(wallet).give_feedback(agent, 1)
+
+
 def test_a_dry_run_refuses_what_the_registry_would(connect, owner, agent):
     with pytest.raises(ContractRevertError) as caught:
         connect(owner, dry_run=True).give_feedback(agent, 1)

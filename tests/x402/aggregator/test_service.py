@@ -113,6 +113,8 @@ def test_another_feedback_for_the_payment_is_refused(aggregator, review, values_
     until(lambda: aggregator.read(taken.id), lambda sponsored: sponsored.state is State.CONFIRMED)
     refusal = refused(aggregator, asked.but(value=1, index=2).content)
     assert (refusal.code, refusal.status) == (Code.DUPLICATE_TASK_REF, 409)
+    at_once = refused(aggregator, asked.but(value=2).content)  # signed before the first one took its index
+    assert (at_once.code, at_once.status) == (Code.DUPLICATE_TASK_REF, 409)
     assert values_of(asked.reviewer) == [95]
 
 
