@@ -11,7 +11,7 @@ import re
 import httpx
 import pytest
 from mcp import Client
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from bilateral.api.settings import ApiSettings
 from bilateral.index.analysis.refresh import Refresher
@@ -219,9 +219,9 @@ def test_nobody_leads_before_the_first_analysis(unanalysed, board):
 
 @pytest.mark.parametrize("query", ["", "?tag=starred", "?tag=starred&lower_bound=1"])
 def test_search_is_in_the_order_of_registration_before_the_first_analysis(unanalysed, query):
-    found = ids_of(unanalysed, f"/v1/search/agents{query}")
-    assert RING in found
-    assert found == sorted(found)
+    agents = ids_of(unanalysed, f"/v1/search/agents{query}")
+    assert RING in agents
+    assert agents == sorted(agents)
 
 
 def test_agent_has_no_standing_and_no_figure_on_its_badge_before_the_first_analysis(unanalysed):
