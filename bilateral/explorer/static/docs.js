@@ -20,7 +20,7 @@ function open() {
 function repair() { // what the program leaves to be desired for screen readers and keyboards
   for (const it of docs.querySelectorAll("main")) it.role = "group";
   for (const it of docs.querySelectorAll(".opblock-tag")) it.ariaLevel = 2;
-  for (const it of docs.querySelectorAll("h4")) it.ariaLevel = 3;
+  for (const it of docs.querySelectorAll("h4, h5")) it.ariaLevel = Number(it.tagName[1]) - 1;
   for (const it of docs.querySelectorAll("pre")) it.tabIndex = 0;
   for (const it of docs.querySelectorAll("select:not([aria-label])")) it.ariaLabel = it.closest("tr")?.dataset.paramName ?? "Choice";
 }

@@ -22,7 +22,8 @@ def test_people_read_the_api_and_try_it_on_a_page_of_this_service_alone(watched)
     path.get_by_role("button", name="Execute").click()
     expect(path.locator(".live-responses-table .response-col_status").last).to_contain_text("200")
     assert window.faults == []
-    assert {rule for rule, _ in window.violations()} <= {"aria-allowed-role"}, "its own second main element is a group"
+    # The program has a main element of its own, which is made a group.
+    assert [violation for violation in window.violations() if violation[0] != "aria-allowed-role"] == []
     assert page.locator("h1").count() == 1
     page.emulate_media(color_scheme="dark")
     expect(page.locator("html")).to_have_class("dark-mode")
