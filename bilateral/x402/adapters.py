@@ -75,8 +75,9 @@ class HttpAdapter:
             if isinstance(extension, Reputation8004ResourceServerExtension)
         ]
         self._extensions = {extension.key: extension for extension in registered}
-        for extension in registered if preflight is not None else ():
-            extension.verifier = extension.verifier or preflight.verifier
+        if preflight is not None:
+            for extension in registered:
+                extension.verifier = extension.verifier or preflight.verifier
         self._declared = declared
 
     def check_routes(self) -> None:

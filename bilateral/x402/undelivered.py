@@ -481,14 +481,15 @@ def _lost(call: PaidCall, reply: Reply | Exception, outcome: PaymentOutcome, set
                 *call.parts, reply.location, is_paid, outcome=outcome, transaction=transaction, status=status
             )
     reason = "" if isinstance(reply, Exception) or not reply.reason else f"; its reason: {quoted(reply.reason)}"
+    kind: type[LostAnswerError] = PaidNotAnsweredError if is_paid else LostAnswerError
     if is_paid:
         by = f"by transaction {transaction}" if transaction else "by a transaction that was not found"
-        problem, kind = f"{came}, and the payment was taken {by}{reason}", PaidNotAnsweredError
+        problem = f"{came}, and the payment was taken {by}{reason}"
     else:
         state = "is not settled so far, but can be until its validBefore"
         state = f"cannot be looked up: {settlement.problem}" if is_paid is None else state
         by = f" (the server names transaction {transaction})" if transaction else ""
-        problem, kind = f"{came}, and the payment{by} {state}{reason}", LostAnswerError
+        problem = f"{came}, and the payment{by} {state}{reason}"
     return kind(*call.parts, problem, outcome=outcome, transaction=transaction, status=status, answer=answer)
 
 
