@@ -86,21 +86,18 @@ def _topics(words: object) -> tuple[bytes, ...]:
     return tuple([bytes.fromhex(_hash(word)[2:]) for word in words])
 
 
-def _quantity(value: str | int) -> int:
-    """Return a number in the form of JSON-RPC, or a JSON number, as some nodes write it."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    if not isinstance(value, str) or not _QUANTITY.fullmatch(value):
+def _quantity(text: str) -> int:
+    """Return a number in the form of JSON-RPC."""
+    if not _QUANTITY.fullmatch(text):
         raise ValueError("not a quantity")
-    return int(value, 16)
+    return int(text, 16)
 
 
 def _time(value: object) -> int | None:
     """Return the time that a log names; None where a node leaves it out, or writes 0 or something else for it."""
-    try:
-        return _quantity(value) or None  # type: ignore[arg-type]  # it checks the type
-    except ValueError:
-        return None
+    if isinstance(value, str) and _QUANTITY.fullmatch(value):
+        return int(value, 16) or None
+    return value if type(value) is int and value > 0 else None
 
 
 def _hash(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.errors.client import NODE_FAILURES
 from bilateral.index.chain.bloom import Announcements, is_sparse
+from bilateral.index.chain.logs import bytes_of
 from bilateral.index.chain.quantities import optional_quantity
 from bilateral.index.chain.receipts import EMPTY_ROOT, agrees_with_receipts, read_receipts
 from bilateral.index.errors import (
@@ -111,6 +112,8 @@ class Checks:
 
     def _by_receipts(self, source: Source, header: Header, logs: BlockLogs | None) -> BlockLogs | None:
         """Return the logs of a block's receipts, if the endpoint gave others. See `check_block`."""
+        for entry in logs.entries if logs else ():
+            bytes_of(entry.data)  # malformed bytes are named, and not mended
         number = header.block.number
         witnesses = dict.fromkeys((source, self._pool.second(source, number)))
         complete = [receipts for witness in witnesses if (receipts := read_receipts(witness, header)) is not None]

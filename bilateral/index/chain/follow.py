@@ -312,8 +312,8 @@ class Follower:
             self._pool.bench(other, problem)
             return
         if header is not None and header.block.hash == cursor.hash:
-            problem = f"with head {head} it lacks block {cursor.number} as {other.name} has it"
-            raise EndpointLiesError(source.name, problem, may_pass=True)
+            contradiction = f"with head {head} it lacks block {cursor.number} as {other.name} has it"
+            raise EndpointLiesError(source.name, contradiction, may_pass=True)
 
     def _is_canonical(self, source: Source, block: Block, head: int) -> bool:
         """Check that the chain still holds a block.

@@ -22,7 +22,8 @@ from bilateral.index.chain.quantities import optional_quantity, small_quantity, 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from bilateral.index.chain.source import Header, Source
+    from bilateral.index.chain.headers import Header
+    from bilateral.index.chain.source import Source
 
 EMPTY_ROOT: Final = keccak(rlp.encode(b""))
 """The root of a block without transactions."""
@@ -70,7 +71,8 @@ class _Receipt(msgspec.Struct, gc=False):
         kind = optional_quantity(self.type) or 0
         if kind == _DEPOSIT and self.depositReceiptVersion is not None:
             values += [self._number(self.depositNonce), self._number(self.depositReceiptVersion)]
-        return (bytes([kind]) if kind else b"") + rlp.encode(values)
+        encoded: bytes = rlp.encode(values)
+        return (bytes([kind]) if kind else b"") + encoded
 
     @staticmethod
     def _number(value: object) -> int:
@@ -158,11 +160,9 @@ def agrees_with_receipts(source: Source, logs: BlockLogs, contracts: Collection[
         False if they differ; None if the endpoint does not give the receipts.
     """
     hashes = list(dict.fromkeys(entry.transactionHash.lower() for entry in logs.entries))
-    kind = _Receipt | None
+    calls, kind = [(hash_,) for hash_ in hashes], _Receipt | None
     try:
-        receipts: list[_Receipt | None] = source.endpoint.each(
-            "eth_getTransactionReceipt", [(hash_,) for hash_ in hashes], kind
-        )  # type: ignore[arg-type]
+        receipts: list[_Receipt | None] = source.endpoint.each("eth_getTransactionReceipt", calls, kind)  # type: ignore[arg-type]
         if any(receipt is None for receipt in receipts):
             return None
         expected = {
