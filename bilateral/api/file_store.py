@@ -1,21 +1,26 @@
 """The store of the operator: registration files of visitors, which the service publishes below `/files`.
 
-Anybody may have a file stored, so the number is bounded. Files that no indexed agent names after an hour make room.
+An account signs a file before it is stored, and has a few of them an hour. Files wait in a folder of their own until an
+indexed agent names them. Their number is bounded: the oldest make room. Files that agents named do not count: each has
+cost its owner a transaction.
 """
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from threading import Lock
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from sqlalchemy import select
 
 from bilateral.api.problems import ProblemError
-from bilateral.documents import FolderStore
+from bilateral.documents import FolderStore, StoredDocument, document_hash
 from bilateral.index.tables.schema import agent
+from bilateral.signatures.messages import Address, String, TypedMessage, Uint64
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,19 +28,63 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.api.service import Service
-    from bilateral.documents import StoredDocument
 
 PATH: Final = "/files"
 """The path below which the service publishes the files."""
 
-MOST: Final = 10_000
-"""Files of a store. One address may ask for 1,200 a minute, and the longest has some 100 kB: that is a gigabyte."""
+PENDING: Final = "pending"
+"""The folder, within that of the store, of files that no agent named yet."""
 
-_UNCLAIMED_SECONDS: Final = 3_600
-"""The age from which a file that no agent names is removed: to sign and to mine takes minutes."""
+MOST: Final = 10_000
+"""Files that no agent named yet. The longest has some 100 kB: that is a gigabyte."""
+
+OF_ACCOUNT: Final = 10
+"""The files of one account within an hour. Each process counts alone."""
+
+_HOUR: Final = 3_600.0  # seconds
+
+_UNCLAIMED_SECONDS: Final = 1_200
+"""The age from which a file that no agent names makes room: to sign and to mine takes minutes."""
 
 _AT_ONCE: Final = 400
 """URIs of one statement, so that no statement grows with the store."""
+
+
+@dataclass(frozen=True)
+class KeptFile(TypedMessage):
+    """A registration file that an account asks the service to keep.
+
+    Attributes:
+        account: The account, which signs.
+        file: The file, byte for byte.
+        deadline: The last second in which the service accepts the signature, in Unix time.
+    """
+
+    domain_name: ClassVar[str] = "BilateralFiles"
+
+    account: Address
+    file: String
+    deadline: Uint64
+
+
+class Puts:
+    """Counts the files of accounts in the last hour. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._times: dict[str, list[float]] = {}
+
+    def add(self, account: str) -> bool:
+        """Count a file, unless its account has had too many. Return False then."""
+        with self._lock:
+            oldest = time.monotonic() - _HOUR
+            if len(self._times) >= MOST:
+                self._times = {key: times for key, times in self._times.items() if times[-1] > oldest}
+            recent = [added for added in self._times.get(account, ()) if added > oldest]
+            if len(recent) >= OF_ACCOUNT or len(self._times) >= MOST:
+                return False
+            self._times[account] = [*recent, time.monotonic()]
+            return True
 
 
 @dataclass(frozen=True)
@@ -44,19 +93,25 @@ class OperatorStore:
 
     Attributes:
         service: The service, whose index says which files agents name.
+        account: The account that signed the file to store.
         folder: The folder.
         url: The URL at which the files are published.
-        most: The largest number of files.
+        most: The largest number of files that no agent names.
     """
 
     service: Service
+    account: str
     folder: Path
     url: str
     most: int = MOST
 
     @classmethod
-    def of(cls, service: Service) -> OperatorStore:
+    def of(cls, service: Service, account: str) -> OperatorStore:
         """Return the store of the settings.
+
+        Args:
+            service: The service.
+            account: The account that signs the file to store.
 
         Raises:
             ProblemError: The operator has none.
@@ -65,31 +120,48 @@ class OperatorStore:
         if settings.store is None or settings.store_url is None:
             detail = "this service keeps no files: leave `keep` out, and the chain keeps the file"
             raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "no_store", detail)
-        return cls(service, Path(settings.store), settings.store_url)
+        return cls(service, account, Path(settings.store), settings.store_url)
 
     def put(self, content: bytes) -> StoredDocument:
         """Store a document, see `bilateral.documents.Store`.
 
         Raises:
-            ProblemError: The store is full.
+            ProblemError: The account has had too many files, or the store is full of young ones.
             UnreachableDocumentError: The folder cannot be written.
         """
-        paths = list(self.folder.glob("*.json"))
+        name, pending = f"{document_hash(content).hex()}.json", self.folder / PENDING
+        if (self.folder / name).exists():
+            return StoredDocument(f"{self.url.rstrip('/')}/{name}", content)
+        if not (pending / name).exists():
+            self._require_place(pending)
+        return FolderStore(pending, self.url).put(content)
+
+    def _require_place(self, pending: Path) -> None:
+        """Make room for a file, and count it for its account."""
+        instead = "leave `keep` out, and the chain keeps the file"
+        paths = list(pending.glob("*.json"))
         if len(paths) >= self.most and len(paths) - self._make_room(paths) >= self.most:
-            detail = "the store of this service is full: leave `keep` out, and the chain keeps the file"
+            detail = f"the store of this service is full: {instead}, or try again in some minutes"
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "store_full", detail)
-        return FolderStore(self.folder, self.url).put(content)
+        if not self.service.kept_files.add(self.account):
+            detail = f"{self.account} has had {OF_ACCOUNT} files stored within an hour: {instead}, or wait"
+            raise ProblemError(HTTPStatus.TOO_MANY_REQUESTS, "too_many_files", detail)
 
     def _make_room(self, paths: Sequence[Path]) -> int:
-        """Remove old files that no agent names, and return their number."""
+        """Move files that agents name out of the pending ones, remove old others, and return the number of both."""
         end, removed = time.time() - _UNCLAIMED_SECONDS, 0
-        old = [path for path in paths if path.stat().st_mtime < end]
-        for begin in range(0, len(old), _AT_ONCE):
-            some = {f"{self.url.rstrip('/')}/{path.name}": path for path in old[begin : begin + _AT_ONCE]}
+        for begin in range(0, len(paths), _AT_ONCE):
+            some = {f"{self.url.rstrip('/')}/{path.name}": path for path in paths[begin : begin + _AT_ONCE]}
             named = set(self.service.read(_named, tuple(some)))
-            for uri in some.keys() - named:
-                some[uri].unlink(missing_ok=True)
-                removed += 1
+            for uri, path in some.items():
+                with suppress(FileNotFoundError):  # another process was faster
+                    if uri in named:
+                        path.replace(self.folder / path.name)
+                    elif path.stat().st_mtime < end:
+                        path.unlink()
+                    else:
+                        continue
+                    removed += 1
         return removed
 
 

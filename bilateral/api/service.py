@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from anyio import to_thread
 
+from bilateral.api.file_store import Puts
 from bilateral.api.metrics import Metrics
 from bilateral.api.node_work import NodeWork
 from bilateral.api.recent import Recent
@@ -55,6 +56,7 @@ class Service:
         payments: The progress of their payments a moment ago.
         buyer_work: Runs what may ask a node about buyers.
         visitor_work: Runs what asks a node for visitors who act.
+        kept_files: The files that accounts had stored in the last hour.
         networks: The networks of the web pages that were made a moment ago.
     """
 
@@ -71,6 +73,7 @@ class Service:
         self.networks = RecentNetworks()
         self.buyer_work = NodeWork()
         self.visitor_work = NodeWork()
+        self.kept_files = Puts()
         self._registries = Registries({})
         self._registries_until = 0.0
 

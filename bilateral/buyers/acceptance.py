@@ -116,6 +116,23 @@ class BuyerMessages:
         }
         return self._store(buyer_feedback, seller, values, content, signer, signature)
 
+    def check_review(self, value: Mapping[str, Any]) -> None:
+        """Refuse a review that `take_review` would refuse once it is signed, before its buyer signs.
+
+        Args:
+            value: The body, without a signature.
+
+        Raises:
+            BuyerRefusalError: The review would be refused.
+        """
+        body = parse_body(ReviewBody, value)
+        with self._engine.connect() as connection:
+            seller = self._seller(connection, body.agentId, body.proofOfPayment.chainId)
+            paid = find_payment(connection, body.proofOfPayment.claim, seller, self._settings.nodes)
+        row = {**_about(seller, paid, agent_review), "content_hash": _review_content(body)}
+        with self._engine.connect() as connection:
+            _known_message(connection, agent_review, row)
+
     def take_review(self, value: Mapping[str, Any]) -> Taken:
         """Take a review of a seller by its buyer.
 
@@ -130,7 +147,7 @@ class BuyerMessages:
         with self._engine.connect() as connection:
             seller = self._seller(connection, body.agentId, claim.chain_id)
             paid = find_payment(connection, claim, seller, self._settings.nodes)
-        content = content_hash([body.score, body.tag1, body.tag2, body.feedbackNote])
+        content = _review_content(body)
         if body.signature is None:
             return self._uncounted(seller, paid, agent_review)
         signature = bytes.fromhex(body.signature[2:])
@@ -284,20 +301,11 @@ class BuyerMessages:
         row = {**values, "content_hash": content, "signer": signer, "signature": signature}
         (key,) = table.primary_key.columns
 
-        # Agents with the same wallet speak for one seller, and there is one message a payment.
-        names, same = ([key.name], []) if table is buyer_reply else (_PAYMENT, _AGENT)
-        query = select(key, *(table.c[name] for name in ("content_hash", *same)))
-        query = query.where(*(table.c[name] == row[name] for name in names))
-
         def store(connection: Connection) -> tuple[str, bool]:
-            known = connection.execute(query).one_or_none()
+            known = _known_message(connection, table, row)
             if known is None:
                 connection.execute(insert(table).values(**row, received_at=int(time.time())))
-                return row[key.name], True
-            if bytes(known.content_hash) != content or list(known[2:]) != [row[name] for name in same]:
-                detail = f"there is another message about this {'message' if table is buyer_reply else 'payment'}"
-                raise BuyerRefusalError(HTTPStatus.CONFLICT, "already_given", detail)
-            return known[0], False
+            return known or row[key.name], known is None
 
         message_id, is_new = self._once(store)
         return Taken(message_id, seller, row["buyer"], True, is_new)
@@ -325,6 +333,28 @@ class BuyerMessages:
         if chain_id is not None and seller.chain_id != chain_id:
             raise _invalid(f"the seller is of chain {seller.chain_id}, and the payment of chain {chain_id}")
         return seller
+
+
+def _review_content(body: ReviewBody) -> bytes:
+    return content_hash([body.score, body.tag1, body.tag2, body.feedbackNote])
+
+
+def _known_message(connection: Connection, table: Table, row: Mapping[str, Any]) -> str | None:
+    """Return the id of the same message; None if there is none about the payment, or about the message.
+
+    Raises:
+        BuyerRefusalError: There is another one. Agents with one wallet speak for one seller.
+    """
+    (key,) = table.primary_key.columns
+    names, same = ([key.name], []) if table is buyer_reply else (_PAYMENT, _AGENT)
+    query = select(key, *(table.c[name] for name in ("content_hash", *same)))
+    known = connection.execute(query.where(*(table.c[name] == row[name] for name in names))).one_or_none()
+    if known is None:
+        return None
+    if bytes(known.content_hash) != row["content_hash"] or list(known[2:]) != [row[name] for name in same]:
+        detail = f"there is another message about this {'message' if table is buyer_reply else 'payment'}"
+        raise BuyerRefusalError(HTTPStatus.CONFLICT, "already_given", detail)
+    return str(known[0])
 
 
 def _message_row(connection: Connection, message_id: str) -> Any:

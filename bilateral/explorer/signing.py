@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from eth_utils.abi import abi_to_signature
 from eth_utils.crypto import keccak
 
+from bilateral.api.file_store import KeptFile
 from bilateral.buyers.messages import AgentReview
 from bilateral.contracts import Deployment, Registry, abi, attribute_of, packaged_deployment
 from bilateral.contracts.deployments import REGISTRY_ATTRIBUTES
@@ -42,6 +43,8 @@ _CALLS: Final[Mapping[str, tuple[_Function, ...]]] = {
 """The functions that each action may call."""
 
 _MESSAGES: Final[Mapping[str, tuple[type[TypedMessage], Registry]]] = {
+    "register_agent": (KeptFile, Registry.IDENTITY),
+    "edit_registration": (KeptFile, Registry.IDENTITY),
     "set_agent_wallet": (AgentWalletSet, Registry.IDENTITY),
     "sponsored_feedback": (Feedback, Registry.REPUTATION),
     "authorize_feedback": (FeedbackAuth, Registry.AUTHORIZED),

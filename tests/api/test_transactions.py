@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from eth_account import Account
+from eth_account.messages import encode_typed_data
 from web3 import HTTPProvider, Web3
 
 from bilateral.api.settings import ApiSettings
@@ -90,6 +91,48 @@ def test_refusal_is_in_words(acting, fields, status, code, words):
     answered = refusal(prepare(acting, "give_feedback", **{"agent": AGENT, **fields}))
     assert answered[:2] == (status, code)
     assert words in answered[2]
+
+
+def test_file_is_kept_only_for_an_account_that_signed_it(api_world, api_sqlite, tmp_path):
+    settings = ApiSettings(
+        database=api_sqlite,
+        rate=None,
+        query_seconds=60.0,
+        max_silence=10**9,
+        nodes={"31337": api_world.url},
+        store=str(tmp_path),
+        store_url="https://explorer.example/files",
+    )
+    file = {"name": "Kept", "description": "Its file is here.", "image": "https://agent.example/kept.png"}
+    fields = file | {"chain": 31337, "account": ERIN.address, "keep": True}
+    with served(settings) as url, comparing_client(url) as client:
+        prepared = prepare(client, "register_agent", **fields).json()
+        assert (prepared["transaction"], prepared["signature"]["account"]) == (None, ERIN.address)
+        typed, body = (prepared["signature"][name] for name in ("typed_data", "body"))
+        assert typed["primaryType"] == "KeptFile"
+        signatures = {
+            signer: signer.sign_message(encode_typed_data(full_message=typed)).signature.to_0x_hex()
+            for signer in (ALICE, ERIN)
+        }
+        attempts = [
+            {"signature": signatures[ALICE]},
+            {"signature": signatures[ERIN], "name": "Another"},
+            {"signature": signatures[ERIN], "deadline": body["deadline"] + 3_600},
+            {"signature": signatures[ERIN], "deadline": 1},
+        ]
+        for change in attempts:
+            assert refusal(client.post("/v1/transactions", json=body | change))[:2] == (400, "invalid_argument")
+        assert not list(tmp_path.rglob("*.json"))
+        sent = client.post("/v1/transactions", json=body | {"signature": signatures[ERIN]}).json()["transaction"]
+        (path,) = tmp_path.rglob("*.json")
+        assert path.name.encode().hex() in sent["data"]
+        assert client.get(f"/files/{path.name}").content == path.read_bytes() == typed["message"]["file"].encode()
+
+
+def test_review_that_the_service_would_refuse_is_not_signed_first(acting):
+    fields = {"agent": AGENT, "account": ERIN.address, "score": 75, "payment": "0x" + "ab" * 32}
+    assert refusal(prepare(acting, "publish_review", **fields, note="<b>Good"))[:2] == (422, "markup")
+    assert refusal(prepare(acting, "publish_review", **fields))[:2] == (422, "payment_not_found")
 
 
 def test_contract_account_without_ether_gets_its_call_data(api_world, acting):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from bilateral.api.actions.base import Action, Address, AgentText, Line, Prose, Signature, Uri
-from bilateral.client.elsewhere import SignerElsewhere
+from bilateral.api.file_store import KeptFile
+from bilateral.client.elsewhere import SignatureNeededError, SignerElsewhere
 from bilateral.client.operations.agents import seconds, wallet_deadline
 from bilateral.client.operations.registration import RegistrationChanges, changed_file
 from bilateral.documents import RegistrationFile
 from bilateral.errors import InvalidArgumentError
+from bilateral.signatures import Domain
 
 if TYPE_CHECKING:
     from bilateral.client import Client, Handle
@@ -63,7 +66,41 @@ Trusts = Annotated[
 ]
 _IsActive = Annotated[bool, Field(description="True if it is in service.")]
 _TakesX402 = Annotated[bool, Field(description="True if it takes payments by x402.")]
-_IsKept = Annotated[bool, Field(description="True to keep the file in the service's store, not on the chain.")]
+
+
+class _Keepable(Action):
+    """An action with a registration file, which the service keeps once the account has signed it."""
+
+    keep: Annotated[
+        bool,
+        Field(
+            description="True to keep the file at the service, not on the chain. The account signs it first."
+        ),
+    ] = False
+    deadline: Annotated[int | None, Field(ge=0, lt=2**40, description="With `signature`: its deadline.")] = None
+    signature: Annotated[Signature | None, Field(description="The account's signature of `KeptFile`.")] = None
+
+    def _kept(self, client: Client, file: RegistrationFile) -> str:
+        """Store a file, and return its URI.
+
+        Raises:
+            SignatureNeededError: The account has not signed it yet.
+            InvalidArgumentError: The signature is not of the account, of another file, or too old.
+        """
+        account, content = str(self.account), file.to_bytes()
+        now = int(client.runner.run(wallet_deadline())[0].timestamp())
+        until = now if self.deadline is None else self.deadline
+        deployment = client.get_deployment()
+        message = KeptFile(account, content.decode(), until)  # type: ignore[arg-type]  # it is checksummed
+        domain = Domain(deployment.chain_id, deployment.identity)  # type: ignore[arg-type]
+        if self.signature is None:
+            self.deadline = until
+            raise SignatureNeededError(account, message.signable(domain).typed_data)
+        if not time.time() <= until <= now:
+            raise InvalidArgumentError(f"deadline {until} is not within the next minutes: sign the file again")
+        if not client.is_valid_signature(account, message.digest(domain), bytes.fromhex(self.signature[2:])):
+            raise InvalidArgumentError(f"signature: {account} did not sign this file: sign it again")
+        return client.state.store.put(content).uri
 
 
 def _fields_of(action: BaseModel) -> dict[str, Any]:
@@ -78,7 +115,7 @@ def _fields_of(action: BaseModel) -> dict[str, Any]:
     return named | ({"services": services} if services or "services" in action.model_fields_set else {})
 
 
-class RegisterAgent(Action):
+class RegisterAgent(_Keepable):
     """Register an agent that the account owns (ERC-8004, `register`)."""
 
     final: ClassVar[str] = (
@@ -94,7 +131,6 @@ class RegisterAgent(Action):
     x402: _TakesX402 = False
     active: _IsActive = True
     trust: Annotated[Trusts, Field(default_factory=list)]
-    keep: _IsKept = False
     uri: Annotated[Uri, Field(description="The URI of a registration file elsewhere, instead of the fields.")] = ""
 
     @property
@@ -123,11 +159,11 @@ class RegisterAgent(Action):
         return None if file is None else file.to_object()
 
     def perform(self, client: Client) -> Handle[Any]:
-        file, store = self.file, client.state.store
+        file = self.file
         handle = client.register_agent(self.uri, file=file)
         if file is None or not self.keep:
             return handle
-        return client.register_agent(store.put(file.to_bytes()).uri)  # only what would succeed is stored
+        return client.register_agent(self._kept(client, file))  # only what would succeed is stored
 
 
 class _OfAgent(Action):
@@ -136,7 +172,7 @@ class _OfAgent(Action):
     agent: Annotated[AgentText, Field(description="The agent, such as 8453:247.")]
 
 
-class EditRegistration(_OfAgent):
+class EditRegistration(_OfAgent, _Keepable):
     """Change an agent's registration file, which the URI then holds or the service keeps (ERC-8004, `setAgentURI`)."""
 
     final: ClassVar[str] = "The new file replaces the present one at once. The chain keeps all earlier URIs."
@@ -149,7 +185,6 @@ class EditRegistration(_OfAgent):
     x402: _TakesX402 | None = None
     active: _IsActive | None = None
     trust: Trusts | None = None
-    keep: _IsKept = False
 
     @property
     def sentence(self) -> str:
@@ -162,9 +197,9 @@ class EditRegistration(_OfAgent):
         handle = client.edit_registration(self.agent, fields=_fields_of(self))
         if not self.keep:
             return handle
-        changes, store = RegistrationChanges(_fields_of(self)), client.state.store
+        changes = RegistrationChanges(_fields_of(self))
         file = client.runner.run(changed_file(client.state, self.agent, changes))
-        return client.set_agent_uri(self.agent, store.put(file.to_bytes()).uri)  # only what would succeed is stored
+        return client.set_agent_uri(self.agent, self._kept(client, file))  # only what would succeed is stored
 
 
 class SetAgentWallet(_OfAgent):

@@ -83,7 +83,7 @@ def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared
     deployment = indexed_deployment(service.registries(), chain_id)
     signature = getattr(action, "signature", None)
     keeps = getattr(action, "keep", False)
-    store = _Recorder(OperatorStore.of(service)) if keeps else _InlineRecorder(DataUriStore())
+    store = _Recorder(OperatorStore.of(service, account)) if keeps else _InlineRecorder(DataUriStore())
     signer = SignerElsewhere(account, None if signature is None else bytes.fromhex(signature[2:]))
     try:
         with Client(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
 from bilateral.api.answers import JSON
-from bilateral.api.file_store import PATH
+from bilateral.api.file_store import PATH, PENDING
 from bilateral.api.problems import known
 from bilateral.api.service import service_of
 
@@ -28,9 +29,10 @@ _HEADERS: Final = {
 def read_registration_file(request: Request, name: str) -> Response:
     """Return a registration file that this service keeps, by its keccak-256 hash."""
     folder = service_of(request).settings.store
-    path = None if folder is None or not _NAME.fullmatch(name) else Path(folder) / f"{name}.json"
-    try:
-        content = None if path is None else path.read_bytes()
-    except OSError:
-        content = None
+    places = () if folder is None or not _NAME.fullmatch(name) else (Path(folder), Path(folder) / PENDING, Path(folder))
+    content = None
+    for place in places:  # a file may be moved meanwhile, so the first place comes twice
+        if content is None:
+            with suppress(OSError):
+                content = (place / f"{name}.json").read_bytes()
     return Response(known(content, "file", name), headers=_HEADERS, media_type=JSON)

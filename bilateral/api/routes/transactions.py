@@ -6,19 +6,39 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
-from bilateral.api.actions.base import PATH, Prepared
+from bilateral.api.actions.base import PATH, Action, Prepared
 from bilateral.api.actions.catalogue import AnyAction
 from bilateral.api.actions.preparing import prepare
+from bilateral.api.actions.reviews import PublishReview
 from bilateral.api.answers import JSON, adapter, one_of
+from bilateral.api.buyers import problem_of_refusal
 from bilateral.api.service import service_of
+from bilateral.buyers.errors import BuyerRefusalError
 
 router = APIRouter(tags=["actions"], default_response_class=Response)
 
 
+def _prepare(request: Request, action: Action) -> Prepared:
+    """Prepare an action, and refuse before a signature what this service would refuse after it.
+
+    Raises:
+        ProblemError: The action would fail, or be refused.
+    """
+    prepared = prepare(service_of(request), action)
+    if isinstance(action, PublishReview) and prepared.signature is not None:
+        try:
+            request.app.state.buyer_messages.check_review(prepared.signature.body)
+        except BuyerRefusalError as refusal:
+            raise problem_of_refusal(refusal) from None
+    return prepared
+
+
 @router.post(PATH, responses=one_of(Prepared, 404, 409, 422))
 async def prepare_transaction(request: Request, action: Annotated[AnyAction, Body()]) -> Response:
-    """Check and simulate an action of an account, and return what its wallet has to sign. Nothing is sent or stored."""
-    service = service_of(request)
-    prepared = await service.visitor_work.run(prepare, service, action)
+    """Check and simulate an action of an account, and return what its wallet has to sign. Nothing is sent.
+
+    With `keep`, the account signs the registration file first. The service stores it when the signature comes back.
+    """
+    prepared = await service_of(request).visitor_work.run(_prepare, request, action)
     body = adapter(Prepared).dump_json(prepared)
     return Response(body, media_type=JSON, headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"})

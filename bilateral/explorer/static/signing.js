@@ -120,10 +120,23 @@ function checker(action, body, account, facts, ask) {
       bytes = answer.ok ? new Uint8Array(await answer.arrayBuffer()) : differs(`its file ${uri} is missing`);
       if (bare(keccak(bytes)) !== uri.slice(own.length, -5)) differs("its file has another hash than its address says");
     } else differs(`its file is at ${visible(uri).slice(0, 200)}`);
-    file = textOf(bytes);
     if (hash !== undefined && !same(hash, keccak(bytes))) differs("the hash of its file is another one");
-    requireFields(objectOf(file), expected, "the file");
+    requireText(textOf(bytes), expected);
   }
+
+  function requireText(text, expected) {
+    file = text;
+    requireFields(objectOf(file), expected, "the file");
+    return file;
+  }
+
+  async function registrationFile() { // what the form makes of the present file, or of none
+    if (action === "register_agent") return { type: "https://eips.ethereum.org/EIPS/eip-8004#registration-v1", services: [], ...registration(body) };
+    const uri = await read("tokenURI", agentId), inline = /^data:application\/json;base64,(.*)$/.exec(uri);
+    return edited(inline ? textOf(Uint8Array.from(atob(inline[1]), (sign) => sign.charCodeAt(0))) : facts.present, body, facts);
+  }
+
+  const keptFile = async (fields) => ({ account, file: requireText(String(fields.file), await registrationFile()), deadline: await soon("deadline", 600) });
 
   async function payment(hash) { // as a feedback file names it
     const wallet = await read("getAgentWallet", agentId), toAddress = BigInt(wallet) ? wallet : await read("ownerOf", agentId);
@@ -144,12 +157,11 @@ function checker(action, body, account, facts, ask) {
 
   const calls = { // the arguments of each action's function
     async register_agent({ agentURI }) {
-      await requireFile(agentURI, { type: "https://eips.ethereum.org/EIPS/eip-8004#registration-v1", services: [], ...registration(body) });
+      await requireFile(agentURI, await registrationFile());
       return { agentURI };
     },
     async edit_registration({ newURI }) {
-      const uri = await read("tokenURI", agentId), inline = /^data:application\/json;base64,(.*)$/.exec(uri);
-      await requireFile(newURI, edited(inline ? textOf(Uint8Array.from(atob(inline[1]), (sign) => sign.charCodeAt(0))) : facts.present, body, facts));
+      await requireFile(newURI, await registrationFile());
       return { agentId, newURI };
     },
     set_agent_wallet: () => ({ agentId, newWallet: body.wallet, deadline: done[0].fields.deadline, signature: done[0].value }),
@@ -169,6 +181,8 @@ function checker(action, body, account, facts, ask) {
   };
 
   const messages = { // the fields of each action's typed message
+    register_agent: keptFile,
+    edit_registration: keptFile,
     set_agent_wallet: async () => ({ agentId, newWallet: body.wallet, owner: await read("ownerOf", agentId), deadline: await soon("deadline", 600) }),
     authorize_feedback: async () => ({
       agentId, clientAddress: body.client, indexLimit: String(BigInt(await read("getLastIndex", agentId, body.client)) + BigInt(whole(body.count ?? "1", "count"))),
@@ -229,7 +243,7 @@ function checker(action, body, account, facts, ask) {
     return { method: "personal_sign", sign: hash, name: "Signature of 32 bytes", fields: { bytes: hash, "keccak-256 of": `${text} and the byte ${value}` } };
   }
 
-  const steps = { set_agent_wallet: ["typed", "transaction"], sponsored_feedback: ["plain", "typed"], authorize_feedback: ["typed"], publish_review: ["typed"] }[action] ?? ["transaction"];
+  const steps = { set_agent_wallet: ["typed", "transaction"], sponsored_feedback: ["plain", "typed"], authorize_feedback: ["typed"], publish_review: ["typed"] }[action] ?? (body.keep ? ["typed", "transaction"] : ["transaction"]);
   const paths = { publish_review: "/api/review", sponsored_feedback: "/v1/aggregator/feedback" };
 
   return {

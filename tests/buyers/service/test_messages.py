@@ -10,6 +10,8 @@ import httpx
 import pytest
 from sqlalchemy import update
 
+from bilateral.buyers.acceptance import BuyerMessages
+from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody, ReviewBody
 from bilateral.buyers.sellers import read_offers
 from bilateral.index.store.database import open_database
@@ -216,6 +218,25 @@ def test_review_of_the_buyer_counts(buyers, buyers_database):
     assert not buyers.post("/api/review", json=body).json()["isNew"]
     now = metrics(buyers, ALICE)
     assert (now["reviewsGiven"], now["avgReviewScore"]) == (1, 85)
+
+
+def test_review_that_would_be_refused_is_refused_before_its_signature(buyers, buyers_database, buyers_settings):
+    transaction, _ = payments_of(buyers_database, ALICE)[0]
+    body = review(transaction)
+    buyers.post("/api/review", json=signed(ReviewBody, body, SELLER_ID, ALICE))
+    changes = {
+        "already_given": {"score": 1},
+        "markup": {"feedbackNote": "<b>good"},
+        "payment_not_found": {"proofOfPayment": body["proofOfPayment"] | {"txHash": "0x" + "ab" * 32}},
+    }
+    engine = open_database(buyers_database)
+    messages = BuyerMessages(engine, buyers_settings.buyers)
+    messages.check_review(body)  # the same one again
+    for code, change in changes.items():
+        with pytest.raises(BuyerRefusalError) as refused:
+            messages.check_review(body | change)
+        assert refused.value.code == code
+    engine.dispose()
 
 
 def test_seller_may_not_review_itself_in_the_name_of_the_buyer(buyers, buyers_database):
