@@ -15,13 +15,14 @@ from pathlib import Path
 
 from fastapi import FastAPI
 from x402 import x402ResourceServer
-from x402.http import FacilitatorConfig, HTTPFacilitatorClient
-from x402.http.types import PaymentOption, RouteConfig
+from x402.extensions.payment_identifier import declare_payment_identifier_extension as identifier
+from x402.http import FacilitatorConfig, HTTPFacilitatorClient, PaymentOption, RouteConfig
 from x402.mechanisms.evm.exact import register_exact_evm_server
 
 from bilateral import Client, Deployment
-from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation, key_from_environment
+from bilateral.x402 import Preflight, Verifier, declare_8004_reputation, key_from_environment
 from bilateral.x402.asgi import ReputationMiddleware
+from bilateral.x402.server import Reputation8004ResourceServerExtension
 
 
 def make_app() -> FastAPI:
@@ -34,9 +35,9 @@ def make_app() -> FastAPI:
     server = x402ResourceServer(HTTPFacilitatorClient(FacilitatorConfig(url=os.environ["FACILITATOR_URL"])))
     register_exact_evm_server(server, network)
     server.register_extension(Reputation8004ResourceServerExtension(key_from_environment("BILATERAL_X402_KEY")))
-    cost = json.loads(price) if price.startswith("{") else price
-    option = PaymentOption(scheme="exact", network=network, pay_to=os.environ["PAY_TO"], price=cost)
-    declared = declare_8004_reputation(os.environ["AGENT_ID"], deployment)
+    price = json.loads(price) if price.startswith("{") else price
+    option = PaymentOption(scheme="exact", network=network, pay_to=os.environ["PAY_TO"], price=price)
+    declared = {"payment-identifier": identifier(), **declare_8004_reputation(os.environ["AGENT_ID"], deployment)}
     app = FastAPI()
 
     @app.get("/weather")
@@ -44,5 +45,6 @@ def make_app() -> FastAPI:
         return {"city": city, "weather": "snow"}
 
     routes = {"GET /weather": RouteConfig(option, extensions=declared)}
-    app.add_middleware(ReputationMiddleware, routes=routes, server=server)
+    preflight = Preflight(Verifier({os.environ["BILATERAL_RPC_URL"]: deployment}))
+    app.add_middleware(ReputationMiddleware, routes=routes, server=server, preflight=preflight)
     return app

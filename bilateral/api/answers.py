@@ -83,16 +83,17 @@ def one_of(kind: Any, *problems: int) -> Described:
     return {200: {"model": kind}, 304: {"description": "Not modified"}, **_problems(*problems)}
 
 
-def list_of(kind: Any, *problems: int) -> Described:
+def list_of(kind: Any, *problems: int, page: Any = None) -> Described:
     """Describe the answers of a route that returns a list in each format.
 
     Args:
         kind: The type of an entry.
         *problems: The statuses of its problems, beside those that every route has.
+        page: The type of a page, if it says more than its entries.
     """
     text = {"schema": {"type": "string"}}
     content = {JSON_LINES: text, "text/csv": text}
-    shown = {"model": Page[kind], "content": content}
+    shown = {"model": page or Page[kind], "content": content}
     return {200: shown, 304: {"description": "Not modified"}, **_problems(*problems)}
 
 
@@ -138,7 +139,7 @@ def answer_page(request: Request, kind: Any, page: Page[Any], shown_as: Format =
         shown_as: The format.
     """
     if shown_as is Format.JSON:
-        response = answer(request, Page[kind], page)
+        response = answer(request, Page[kind] if type(page) is Page else type(page), page)
     elif shown_as is Format.JSON_LINES:
         response = tagged(request, json_lines(kind, page.items), JSON_LINES)
     else:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from anyio import to_thread
 from fastapi import Depends, FastAPI
+from starlette.datastructures import MutableHeaders
 
 from bilateral.api import routes
 from bilateral.api.cross_origin import CrossOriginReads
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from fastapi import Request, Response
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from bilateral.api.settings import ApiSettings
 
@@ -94,7 +95,7 @@ def create_app(settings: ApiSettings) -> FastAPI:
     app.add_middleware(Shortcuts, service=service, shortcuts=shortcuts)
     app.add_middleware(IndexState, service=service)
     app.add_middleware(Guard, settings=settings)
-    for layer in (CrossOriginReads, Observer, HeadAsGet):  # the last one is the outermost
+    for layer in (CrossOriginReads, Observer, HeadAsGet, DeclaredTypes):  # the last one is the outermost
         app.add_middleware(layer)
     return app
 
@@ -102,6 +103,27 @@ def create_app(settings: ApiSettings) -> FastAPI:
 async def _on_fault(_: Request, __: Exception) -> Response:
     """Answer a request in which the service itself failed, without a word about the reason."""
     return ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", FAILED).response()
+
+
+class DeclaredTypes:
+    """Has browsers take every answer for what its media type says: a stranger's text in JSON never runs as a page.
+
+    Args:
+        app: The application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and mark its answer."""
+
+        async def send_marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).setdefault("X-Content-Type-Options", "nosniff")
+            await send(message)
+
+        await self._app(scope, receive, send_marked if scope["type"] == "http" else send)
 
 
 class HeadAsGet:

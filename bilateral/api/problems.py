@@ -126,7 +126,7 @@ def not_found(kind: str, name: object) -> ProblemError:
         kind: The kind of thing, such as `agent`.
         name: Its id.
     """
-    return ProblemError(HTTPStatus.NOT_FOUND, f"{kind}_not_found", f"the index has no {kind} {name}")
+    return ProblemError(HTTPStatus.NOT_FOUND, f"{kind}_not_found", str(NotIndexedError(kind, name)))
 
 
 def known(value: T | None, kind: str, name: object) -> T:

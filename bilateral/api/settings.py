@@ -62,6 +62,8 @@ class ApiSettings:
         store: The folder of registration files that the service keeps for visitors; None to keep none.
         store_url: The public URL of these files, such as `https://explorer.example/files`: the service publishes them
             at `/files`. The chain names it for ever.
+        allow_private: True to let `check_service` ask services and files on private addresses. In tests and closed
+            networks only: anybody may name a URL.
         docs: The folder with archives of the documentation, `bilateral-docs-<version>.zip` of a release; None to show
             no documentation.
     """
@@ -88,6 +90,7 @@ class ApiSettings:
     nodes: dict[str, str] = field(default_factory=dict)
     store: str | None = None
     store_url: str | None = None
+    allow_private: bool = False
     docs: str | None = None
 
     def __post_init__(self) -> None:

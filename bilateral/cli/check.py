@@ -135,7 +135,7 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # models, and what a check 
 @command(
     app,
     "client",
-    "bilateral check client 8453:12 --for-server 8453:247",
+    "bilateral check client 8453:12 --server 8453:247",
     "bilateral check client 0x8004B663056A597Dffe9eCcC1965A193B7388713 --chain-id 8453 --minimum-rating 80",
     is_local=True,
 )

@@ -115,7 +115,8 @@ def _serve(invocation: Invocation, world: World, folder: Path, port: int) -> Non
             poll_seconds=_POLL_SECONDS,
             files=FileSettings(allow_private=True),  # of a seller on this machine
         )
-        serve(ApiSettings(database=database, port=port, rate=None), index, report=report)
+        settings = ApiSettings(database=database, port=port, rate=None, allow_private=True)  # sellers on this machine
+        serve(settings, index, report=report)
 
 
 def _await_agents(world: World, url: str) -> None:

@@ -99,7 +99,7 @@ def _option(model: Any, name: str, field: FieldInfo) -> tuple[Any, Any]:
     parts = _parts(field.annotation)
     kind: Any = next((kind for kind in (int, bool) if kind in parts), str)  # texts are parsed later
     is_list = any(get_origin(part) is list for part in parts)
-    flag = getattr(model, "flags", {}).get(name, f"--{public}" if is_list else None)
+    flag = getattr(model, "flags", {}).get(name, f"--{public}" if is_list or field.alias else None)
     if _is_of_words(model, name):
         return Annotated[list[str] | None, typer.Argument(metavar=flag, help=about, show_default=False)], None
     option = typer.Option(

@@ -82,6 +82,8 @@ def search(
     if invocation.output.as_json:
         invocation.output.result(page)
         return
+    if page.is_closest:
+        invocation.output.note("no agent has all words: these come closest to their meaning")
     invocation.output.results(page.items, _COLUMNS, none="no agent fulfils all conditions")
     if page.next is not None:
         invocation.output.note(f"more: --cursor {page.next}")

@@ -126,6 +126,7 @@ def mcp(
 
     from bilateral.api.mcp.server import make_server  # noqa: PLC0415
     from bilateral.api.settings import read_api_settings  # noqa: PLC0415
+    from bilateral.documents import Network  # noqa: PLC0415
     from bilateral.query.readers import Reader  # noqa: PLC0415
     from bilateral.query.replicated import ReplicatedReader  # noqa: PLC0415
 
@@ -133,7 +134,8 @@ def mcp(
     reader = ReplicatedReader(settings.database, settings.readers) if settings.readers else Reader(settings.database)
     log_safely()
     try:
-        server = make_server(reader, buyer_policy=settings.buyers.policy, nodes=settings.nodes)
+        network = Network(allow_private=settings.allow_private)
+        server = make_server(reader, buyer_policy=settings.buyers.policy, nodes=settings.nodes, network=network)
         anyio.run(server.run_stdio_async)
     finally:
         reader.close()

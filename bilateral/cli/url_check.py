@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -11,6 +11,9 @@ from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.help import ExampleGroup
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.live_check import EXITS
+
+_TERMS: Final = ("scheme", "network", "asset")
+"""The terms of a price beside its words: a token may call itself as it likes."""
 
 
 class CheckGroup(ExampleGroup):
@@ -41,7 +44,10 @@ def check_url_command(
         )
     view = {
         "verdict": answer.verdict.value,
-        "price": [" ".join(option.values()) for option in answer.price],
+        "price": [
+            f"{option['text']} ({', '.join(option[name] for name in _TERMS if name in option)})"
+            for option in answer.price
+        ],
         "declaration": {
             f"{finding.check}, {finding.network}": finding.problem or "passed" for finding in answer.findings
         },

@@ -62,14 +62,13 @@ class RawLog:
                 reorganisation removed it (`removed`).
         """
         try:
-            timestamp = entry.get("blockTimestamp")
             position = LogPosition(
                 checksummed(entry["address"]),
                 _quantity(entry["blockNumber"]),
                 _hash(entry["blockHash"]),
                 _hash(entry["transactionHash"]),
                 _quantity(entry["logIndex"]),
-                None if timestamp is None else _quantity(timestamp),
+                _time(entry.get("blockTimestamp")),
             )
             log = cls(position, _topics(entry["topics"]), _data(entry["data"]))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -92,6 +91,13 @@ def _quantity(text: str) -> int:
     if not _QUANTITY.fullmatch(text):
         raise ValueError("not a quantity")
     return int(text, 16)
+
+
+def _time(value: object) -> int | None:
+    """Return the time that a log names; None where a node leaves it out, or writes 0 or something else for it."""
+    if isinstance(value, str) and _QUANTITY.fullmatch(value):
+        return int(value, 16) or None
+    return value if type(value) is int and value > 0 else None
 
 
 def _hash(text: str) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import FastAPI
 from x402 import x402ResourceServer
+from x402.extensions.payment_identifier import declare_payment_identifier_extension
 from x402.http import FacilitatorConfig, HTTPFacilitatorClient
 from x402.http.types import PaymentOption, RouteConfig
 from x402.mechanisms.evm.exact import register_exact_evm_server
@@ -51,6 +52,7 @@ def shop_app(deployment: Deployment, agent_id: int, key: Secp256k1Key, pay_to: s
     price: Any = {"asset": token, "amount": str(PRICE), "extra": TOKEN_DOMAIN}
     option = PaymentOption(scheme="exact", network=network, pay_to=pay_to, price=price)
     declared = declare_8004_reputation(agent_id, deployment)
+    declared["payment-identifier"] = declare_payment_identifier_extension()  # fetches a lost answer again
     app.add_middleware(
         ReputationMiddleware, routes={f"GET {PATH}": RouteConfig(option, extensions=declared)}, server=server
     )

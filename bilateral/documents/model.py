@@ -185,9 +185,11 @@ def _by_path(value: Any, error: ValidationError) -> dict[tuple[Any, ...], list[A
     """Return the problems of an error by their paths in a JSON value. Unions and missing fields add to a location."""
     problems: dict[tuple[Any, ...], list[Any]] = {}
     for problem in error.errors(include_url=False, include_context=False):
-        path, part = [], value
+        path: list[int | str] = []
+        part: Any = value
         for key in problem["loc"]:
-            if not (isinstance(part, dict) and key in part) and not (isinstance(part, list) and isinstance(key, int)):
+            is_inside = key in part if isinstance(part, dict) else isinstance(part, list) and isinstance(key, int)
+            if not is_inside:
                 break
             path.append(key)
             part = part[key]

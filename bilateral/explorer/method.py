@@ -71,8 +71,8 @@ EXPLANATIONS: Final = tuple(
         (
             "standing",
             "Standing",
-            "The rating that an agent deserves once false ratings are left out, by the trust analysis, from 0 to 100. It "
-            "is the one figure of an agent on a side, and lies between two values with a confidence of 95 %. The lower "
+            "The rating that an agent deserves once false ratings are left out, by the trust analysis: 0 to 100. It is "
+            "the one figure of an agent on a side, and lies between two values with a confidence of 95 %. The lower "
             "one ranks agents in lists and searches. “Held back”: its ratings were made up; it comes after all others. "
             "“Contested”: its own acts tie it to false ratings, and this is not proven. “Thin”: too few raters "
             "count; try it for a small amount. Without an analysis it rests on distinct raters, and those who paid "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
@@ -13,9 +13,8 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.errors.invalid_fields import refusal
 from bilateral.explorer.direct import ADDRESS_LENGTH, Direct, directly
 from bilateral.explorer.networks import chain_of, ratings_path, slug_of
-from bilateral.index.search.meaning import has_model
 from bilateral.query.chains import ChainProgress, chains
-from bilateral.query.search.agents import FoundAgent, search_with_facets
+from bilateral.query.search.agents import FoundAgent, by_meaning, search_with_facets
 from bilateral.query.search.facets import LOOKED_AT, Facet, Facets
 from bilateral.query.search.filters import MAX_GATES, OF_GATE, AgentSearch, Capability, Gate, Order, Side
 from bilateral.query.search.gate_texts import GateFilters
@@ -133,9 +132,10 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
         registries.require_indexed(search.chains)
         sample = 0 if "cursor" in fields else LOOKED_AT
         page, facets = search_with_facets(connection, search, limit=_ROWS, cursor=fields.get("cursor"), sample=sample)
-        is_closest = not (page.items or direct or search.order) and bool(search.words) and has_model()
-        if is_closest:
-            search = replace(search, order=Order.MEANING)
+        closest = None if page.items or direct else by_meaning(search)
+        is_closest = closest is not None
+        if closest is not None:
+            search = closest
             page, facets = search_with_facets(connection, search, limit=_ROWS, sample=sample)
     except InvalidArgumentError as error:
         return SearchPage(fields, (), {}, None, Side.SERVER, None, str(error), False, {}, direct, indexed)

@@ -161,7 +161,6 @@ class Helper:
                 assert rest is not None  # noqa: S101  # the last part ends the range
                 events += batch.count
                 rest, before = self._ranges.fill(self._holder, rest, before, batch), batch.end
-                source.deliver(claim.first, batch.end.number)
         finally:
             if rest is not None:
                 self._ranges.release(self._holder, rest)
@@ -177,6 +176,7 @@ class Helper:
         waiting: list[Batch] = []
         end = before
         while end.number < claim.last and not self._stop.is_set():
+            source.deliver(end.number + 1)
             for batch in self._reader.read(source, end, head, claim.last):
                 waiting.append(batch)
                 end = batch.end

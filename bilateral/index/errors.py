@@ -322,6 +322,8 @@ class NotIndexedError(BilateralError):
     reason = "not_indexed"
 
     def __init__(self, kind: str, name: object) -> None:
-        super().__init__(f"the index has no {kind} {name}")
+        ends = kind in ("finding", "cluster")
+        why = ": a new analysis replaces it once its accounts or evidence change, so look among those of today"
+        super().__init__(f"the index has no {kind} {name}{why if ends else ''}")
         self.kind = kind
         self.name = name

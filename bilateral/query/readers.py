@@ -9,13 +9,13 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import create_engine, event
+from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from bilateral.errors import BilateralError
 from bilateral.index.errors import ShardFailedError
-from bilateral.index.store.database import parsed_url, require_file, unavailable
+from bilateral.index.store.database import is_pooled, make_engine, parsed_url, require_file, unavailable
 from bilateral.index.store.revisions import require_current_revision, stored_revision
 from bilateral.index.tables.dialects import dialect_of
 from bilateral.query.errors import LargeAnswerError, QueryTimeoutError, ReadersBusyError, StarvedError
@@ -47,7 +47,7 @@ _ABANDONED: Final = "25P03"
 _SHORTENED: Final = 0.9
 """The part of a time limit below which the server learns the time that is left. Each time costs a round trip."""
 
-_SHORT: Final = ("SET jit = off", "SET max_parallel_workers_per_gather = 0")
+_SHORT: Final = {"jit": "off", "max_parallel_workers_per_gather": "0"}
 """Settings of PostgreSQL for short queries. To compile one, or to share it out, takes longer than it."""
 
 _PREPARED: Final = 500
@@ -251,9 +251,7 @@ def _engine(url: str | None, seconds: float, connections: int, *, is_brief: bool
     parsed = parsed_url(url)
     require_file(parsed)
     options = {_BRIEF: is_brief}
-    engine = create_engine(
-        parsed, pool_size=connections, max_overflow=0, pool_timeout=seconds, execution_options=options
-    )
+    engine = make_engine(parsed, pool_size=connections, max_overflow=0, pool_timeout=seconds, execution_options=options)
     _PREPARE[engine.dialect.name](engine, seconds)
     return engine
 
@@ -281,23 +279,31 @@ def _prepare_sqlite(engine: Engine, seconds: float) -> None:
         connection.connection.driver_connection.execute("BEGIN")  # type: ignore[union-attr]  # it is of sqlite3
 
 
+def _postgresql_settings(seconds: float) -> tuple[str, str]:
+    """Return the statements that set up a session, and those for one transaction in the session of a pooler."""
+    milliseconds = max(1, int(seconds * 1000))
+    mode = "TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+    settings = {
+        "statement_timeout": milliseconds,
+        "idle_in_transaction_session_timeout": 10 * milliseconds,
+        **_SHORT,
+    }
+    of_session = [f"SET SESSION CHARACTERISTICS AS {mode}", *(f"SET {name} = {settings[name]}" for name in settings)]
+    of_transaction = [f"SET {mode}", *(f"SET LOCAL {name} = {settings[name]}" for name in settings)]
+    return "; ".join(of_session), "; ".join(of_transaction)
+
+
 def _prepare_postgresql(engine: Engine, seconds: float) -> None:
     """Forbid writing, and let the server end what takes too long."""
-    milliseconds = max(1, int(seconds * 1000))
-    settings = (
-        "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-        f"SET statement_timeout = {milliseconds}",
-        f"SET idle_in_transaction_session_timeout = {10 * milliseconds}",
-        *_SHORT,
-    )
+    of_session, of_transaction = _postgresql_settings(seconds)
 
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, record: Any) -> None:
         record.info["deadline"] = float("inf")  # until a visit begins
         record.info["shorten"] = shorten  # for statements that go past SQLAlchemy, see `Prepared`
-        with connection.cursor() as cursor:
-            for setting in settings:
-                cursor.execute(setting)
+        if record.info["is_pooled"]:
+            return
+        connection.execute(of_session)
         connection.prepared_max = _PREPARED
         connection.commit()
 
@@ -312,6 +318,8 @@ def _prepare_postgresql(engine: Engine, seconds: float) -> None:
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         connection.connection.info["limit"] = seconds
+        if is_pooled(connection):
+            connection.connection.driver_connection.execute(of_transaction)  # type: ignore[union-attr]
 
     @event.listens_for(engine, "before_cursor_execute")
     def shorten(connection: Connection, cursor: Any, *_: Any) -> None:

@@ -159,7 +159,7 @@ class ShardLooks:
         """Return the reason why a shard does not answer; None if it does."""
         try:
             with self._engine.connect() as connection:
-                connection.exec_driver_sql(f"SET statement_timeout = {_LOOK_MILLISECONDS}")
+                connection.exec_driver_sql(f"SET LOCAL statement_timeout = {_LOOK_MILLISECONDS}")
                 connection.exec_driver_sql(f"SELECT FROM {REACHABLE}.look_{number:d}")
         except DBAPIError as problem:
             return str(unavailable(problem))

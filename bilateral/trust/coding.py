@@ -82,7 +82,8 @@ class _Coding:
         sent, sent_at = floats(transfers["amount"])[by_time], sent_at[by_time]
         funds = flags(transfers["funds"], missing=True)[by_time] if "funds" in transfers.column_names else None
         moves = Moves(src, dst, sent, sent_at, funds)
-        coin, coins = np.full(len(sent), -1, np.int32), pa.array([], pa.string())
+        coins = pa.array([], pa.string())
+        coin: Ints = np.full(len(sent), -1, np.int32)
         if "coin" in transfers.column_names:
             coins = distinct(transfers["coin"]).drop_null()
             coin = positions(transfers["coin"], coins)[by_time]

@@ -73,6 +73,7 @@ from bilateral.x402.keys import (  # noqa: E402
     key_from_keystore,
     key_from_secret,
 )
+from bilateral.x402.outstanding import abandon_payment  # noqa: E402
 from bilateral.x402.paid_requests import PaidRequest  # noqa: E402
 from bilateral.x402.preflight import Finding, Preflight, check_url  # noqa: E402
 from bilateral.x402.profiles import (  # noqa: E402
@@ -97,7 +98,6 @@ from bilateral.x402.types import (  # noqa: E402
     ReputationInfo,
     SettlementReceipt,
 )
-from bilateral.x402.undelivered import abandon_payment  # noqa: E402
 from bilateral.x402.verdicts import Check, CheckName, EnvelopeCheck, Outcome, Payment, Verification  # noqa: E402
 from bilateral.x402.verifier import AsyncVerifier, Verifier  # noqa: E402
 

@@ -65,7 +65,7 @@ class HttpAdapter:
     ) -> None:
         """Find the extension and the routes that declare it."""
         self.limit, self.answers = limit, answers
-        self._preflight, self._all_routes = preflight, routes
+        self._preflight, self._all_routes, self._server = preflight, routes, server
         declared = {pattern: PROFILES.keys() & (route.extensions or {}).keys() for pattern, route in routes.items()}
         self._routes = x402HTTPServerBase(server, {pattern: routes[pattern] for pattern in routes if declared[pattern]})
         self._paths = [pattern.rpartition(" ")[2] for pattern in routes if declared[pattern]]
@@ -75,8 +75,9 @@ class HttpAdapter:
             if isinstance(extension, Reputation8004ResourceServerExtension)
         ]
         self._extensions = {extension.key: extension for extension in registered}
-        for extension in registered if preflight is not None else ():
-            extension.verifier = extension.verifier or preflight.verifier
+        if preflight is not None:
+            for extension in registered:
+                extension.verifier = extension.verifier or preflight.verifier
         self._declared = declared
 
     def check_routes(self) -> None:
@@ -111,9 +112,8 @@ class HttpAdapter:
         if self._preflight is None:
             logger.warning("nothing checks the agent, payTo and the signing key at start: pass preflight=Preflight(…)")
             return
-        self._preflight.run(
-            self._all_routes, {key: extension.public_key for key, extension in self._extensions.items()}
-        )
+        keys = {key: extension.public_key for key, extension in self._extensions.items()}
+        self._preflight.run(self._all_routes, keys, self._server)
 
     def refuse_streaming(self, routes: Iterable[StreamingRoute]) -> None:
         """Refuse streaming routes of the application that declare the extension.

@@ -314,7 +314,9 @@ class Examination:
             yield from self._check_wallet_signature(interaction)
             return
         self._signer = find_signer(interaction.interaction_hash, interaction.signature, self._signers)
-        if self._signer is None and self._uri.strip().lower().startswith("https:"):  # the keys may just have been rotated
+        if self._signer is None and self._uri.strip().lower().startswith(
+            "https:"
+        ):  # the keys may just have been rotated
             self._file = yield from self._loaded(self._uri, is_fresh=True)
             self._find_signers()
             self._signer = find_signer(interaction.interaction_hash, interaction.signature, self._signers)

@@ -24,15 +24,14 @@ from x402.http.clients.httpx import PaymentError, x402AsyncTransport
 
 from bilateral.x402.answer_limits import AnswerLimits
 from bilateral.x402.bounded_httpx import DAMAGED, AsyncBoundedTransport, BoundedTransport, ReadBody
+from bilateral.x402.outstanding import PaidCall, outstanding_payments
 from bilateral.x402.transports import RESULT, payment_among, price_problem
 from bilateral.x402.undelivered import (
     LookUp,
-    PaidCall,
     Pay,
     Reply,
     Resend,
     Verify,
-    outstanding_payments,
     purchase,
     run,
     run_async,

@@ -20,6 +20,8 @@ class PaidRequest:
         response: The response's body, decoded; None if it cannot be decoded.
         target: Method and URL.
         is_body_lost: True if the server has not kept the body of an answer that was fetched again, only its proof.
+        unpaid_status: The status of an error that came without `PAYMENT-RESPONSE`: servers do not settle for errors.
+            None for any other answer.
     """
 
     payment: dict[str, Any]
@@ -28,6 +30,7 @@ class PaidRequest:
     response: bytes | None
     target: str = ""
     is_body_lost: bool = False
+    unpaid_status: int | None = None
 
     @property
     def accepted(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Checks of a server before it takes payments: its agent, its wallet and its signing key.
+"""Checks of a server before it takes payments: its agent, its wallet, its signing key and its token.
 
     app.add_middleware(ReputationMiddleware, routes=routes, server=server, preflight=Preflight(verifier))
 
@@ -15,6 +15,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import httpx
+from x402.schemas import SchemeNotFoundError
+from x402.schemas.config import ResourceConfig
 
 from bilateral.contracts.reverts import ContractRevertError
 from bilateral.documents.http import HttpSession, Limits
@@ -27,9 +29,9 @@ from bilateral.x402.headers import MAX_HEADER, decode_header
 from bilateral.x402.profiles import PROFILES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from x402.http.types import RouteConfig
+    from x402.http.types import PaymentOption, RouteConfig
 
     from bilateral.documents import Network
     from bilateral.x402.profiles import Profile
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("bilateral.x402")
 
-_CheckName: TypeAlias = Literal["declaration", "wallet", "keys"]
+_CheckName: TypeAlias = Literal["declaration", "wallet", "keys", "token"]
 
 _LIMITS: Final = AnswerLimits(bytes=1024 * 1024, seconds=30.0)
 """The limits for a price. Servers send it in a header; only those of version 1 use the body."""
@@ -56,7 +58,8 @@ class Finding:
         profile: The key of the declaration.
         network: The network of the payment (CAIP-2); empty if the declaration has no terms of payment.
         check: `wallet`: the agent exists in trusted registries, and `payTo` is its wallet. `keys`: its registration
-            file lists a valid key, and on the server that of the extension.
+            file lists a valid key, and on the server that of the extension. `token`: the token takes such payments,
+            and has the EIP-712 domain that clients sign; only listed if it does not pass.
         code: The reason for programs; empty if the check passed.
         problem: The reason for people; empty if the check passed.
     """
@@ -93,14 +96,15 @@ class Preflight:
         if self.on_problem not in {"fail", "warn"}:
             raise InvalidArgumentError(f"on_problem is {self.on_problem!r}: it must be 'fail' or 'warn'")
 
-    def run(self, routes: Mapping[str, RouteConfig], keys: Mapping[str, str]) -> list[Finding]:
+    def run(self, routes: Mapping[str, RouteConfig], keys: Mapping[str, str], server: Any = None) -> list[Finding]:
         """Check the routes that declare the extension, and return all findings.
 
-        A `pay_to` that a function computes for each request is not checked.
+        A `pay_to` or a price that a function computes for each request is not checked.
 
         Args:
             routes: The paid routes.
             keys: The public key of each registered extension, by its key in declarations.
+            server: The SDK's resource server, which turns prices into terms; without it, tokens are not checked.
 
         Raises:
             PreflightError: A check did not pass, and `on_problem` is `fail`.
@@ -112,6 +116,8 @@ class Preflight:
                 (str(option.network), option.pay_to if isinstance(option.pay_to, str) else None) for option in options
             ]
             findings += examine(self.verifier, pattern, route.extensions or {}, terms, keys)
+            priced = _priced(options, server) if PROFILES.keys() & (route.extensions or {}).keys() else []
+            findings += _token_findings(self.verifier, pattern, route.extensions or {}, priced)
         problems = [finding for finding in findings if finding.code]
         for finding in problems:
             logger.error("%s", finding)
@@ -150,6 +156,43 @@ def examine(
                 code, problem = _outcome(check)
                 findings.append(Finding(subject, profile.key, network, name, code, problem))
     return findings
+
+
+def _priced(options: Iterable[PaymentOption], server: Any) -> list[dict[str, Any]]:
+    """Return the terms of options as clients get them. Options that a function computes are left out.
+
+    So are all options while the facilitator cannot be reached: the SDK makes no terms without it.
+    """
+    terms: list[dict[str, Any]] = []
+    for option in options:
+        if server is None or callable(option.price) or callable(option.pay_to):
+            continue
+        config = ResourceConfig(
+            scheme=option.scheme,
+            network=option.network,
+            pay_to=option.pay_to,
+            price=option.price,
+            max_timeout_seconds=option.max_timeout_seconds,
+            extra=option.extra,
+        )
+        try:
+            requirements = server.build_payment_requirements(config)
+        except (RuntimeError, SchemeNotFoundError) as error:
+            logger.warning("the token of %s is not checked: %s", option.network, error)
+            continue
+        terms += [requirement.model_dump(mode="json", by_alias=True) for requirement in requirements]
+    return terms
+
+
+def _token_findings(
+    verifier: Verifier, subject: str, extensions: Mapping[str, Any], terms: Iterable[Mapping[str, Any]]
+) -> Iterator[Finding]:
+    """Yield the findings about tokens that do not take the payments of a price."""
+    profile = next(name for name in [*PROFILES, ""] if name in extensions or not name)
+    for option in terms:
+        code, problem = _outcome(partial(verifier.check_token, option))
+        if code:
+            yield Finding(subject, profile, str(option.get("network"))[:80], "token", code, problem)
 
 
 def _outcome(check: Callable[[], object]) -> tuple[str, str]:
@@ -269,4 +312,4 @@ def findings_of(verifier: Verifier, url: str, price: Mapping[str, Any] | None) -
     if not 1 <= len(terms) <= _MOST_TERMS:
         problem = f"the price has {len(terms)} terms of payment: there must be 1 to {_MOST_TERMS}"
         return [Finding(url, "", "", "declaration", "invalid_declaration", problem)]
-    return examine(verifier, url, extensions, terms, {})
+    return [*examine(verifier, url, extensions, terms, {}), *_token_findings(verifier, url, extensions, options)]

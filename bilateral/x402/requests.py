@@ -28,8 +28,9 @@ from bilateral.x402.answer_limits import (
 )
 from bilateral.x402.bodies import decode_body
 from bilateral.x402.errors import BodyTooLargeError, UnsupportedBodyError
+from bilateral.x402.outstanding import PaidCall, outstanding_payments
 from bilateral.x402.transports import payment_among, price_problem
-from bilateral.x402.undelivered import LookUp, PaidCall, Pay, Reply, Resend, Verify, outstanding_payments, purchase, run
+from bilateral.x402.undelivered import LookUp, Pay, Reply, Resend, Verify, purchase, run
 
 if TYPE_CHECKING:
     from x402 import x402ClientSync

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         VerifyContext,
         VerifyResultContext,
     )
+    from x402.schemas.v1 import PaymentRequirementsV1
 
     from bilateral.x402.answers import KeptAnswer
     from bilateral.x402.blind import BlindSealer
@@ -403,7 +404,7 @@ def claim_of(payload: Any) -> ClientAgent | None:
 
 
 def _settlement_on_chain(
-    verifier: Verifier, terms: PaymentRequirements, payload: dict[str, Any]
+    verifier: Verifier, terms: PaymentRequirements | PaymentRequirementsV1, payload: dict[str, Any]
 ) -> SkipSettleResult | None:
     """Return the settlement of a payment as the chain shows it; None if it shows none."""
     accepted = terms.model_dump(mode="json", by_alias=True)

@@ -5,12 +5,16 @@ The verdict is one of `bilateral.checks`, so this module needs the extra `index`
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.checks import LiveCheck, Verdict, check_live_server
 from bilateral.contracts.reverts import ContractRevertError
-from bilateral.text import printable
+from bilateral.errors import MalformedNodeAnswerError
+from bilateral.node import answers as node_answers
+from bilateral.node.steps import Batch, Rpc
+from bilateral.text import ChainText, printable
 from bilateral.x402.errors import InvalidMessageError
 from bilateral.x402.preflight import Finding, ask_price, findings_of
 from bilateral.x402.profiles import PROFILES
@@ -22,9 +26,18 @@ if TYPE_CHECKING:
     from bilateral.checks import Policy
     from bilateral.client import Client
     from bilateral.documents import Loader
+    from bilateral.node.steps import Operation
 
 _FIELDS: Final = {"scheme": 40, "network": 80, "asset": 200, "amount": 80, "payTo": 200}
 """The fields of an option of payment that are shown, each with its longest text."""
+
+_ADDRESS: Final = re.compile("0x[0-9a-fA-F]{40}")
+
+_VIEWS: Final = ("0x95d89b41", "0x313ce567")
+"""The selectors of `symbol()` and `decimals()` (ERC-20)."""
+
+_MOST_SYMBOL: Final = 20  # bytes
+_MOST_DECIMALS: Final = 36
 
 _MOST_OPTIONS: Final = 10
 """Prices of one offer that are looked at: a hostile offer may have any number."""
@@ -43,7 +56,8 @@ class ServiceCheck:
     Attributes:
         verdict: The answer in one word, the gravest of findings and agents.
         url: The URL.
-        price: The options of payment, at most ten, as the server names them: texts of strangers.
+        price: The options of payment, at most ten, as the server names them: texts of strangers. `text` has each in
+            words, such as "0.01 TUSD to 0x7099…". The symbol is the word of the token's contract: `asset` is certain.
         findings: The checks of the declaration, as of `check_url`.
         agents: The checks of the declared agents on the chain of the client.
         unknown: The facts that could not be determined.
@@ -135,7 +149,7 @@ def judge_service(  # noqa: PLR0913  # the service, and how to ask
     return ServiceCheck(
         verdict=max(verdicts, key=_GRAVITY.index, default=Verdict.CAUTION),
         url=url,
-        price=tuple(_option(option) for option in _options(price or {})),
+        price=_in_words(client, [_option(option) for option in _options(price or {})]),
         findings=tuple(findings),
         agents=tuple(answers),
         unknown=tuple(unknown),
@@ -169,6 +183,47 @@ def _options(price: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _option(option: Mapping[str, Any]) -> dict[str, str]:
     """Return an option of payment as it is shown."""
     return {name: printable(str(option[name])[:longest]) for name, longest in _FIELDS.items() if name in option}
+
+
+def _in_words(client: Client, options: list[dict[str, str]]) -> tuple[dict[str, str], ...]:
+    """Add each option in words. Tokens on other chains, and those without a symbol, stay addresses."""
+    network = str(client.get_deployment().agent_registry.chain)
+    assets = {option.get("asset", "") for option in options if option.get("network") == network}
+    tokens = client.runner.run(_tokens(sorted(filter(_ADDRESS.fullmatch, assets))))
+    return tuple({"text": _sentence(option, network, tokens), **option} for option in options)
+
+
+def _sentence(option: Mapping[str, str], network: str, tokens: Mapping[str, tuple[str, int]]) -> str:
+    amount, asset = option.get("amount", ""), option.get("asset", "an unnamed token")
+    token = tokens.get(asset) if option.get("network") == network else None
+    if token is None or not (amount.isascii() and amount.isdigit()):
+        price = f"{amount or 'an unnamed amount'} of {asset} on {option.get('network', 'an unnamed network')}"
+    else:
+        digits = amount.zfill(token[1] + 1)
+        split = len(digits) - token[1]
+        price = f"{digits[:split].lstrip('0') or '0'}.{digits[split:]}".rstrip("0").rstrip(".") + f" {token[0]}"
+    return f"{'up to ' if option.get('scheme') == 'upto' else ''}{price} to {option.get('payTo', 'nobody')}"
+
+
+def _tokens(assets: list[str]) -> Operation[dict[str, tuple[str, int]]]:
+    """Return the symbol and the decimals of tokens (ERC-20) by address, without contracts that do not say them."""
+    if not assets:
+        return {}
+    questions = [Rpc("eth_call", ({"to": asset, "data": view}, "latest")) for asset in assets for view in _VIEWS]
+    answers = yield Batch(tuple(questions))
+    tokens = {}
+    for asset, symbol, decimals in zip(assets, answers[::2], answers[1::2], strict=True):
+        if isinstance(symbol, Exception) or isinstance(decimals, Exception):
+            continue
+        try:
+            text, places = node_answers.data(symbol), int.from_bytes(node_answers.data(decimals))
+        except MalformedNodeAnswerError:
+            continue
+        size = int.from_bytes(text[32:64])  # of a string of Solidity, after its offset
+        name = printable(ChainText(text[64 : 64 + min(size, _MOST_SYMBOL)]))
+        if name and places <= _MOST_DECIMALS:
+            tokens[asset] = (name, places)
+    return tokens
 
 
 def _declared(price: Mapping[str, Any], registry: str) -> Iterator[tuple[str, str]]:

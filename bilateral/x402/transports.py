@@ -100,6 +100,7 @@ def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HT
         response=None if is_body_lost else _decoded(response, answered.get("content-encoding", "")),
         target=target,
         is_body_lost=is_body_lost,
+        unpaid_status=status if settlement is None and status >= HTTPStatus.BAD_REQUEST else None,
     )
 
 

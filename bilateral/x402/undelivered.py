@@ -7,25 +7,23 @@ transport performs its steps.
 from __future__ import annotations
 
 import json
-import re
-import threading
 import time
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
-from weakref import WeakKeyDictionary
 
 from bilateral.errors import MalformedIdentifierError
 from bilateral.identifiers import TransactionRef
 from bilateral.node.steps import Pause
 from bilateral.text import printable, quoted
-from bilateral.x402.answers import SECONDS, payment_of, request_of
+from bilateral.x402.answers import payment_of
 from bilateral.x402.errors import LostAnswerError, PaidNotAnsweredError, RedirectedPaymentError
 from bilateral.x402.examination import POLL_SECONDS
 from bilateral.x402.headers import decode_header
+from bilateral.x402.outstanding import OutstandingPayments, PaidCall
 from bilateral.x402.payments import Settlement
 from bilateral.x402.transports import is_body_lost, paid_request
 from bilateral.x402.verdicts import CheckName, Outcome
@@ -87,47 +85,7 @@ _REPEATED: Final = frozenset({408, 409, 425, 429})
 
 _MOST_REASON: Final = 200  # characters of a server's reason in an error
 
-_BOUNDARY: Final = re.compile(r"multipart/[^;]+;.*boundary=\"?([^\";]+)", re.IGNORECASE)
-
 _SETTLEMENT_HEADERS: Final = ("payment-response", "x-payment-response")
-
-
-@dataclass(frozen=True)
-class PaidCall:
-    """A request with its payment.
-
-    Attributes:
-        method: The request's method.
-        url: Its URL.
-        headers: Its headers without the payment.
-        body: Its body.
-        payment: The header that pays, by its name; empty before a payment is signed.
-    """
-
-    method: str
-    url: str
-    headers: Mapping[str, str]
-    body: bytes
-    payment: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def parts(self) -> tuple[str, str, dict[str, str], bytes]:
-        """Method, URL, headers and body, with the payment among the headers."""
-        return self.method, self.url, {**self.headers, **self.payment}, self.body
-
-    @property
-    def header(self) -> str:
-        """The header that pays."""
-        return next(iter(self.payment.values()))
-
-    @property
-    def identity(self) -> bytes:
-        """The hash of the request: equal if it is sent again, also by an SDK that encodes a form anew."""
-        boundary = _BOUNDARY.search(
-            {name.lower(): value for name, value in self.headers.items()}.get("content-type", "")
-        )
-        body = self.body if boundary is None else self.body.replace(boundary[1].encode("latin-1"), b"")
-        return request_of(self.method, self.url.encode(), body)
 
 
 @dataclass(frozen=True)
@@ -189,86 +147,6 @@ class Reply:
         except MalformedIdentifierError:
             return None
         return str(transaction)
-
-
-@dataclass
-class _Outstanding:
-    """A payment that has no answer yet."""
-
-    call: PaidCall
-    since: float
-    is_settled: bool = False
-
-
-class OutstandingPayments:
-    """The payments of one client that have no answer yet, in memory. Threads may share it."""
-
-    def __init__(self) -> None:
-        self._payments: dict[bytes, list[_Outstanding]] = {}
-        self._lock = threading.Lock()
-
-    def add(self, call: PaidCall, *, is_settled: bool) -> None:
-        """Remember a payment."""
-        with self._lock:
-            listed = self._payments.setdefault(call.identity, [])
-            if all(payment.call.payment != call.payment for payment in listed):
-                listed.append(_Outstanding(call, time.monotonic(), is_settled))
-
-    def drop(self, call: PaidCall) -> None:
-        """Forget a payment."""
-        with self._lock:
-            listed = self._payments.pop(call.identity, [])
-            remaining = [payment for payment in listed if payment.call.payment != call.payment]
-            if remaining:
-                self._payments[call.identity] = remaining
-
-    def take(self, call: PaidCall) -> PaidCall | None:
-        """Return the oldest payment for the same request, and forget it; None without one.
-
-        A payment that was taken counts for a day: servers keep no answer longer. Any other one counts until the chain
-        shows its end.
-        """
-        with self._lock:
-            listed = self._payments.pop(call.identity, [])
-            now = time.monotonic()
-            listed = [payment for payment in listed if not payment.is_settled or now < payment.since + SECONDS]
-            if listed[1:]:
-                self._payments[call.identity] = listed[1:]
-        return listed[0].call if listed else None
-
-
-_OUTSTANDING: Final[WeakKeyDictionary[Any, OutstandingPayments]] = WeakKeyDictionary()
-_OUTSTANDING_LOCK: Final = threading.Lock()
-
-
-def outstanding_payments(client: Any) -> OutstandingPayments:
-    """Return the outstanding payments of a client of the SDK, whichever transport sent them."""
-    with _OUTSTANDING_LOCK:
-        return _OUTSTANDING.setdefault(client, OutstandingPayments())
-
-
-def abandon_payment(client: Any, request: Any) -> bool:
-    """Forget the payments for a request that have no answer, so that the next such request signs a new one.
-
-    The request may then be paid twice: a forgotten payment can still be settled until its `validBefore`.
-
-    Args:
-        client: The SDK's client that the transport uses.
-        request: A `LostAnswerError`, or the request of an answer, as httpx and requests have it.
-
-    Returns:
-        False if there was no such payment.
-    """
-    body = request.content if hasattr(request, "content") else request.body or b""
-    body = body.encode() if isinstance(body, str) else body
-    call, payments = (
-        PaidCall(request.method, str(request.url), dict(request.headers), body),
-        outstanding_payments(client),
-    )
-    is_found = False
-    while payments.take(call) is not None:
-        is_found = True
-    return is_found
 
 
 @dataclass(frozen=True)
@@ -481,14 +359,15 @@ def _lost(call: PaidCall, reply: Reply | Exception, outcome: PaymentOutcome, set
                 *call.parts, reply.location, is_paid, outcome=outcome, transaction=transaction, status=status
             )
     reason = "" if isinstance(reply, Exception) or not reply.reason else f"; its reason: {quoted(reply.reason)}"
+    kind: type[LostAnswerError] = PaidNotAnsweredError if is_paid else LostAnswerError
     if is_paid:
         by = f"by transaction {transaction}" if transaction else "by a transaction that was not found"
-        problem, kind = f"{came}, and the payment was taken {by}{reason}", PaidNotAnsweredError
+        problem = f"{came}, and the payment was taken {by}{reason}"
     else:
         state = "is not settled so far, but can be until its validBefore"
         state = f"cannot be looked up: {settlement.problem}" if is_paid is None else state
         by = f" (the server names transaction {transaction})" if transaction else ""
-        problem, kind = f"{came}, and the payment{by} {state}{reason}", LostAnswerError
+        problem = f"{came}, and the payment{by} {state}{reason}"
     return kind(*call.parts, problem, outcome=outcome, transaction=transaction, status=status, answer=answer)
 
 

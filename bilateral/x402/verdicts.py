@@ -155,7 +155,9 @@ class Verification:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """A line for each check that did not pass."""
+        """A line for each check that did not pass; one in all for an error that the server takes no payment for."""
+        if self.paid is not None and self.paid.unpaid_status is not None:
+            return (f"nothing was paid: the server answers {self.paid.unpaid_status} without a settlement",)
         return tuple(f"{check.name}: {check.problem}" for check in self.checks if check.outcome is not Outcome.PASSED)
 
     def check(self, name: CheckName) -> Check:

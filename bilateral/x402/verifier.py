@@ -21,6 +21,7 @@ from bilateral.x402.examination import joined
 from bilateral.x402.paid_requests import PaidRequest
 from bilateral.x402.payments import PaymentProblemError, Settlement
 from bilateral.x402.profiles import PROFILE_8004, Profile
+from bilateral.x402.tokens import check_token
 from bilateral.x402.undelivered import UNSUPPORTED, settlement_lookup
 from bilateral.x402.verdicts import Verification
 from bilateral.x402.verifier_chains import Chains
@@ -158,6 +159,23 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
             reader = self._chains.reader(identity)
             operation = listed_keys(reader, self._chains.files, reader.known_registration(info))
             return self._runners[identity].run(operation)
+        except BilateralError as error:
+            raise refused(error) from error
+
+    def check_token(self, terms: Mapping[str, Any]) -> None:
+        """Check that the token of a price takes the payments that it asks for. Chains behind plug-ins are left out.
+
+        Args:
+            terms: The terms, as x402 writes them.
+
+        Raises:
+            PaymentRefusedError: It does not, or it cannot be checked. See `bilateral.x402.tokens`.
+        """
+        network = str(terms.get("network"))
+        if network not in self._chains.deployments:
+            return
+        try:
+            self._runners[network].run(check_token(terms))
         except BilateralError as error:
             raise refused(error) from error
 

@@ -99,7 +99,7 @@ class Bazaar:
         self._stack.callback(os.environ.pop, _KEY, None)
         buyers = BuyerSettings(key_variable=_KEY, credential_policies=(BRP.name, INDEPENDENT.name))
         nodes = {str(self.stage.chain_id): self.stage.url}
-        settings = ApiSettings(database=self.database, rate=None, buyers=buyers, nodes=nodes)
+        settings = ApiSettings(database=self.database, rate=None, buyers=buyers, nodes=nodes, allow_private=True)
         self.service = self._stack.enter_context(serving(create_app(settings)))
 
     def close(self) -> None:

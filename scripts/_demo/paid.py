@@ -26,6 +26,7 @@ from bilateral.x402 import (
     AsyncVerifier,
     CheckName,
     Outcome,
+    Preflight,
     Reputation8004ResourceServerExtension,
     Secp256k1Key,
     VerifiedClient,
@@ -98,7 +99,7 @@ class Market:
         if self.token.balanceOf(client) < PRICE:
             self.token.mint(client, FUNDS, sender=self.stage.account("deployer"))
 
-    def shop(self, pay_to: AccountAPI, declaration: dict[str, Any]) -> FastAPI:
+    def shop(self, pay_to: AccountAPI, declaration: dict[str, Any], preflight: Preflight | None = None) -> FastAPI:
         """Make a server that sells a forecast."""
         app = FastAPI()
         gate = AsyncVerifier({self.stage.url: self.deployment})
@@ -116,7 +117,7 @@ class Market:
         price: Any = {"asset": self.token.address, "amount": str(PRICE), "extra": domain}
         option = PaymentOption(scheme="exact", network=self.network, pay_to=str(pay_to.address), price=price)
         routes = {"GET /weather": RouteConfig(option, extensions=declaration)}
-        app.add_middleware(ReputationMiddleware, routes=routes, server=server)
+        app.add_middleware(ReputationMiddleware, routes=routes, server=server, preflight=preflight)
         return app
 
 
@@ -127,7 +128,7 @@ def play(stage: Stage) -> None:
         stage: The stage.
     """
     logging.getLogger("x402").setLevel(logging.CRITICAL)
-    # Servers warn that nothing checks them at start. Some cheat in this story, so no check would let them start.
+    # Servers that cheat in this story have no preflight, and would warn that nothing checks them at start.
     logging.getLogger("bilateral.x402").setLevel(logging.ERROR)
     stage.chapter("A paid request")
     deployment = Deployment(
@@ -142,8 +143,9 @@ def play(stage: Stage) -> None:
         market = Market(stage, deployment, token, stack.enter_context(serving(app)))
         open_shop(market)
         honest = declare_8004_reputation(market.agent, deployment)
-        url = stack.enter_context(serving(market.shop(stage.account("forecaster"), honest))) + "/weather"
         verifier = stack.enter_context(RecordingVerifier({stage.url: deployment}))
+        shop = market.shop(stage.account("forecaster"), honest, Preflight(verifier))
+        url = stack.enter_context(serving(shop)) + "/weather"
         _trade(market, url, verifier)
         _review(market, url, verifier)
         _cheat(market, url, verifier)

@@ -22,7 +22,7 @@ from rich.console import Console
 from bilateral.contracts import Deployment
 from bilateral.dev.anvil import Interrupted, ended_after_us
 from bilateral.dev.servers import facilitator_app, serving
-from bilateral.x402 import Verifier, declare_8004_reputation
+from bilateral.x402 import Preflight, Verifier, declare_8004_reputation
 from scripts._demo import paid
 from scripts._demo.living import DAYS, Economy
 from scripts._demo.stage import Stage
@@ -134,9 +134,10 @@ def _economy(stack: ExitStack, stage: Stage) -> Economy:
     facilitator = facilitator_app(stage.url, stage.account("facilitator").private_key, f"eip155:{stage.chain_id}")
     market = paid.Market(stage, deployment, token, stack.enter_context(serving(facilitator)))
     paid.open_shop(market)
-    shop = market.shop(stage.account("forecaster"), declare_8004_reputation(market.agent, deployment))
-    url = stack.enter_context(serving(shop)) + "/weather"
     verifier = stack.enter_context(Verifier({stage.url: deployment}))
+    declared = declare_8004_reputation(market.agent, deployment)
+    shop = market.shop(stage.account("forecaster"), declared, Preflight(verifier))
+    url = stack.enter_context(serving(shop)) + "/weather"
     return Economy(stage, market, verifier, url)
 
 

@@ -129,10 +129,10 @@ def _ask_as_a_model(stage: Stage, url: str, agent: dict[str, Any]) -> None:
 
     async def ask() -> tuple[dict[str, Any], dict[str, Any]]:
         async with Client(f"{url}/mcp") as client:
-            matches = await client.call_tool("search_agents", {"text": "forecasts", "gates": [_GATE]})
+            matches = await client.call_tool("search_agents", {"q": "forecasts", "gates": [_GATE]})
             question = {"client": f"{stage.chain_id}:{stage.agents['client']}"}
             server = f"{stage.chain_id}:{stage.agents['server']}"
-            checked = await client.call_tool("check_client", {**question, "for_server": server})
+            checked = await client.call_tool("check_client", {**question, "server": server})
             return matches.structured_content or {}, checked.structured_content or {}
 
     with stage.step("MCP: a model searches. The answer warns of the strangers' words in it.") as step:

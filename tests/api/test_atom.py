@@ -25,6 +25,10 @@ def entries_of(answer):
     assert len(ids) == len(set(ids))
     times = [datetime.fromisoformat(entry.findtext("atom:updated", None, ATOM)) for entry in entries]
     assert times == sorted(times, reverse=True)
+    assert len(feed.findall("atom:link[@rel='self']", ATOM)) == 1
+    for entry in (feed, *entries):
+        (link,) = entry.findall("atom:link[@rel='alternate']", ATOM)
+        assert link.get("href").startswith("/")
     return {entry.findtext("atom:title", None, ATOM): entry for entry in entries}
 
 
@@ -33,6 +37,8 @@ def test_the_feed_of_an_agent_has_its_feedback_and_its_changes(api):
     assert any(title.startswith("Registered by 0x") for title in entries)
     assert "40 starred for 31337:1" in entries
     assert FRANK.address in entries["40 starred for 31337:1"].findtext("atom:content", None, ATOM)
+    place = entries["40 starred for 31337:1"].find("atom:link", ATOM).get("href")
+    assert "Rating 40" in api.get(place, headers={"Accept": "text/html"}).text
 
 
 def test_the_feed_of_an_account_has_the_feedback_that_it_gave_and_a_strangers_text_stays_text(api, api_world):

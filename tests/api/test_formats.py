@@ -148,3 +148,16 @@ def test_hostile_text_is_valid_json_as_it_is(api, api_world):
     response = api.get(f"/v1/agents/31337:{api_world.hostile}")
     assert response.headers["x-content-type-options"] == "nosniff"
     assert "<script>" in response.json()["registration"]["name"]
+
+
+@pytest.mark.one_engine
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/openapi.json", "/readyz", "/healthz", "/metrics", "/v1/nothing", "/v1/agents/31337:1", "/v1/agents/x"),
+        *("/v1/checks/server?agent=31337:1", "/v1/leaders?tag=starred&format=csv", "/31337/1.json", "/favicon.ico"),
+        *("/nowhere", "/graphql/31337", "/mcp", "/embed/31337/1.svg", "/docs"),
+    ],
+)
+def test_browsers_take_every_answer_for_what_it_says_that_it_is(api, path):
+    assert api.get(path, follow_redirects=False).headers["x-content-type-options"] == "nosniff"

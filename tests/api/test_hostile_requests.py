@@ -55,7 +55,7 @@ def test_refusal_is_short_however_much_is_wrong(api, more):
 
 def test_models_get_short_refusals_too(api):
     policy = {"severities": {str(number): "decline" for number in range(MANY)}}
-    arguments = {"agent_id": "31337:1", "policy": policy}
+    arguments = {"agent": "31337:1", "policy": policy}
     asked = {
         "jsonrpc": "2.0",
         "id": 1,

@@ -14,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from bilateral.api.mcp.untrusted import NOTICE, NOTICE_OF_CHECKS
 from bilateral.checks import Policy
+from bilateral.cli.app import load
 from tests.api.world import ERIN, FORMULA_TAG, FRANK, TREASURY
 
 
@@ -65,11 +66,7 @@ async def check_policies(client, api, checked):
         ("check_client", "client", {"client": "31337:2", "payments": 0, "server": "31337:1"}),
     ):
         options = {"policy": policy, "at_block": checked["block"], "history": checked["history"], "analysis": 0}
-        renamed = {"agent": "agent_id", "server": "for_server", "client": "for_client"}
-        named = {renamed.get(entry, entry): value for entry, value in subject.items()}
-        if tool == "check_client":
-            named["client"] = named.pop("for_client")
-        answer = await check_of(client, tool, **named, **options)
+        answer = await check_of(client, tool, **subject, **options)
         assert answer == api.post(f"/v1/checks/{path}", json={**subject, **options}).json()
     for policy, reviewers, params in (
         ("strict", [], {}),
@@ -77,13 +74,40 @@ async def check_policies(client, api, checked):
         ("balanced", [], {}),
     ):
         options = {"policy": policy, "reviewers": reviewers, "at_block": checked["block"]}
-        answer = await check_of(client, "check_server", agent_id="31337:1", **options)
+        answer = await check_of(client, "check_server", agent="31337:1", **options)
         params |= {"agent": "31337:1", "policy": policy, "at_block": checked["block"]}
         assert answer == api.get("/v1/checks/server", params=params).json()
-    refused = await client.call_tool("check_server", {"agent_id": "31337:1", "policy": {"tag": "responseTime"}})
+    refused = await client.call_tool("check_server", {"agent": "31337:1", "policy": {"tag": "responseTime"}})
     assert refused.is_error and "has no scale" in refused.content[0].text
-    refused = await client.call_tool("check_server", {"agent_id": "31337:1", "history": "0x" + "00" * 32})
+    refused = await client.call_tool("check_server", {"agent": "31337:1", "history": "0x" + "00" * 32})
     assert refused.is_error and "other_history: " in refused.content[0].text
+
+
+def check_names(tools, paths):
+    """Compare the names of arguments over MCP and REST, and in the help of the command line."""
+    for tool, path, words in (
+        ("search_agents", "/v1/search/agents", ["search"]),
+        ("check_server", "/v1/checks/server", ["check", "server"]),
+        ("check_client", "/v1/checks/client", ["check", "client"]),
+    ):
+        over_http = {parameter["name"] for parameter in paths[path]["get"]["parameters"]}
+        over_mcp = set(tools[tool].input_schema["properties"])
+        named = {"q", "agent", "client", "server", "chain", "pay_to", "amount", "owner", "wallet", "active", "x402"}
+        assert over_mcp & named == over_http & named - ({"chain"} if tool == "search_agents" else set())
+        assert not {"text", "agent_id", "for_server", "for_client", "chain_id"} & (over_mcp | over_http)
+        options = {name for command in commands_of(*words) for name in command.opts}
+        assert not {"--text", "--agent-id", "--for-server", "--for-client"} & options
+        assert {f"--{name}" for name in ("server", "client") if name in over_http and words[-1] != name} <= options
+    for tool in ("get_agent", "get_feedback", "get_ratings", "get_trusted_clients"):
+        assert "agent" in tools[tool].input_schema["required"]
+
+
+def commands_of(*words):
+    """Return the parameters of a command."""
+    command = load(words[0])
+    for word in words[1:]:
+        command = command.get_command(None, word)
+    return command.params
 
 
 async def check_services(client, api, api_world):
@@ -99,10 +123,14 @@ async def check_searches(client, api, api_world):
     """Search by all kinds of conditions, over MCP and REST."""
     weather = api_world.id(api_world.weather)
     gates = [{"tag": "starred", "minimum": 60, "reviewers": [ERIN.address]}, {"count": 2}]
-    page = await data(client, "search_agents", text="waether", gates=gates, services=["mcp"], limit=1)
+    page = await data(client, "search_agents", q="waether", gates=gates, services=["mcp"], limit=1)
     query = {"q": "waether", "tag": "starred", "minimum": 60, "reviewer": ERIN.address, "service": "mcp"}
     assert page == api.get("/v1/search/agents", params={**query, "gate": "count=2", "limit": 1}).json()
     assert [item["id"] for item in page["items"]] == [weather]
+    question = "I need somebody who tells me if it will rain tomorrow"
+    closest = await data(client, "search_agents", text=question)
+    assert closest == api.get("/v1/search/agents", params={"q": question, "limit": 10}).json()
+    assert (closest["is_closest"], closest["items"][0]["id"]) == (True, weather)
     named = await data(client, "search_agents", metadata=["category=weather"], registered_from=1)
     query = {"metadata": "category=weather", "registered_from": 1}
     assert named == api.get("/v1/search/agents", params=query).json()
@@ -125,27 +153,27 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
         assert all(tool.annotations.read_only_hint for tool in tools.values())
         assert all(tool.input_schema["additionalProperties"] is False for tool in tools.values())
 
-        content = await data(client, "get_agent", agent_id="31337:1")
+        check_names(tools, api.get("/openapi.json").json()["paths"])
+
+        content = await data(client, "get_agent", agent="31337:1")
         assert content == api.get("/v1/agents/31337:1").json()
 
-        page = await data(client, "get_feedback", agent_id=api_world.global_id(1), client=ERIN.address, limit=2)
+        page = await data(client, "get_feedback", agent=api_world.global_id(1), client=ERIN.address, limit=2)
         shown = api.get("/v1/agents/31337:1/feedback", params={"client": ERIN.address, "limit": 2}).json()
         assert page == shown
-        second = await data(
-            client, "get_feedback", agent_id="31337:1", client=ERIN.address, limit=2, cursor=page["next"]
-        )
+        second = await data(client, "get_feedback", agent="31337:1", client=ERIN.address, limit=2, cursor=page["next"])
         assert not {item["id"] for item in second["items"]} & {item["id"] for item in page["items"]}
 
-        ratings = await data(client, "get_ratings", agent_id="31337:1", direction="given")
+        ratings = await data(client, "get_ratings", agent="31337:1", direction="given")
         assert ratings == api.get("/v1/agents/31337:1/ratings", params={"direction": "given"}).json()
 
         assert {"check_server", "check_client"} <= tools.keys()
-        checked = await check_of(client, "check_server", agent_id="31337:1", pay_to=ERIN.address)
+        checked = await check_of(client, "check_server", agent="31337:1", pay_to=ERIN.address)
         params = {"agent": "31337:1", "pay_to": ERIN.address}
         assert checked == api.get("/v1/checks/server", params=params).json()
         assert (checked["verdict"], checked["reasons"][0]["code"]) == ("decline", "pay_to_differs")
         await check_policies(client, api, checked)
-        checked = await check_of(client, "check_client", client=ERIN.address, for_server="31337:2")
+        checked = await check_of(client, "check_client", client=ERIN.address, server="31337:2")
         assert "low_rating_by_us" in {reason["code"] for reason in checked["reasons"]}
 
         await check_searches(client, api, api_world)
@@ -160,10 +188,10 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
         resource = await client.read_resource(f"bilateral://feedback/31337:1:{FRANK.address}:0")
         assert json.loads(resource.contents[0].text)["data"][0]["value"] == "40"
 
-        hostile = await data(client, "get_agent", agent_id=f"31337:{api_world.hostile}")
+        hostile = await data(client, "get_agent", agent=f"31337:{api_world.hostile}")
         assert "\u202e" not in hostile["registration"]["name"]
         assert r"\u202e" in hostile["registration"]["name"]
-        (feedback,) = (await data(client, "get_feedback", agent_id=f"31337:{api_world.hostile}"))["items"]
+        (feedback,) = (await data(client, "get_feedback", agent=f"31337:{api_world.hostile}"))["items"]
         assert (feedback["tag1"], feedback["tag2"]) == (FORMULA_TAG, r"\n@x")
 
         content = (await data(client, "search_agents", order="registered", limit=100))["items"]
@@ -171,23 +199,23 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
         assert str(api_world.hostile) in [entry["agent_id"] for entry in content]
 
         for tool, arguments, message in (
-            ("get_agent", {"agent_id": "31337:999"}, "not_indexed: the index has no agent 31337:999"),
-            ("get_agent", {"agent_id": "x"}, "malformed_identifier"),
+            ("get_agent", {"agent": "31337:999"}, "not_indexed: the index has no agent 31337:999"),
+            ("get_agent", {"agent": "x"}, "malformed_identifier"),
             ("search_agents", {"order": "mean"}, "invalid_argument: the order mean needs a gate"),
             ("search_agents", {"capabilities": ["get_weather"]}, "invalid_argument: a capability is its kind"),
             ("search_agents", {"gates": [{"reviewers": ["0x1"]}]}, 'invalid_argument: reviewer "0x1" is not an addr'),
             ("search_agents", {"chains": [5]}, "chain_not_indexed: chain 5 is not indexed"),
             ("search_agents", {"gates": [{}] * 6}, "invalid_argument: gates: "),
-            ("check_server", {"agent_id": "31337:1", "policy": "own-list"}, "invalid_argument: policy: "),
-            ("check_server", {"agent_id": "31337:1", "policy": "lenient"}, "invalid_argument: policy: name: "),
+            ("check_server", {"agent": "31337:1", "policy": "own-list"}, "invalid_argument: policy: "),
+            ("check_server", {"agent": "31337:1", "policy": "lenient"}, "invalid_argument: policy: name: "),
             ("get_services", {"at": "a b"}, "invalid_argument: url: "),
             ("check_service", {"url": "https://weather.example/"}, "no_node: "),
             ("pay_server", {}, 'unknown_tool: there is no tool "pay_server"'),
             ("search_agents", {"limit": 101}, "invalid_argument: limit: Input should be less than or equal to 100"),
             (
                 "check_server",
-                {"agent_id": "31337:1", "payTo": ERIN.address},
-                'invalid_argument: check_server has no argument "payTo": it has agent_id, pay_to, ',
+                {"agent": "31337:1", "payTo": ERIN.address},
+                'invalid_argument: check_server has no argument "payTo": it has agent, pay_to, ',
             ),
         ):
             refused = await client.call_tool(tool, arguments)

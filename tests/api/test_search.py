@@ -222,3 +222,30 @@ def test_the_last_of_the_longest_list_of_conditions_counts(api, weather, name, v
     search = api.get("/v1/search/agents", params={name: [value] * 200})
     assert weather in [item["id"] for item in search.json()["items"]]
     assert api.get("/v1/search/agents", params={name: [value] * 199 + [missing]}).json()["items"] == []
+
+
+QUESTION = "I need somebody who tells me if it will rain tomorrow"
+
+
+def test_search_without_a_match_of_words_finds_the_closest_in_meaning_page_by_page_and_says_so(api, api_world):
+    assert api.get("/v1/search/agents", params={"q": "weather"}).json()["is_closest"] is False
+    whole = api.get("/v1/search/agents", params={"q": QUESTION}).raise_for_status().json()
+    assert whole["is_closest"] is True
+    assert whole["items"][0]["id"] == api_world.id(api_world.weather)
+    first = api.get("/v1/search/agents", params={"q": QUESTION, "limit": 1}).json()
+    second = api.get("/v1/search/agents", params={"q": QUESTION, "limit": 1, "cursor": first["next"]}).json()
+    assert first["items"] + second["items"] == whole["items"][:2]
+    assert second["is_closest"] is True
+
+
+@pytest.mark.parametrize("order", ["standing", "relevance", "registered"])
+def test_search_with_an_order_never_falls_back_to_meaning(api, order):
+    answer = api.get("/v1/search/agents", params={"q": QUESTION, "order": order}).json()
+    assert (answer["items"], answer["is_closest"]) == ([], False)
+
+
+@pytest.mark.one_engine
+def test_search_without_the_model_finds_nothing_by_meaning(api, monkeypatch):
+    monkeypatch.setattr("bilateral.query.search.agents.has_model", lambda: False)
+    answer = api.get("/v1/search/agents", params={"q": QUESTION}).json()
+    assert (answer["items"], answer["is_closest"]) == ([], False)

@@ -91,6 +91,18 @@ def everything(engine, wanted=EVERYTHING):
         return [change.id for change in read_feed(connection, "0", wanted).items]
 
 
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "127.1", "10.0.0.7", "169.254.169.254", "[::1]", "[::ffff:10.0.0.7]", "localhost", "a.localhost."],
+)
+def test_webhook_of_a_private_address_is_refused_when_it_is_added(engine, host):
+    with pytest.raises(InvalidArgumentError, match="is not a public address"), engine.begin() as connection:
+        subscribe(connection, f"https://{host}:8443/x", EVERYTHING, owner="shop")
+    with engine.begin() as connection:
+        assert subscribe(connection, "https://8.8.8.8/x", EVERYTHING, owner="shop")
+        assert subscribe(connection, f"https://{host}/x", EVERYTHING, owner="shop", allow_private=True)
+
+
 def test_each_change_arrives_once_in_order_and_signed(engine, receiver, delivering_to, monkeypatch):
     monkeypatch.setattr(delivering, "_AT_ONCE", 7)
     add(engine, receiver.url)

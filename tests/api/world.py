@@ -22,9 +22,11 @@ from bilateral.contracts import Deployment
 from bilateral.documents import Limits, Loader, Network, prepare_feedback_file
 from bilateral.documents.data_uri import encode_data_uri
 from bilateral.documents.registration import REGISTRATION_TYPE
+from bilateral.index.analysis.run import analyse
 from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.index.store.database import open_database
+from bilateral.index.tables.analysis import AnalysisKey
 from scripts._anvil import running_anvil
 from tests.sdk.client.helpers import deploy
 from tests.sdk.servers import GatewayServer, HttpServer
@@ -109,13 +111,14 @@ def build():
 
 
 def index_world(world, database):
-    """Index the world and its files into a database, up to the head."""
+    """Index the world and its files into a database, up to the head, and analyse it."""
     chains = (ChainSettings((world.url,), (world.deployment,), 0),)
     files = FileSettings(workers=2, gateways=(world.gateway,), seconds=60.0, allow_private=True)
     engine = open_database(database)
     try:
         settings = IndexSettings(chains, database, poll_seconds=0.05, files=files, analyses=False)
         follow_chains(engine, settings, stop=threading.Event(), until_head=True)
+        analyse(engine, AnalysisKey(CHAIN_ID, world.deployment.identity))
     finally:
         engine.dispose()
 

@@ -225,7 +225,7 @@ def test_policy_bounds_the_repeats_of_one_rater(any_ledger):
 
 async def sealed_pairs_for_a_model(url, agent):
     async with Client(f"{url}/mcp") as session:
-        answer = await session.call_tool("get_ratings", {"agent_id": agent, "sealed": True})
+        answer = await session.call_tool("get_ratings", {"agent": agent, "sealed": True})
     return json.loads(answer.content[0].text)["data"]
 
 

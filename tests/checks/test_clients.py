@@ -196,7 +196,8 @@ def test_findings_are_reasons_like_the_others(rated):
             (
                 Finding("links-1", CLIENT, "links", "The account paid its raters."),
                 Finding("blocks-2", CLIENT, "blocks", "The account is in a circle.", Severity.DECLINE),
-            )
+            ),
+            analysis=1,
         )
 
     check = rated.client(policy=TRUSTING, findings=findings)

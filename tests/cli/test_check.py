@@ -64,12 +64,12 @@ def test_people_see_the_verdict_and_the_reasons(bilateral, database):
 
 
 def test_machines_see_the_evidence_and_can_ask_again(bilateral, database):
-    first = bilateral("check", "client", CLIENT, "--for-server", "1", "--database", database, "--json")
+    first = bilateral("check", "client", CLIENT, "--server", "1", "--database", database, "--json")
     assert first.code == 13
     (reason,) = [reason for reason in first.json["reasons"] if reason["code"] == "low_rating_by_us"]
     assert (reason["severity"], reason["evidence"][0]["event"]) == ("decline", "ClientRated")
     moment = ("--at-block", str(first.json["block"]), "--history", first.json["history"])
-    again = bilateral("check", "client", CLIENT, "--for-server", "1", "--database", database, "--json", *moment)
+    again = bilateral("check", "client", CLIENT, "--server", "1", "--database", database, "--json", *moment)
     assert again.json == first.json
 
 

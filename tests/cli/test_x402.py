@@ -183,6 +183,7 @@ def priced(identity, reputation, agent, owner, token):
                     "amount": "1000",
                     "payTo": pay_to,
                     "maxTimeoutSeconds": 60,
+                    "extra": {"name": "Test Dollar", "version": "2"},
                 }
             ],
             "extensions": declare_8004_reputation(agent_id, deployment),

@@ -312,16 +312,10 @@ def addresses(api, **headers):
 
 
 def test_no_page_repeats_a_host_that_a_stranger_names(api):
-    for host in (
-        "evil.example",
-        "127.0.0.1.evil.example",
-        "localhost@evil.example",
-        'a"><script>',
-        "[::2]",
-        "127.0.0.2x",
-    ):
+    hosts = ("foreign.test", "127.0.0.1.foreign.test", "localhost@foreign.test", 'a"><script>', "[::2]", "127.0.0.2x")
+    for host in hosts:
         assert addresses(api, Host=host) == [], host
-        assert "evil" not in api.get("/", headers={"Accept": "text/html", "Host": host}).text
+        assert "foreign.test" not in api.get("/", headers={"Accept": "text/html", "Host": host}).text
     assert addresses(api, **{"X-Forwarded-Proto": "https"})[0].startswith("http://127.0.0.1:")
 
 

@@ -19,11 +19,13 @@ class Answer:
         status: The HTTP status.
         body: The body.
         retry_after: The value of the header Retry-After; empty for none.
+        location: The value of the header Location; empty for none.
     """
 
     status: int
     body: bytes | None
     retry_after: str = ""
+    location: str = ""
 
 
 def refusal(message, code=-32000, data=None, status=200):
@@ -64,6 +66,7 @@ class Proxy:
                     self.close_connection = True
                     return
                 wait = f"Retry-After: {answer.retry_after}\r\n" if answer.retry_after else ""
+                wait += f"Location: {answer.location}\r\n" if answer.location else ""
                 head = f"HTTP/1.1 {answer.status} x\r\n{wait}Content-Length: {len(answer.body)}\r\n\r\n"
                 self.wfile.write(head.encode() + answer.body)
 

@@ -12,7 +12,7 @@ from bilateral.index.errors import NoEndpointError
 from bilateral.index.store.chain_store import JOURNAL_BLOCKS
 from tests.index.comparison import derived_rows
 from tests.index.conftest import CHAIN_ID
-from tests.index.proxy import Proxy, first_times, range_of, refusal
+from tests.index.proxy import Proxy, range_of, refusal
 from tests.index.test_endpoints import LIES, WORD, Endpoints, assert_complete, stored_places
 
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -41,7 +41,7 @@ def middle(settled_chain, first_block):
 
 @pytest.fixture
 def luck(monkeypatch):
-    """Let each sample be the last block of its range: the one that is checked in any case."""
+    """Let each sample be the last block of its range, which is checked in any case."""
     stub = SimpleNamespace(randint=lambda _, last: last, choice=max)
     monkeypatch.setattr("bilateral.index.chain.reading.random", stub)
 
@@ -89,9 +89,7 @@ def test_every_header_is_read_after_any_contradiction_so_that_no_lost_log_hides(
 
 
 @pytest.mark.parametrize("problem", ["its head moves back", "another chain"])
-def test_problem_that_a_lagging_node_explains_is_no_reason_to_read_every_header(
-    settled_chain, store, proxy, problem
-):
+def test_problem_that_a_lagging_node_explains_causes_no_distrust(settled_chain, store, proxy, problem):
     alone = Endpoints(store, proxy.url, first_block=settled_chain.head - 100)
     alone.catch_up()
     proxy.rules["eth_blockNumber"] = lambda _, result: hex(int(result, 16) - 3)
@@ -120,10 +118,10 @@ def test_contradiction_in_a_range_that_was_read_ahead_is_not_forgotten_by_the_se
 
 
 @pytest.mark.parametrize("has_receipts", [True, False], ids=["with receipts", "without receipts"])
-def test_two_endpoints_with_other_logs_of_one_block_are_no_changed_chain(
+def test_other_logs_of_one_block_from_two_endpoints_are_never_retried_until_they_pass(
     settled_chain, store, engine, proxy, first_block, has_receipts
 ):
-    proxy.rules["eth_getLogs"] = lambda _, result: [*result[:-1], result[-1] | {"data": "0x" + "11" * 64}] if result else []
+    proxy.rules["eth_getLogs"] = lambda _, result: [log | {"data": "0x" + "11" * 64} for log in result]
     with Proxy(settled_chain.url) as honest:
         for endpoint in () if has_receipts else (proxy, honest):
             endpoint.rules["eth_getBlockReceipts"] = lambda *_: refusal("method not found", -32601)
@@ -177,7 +175,7 @@ def test_proof_of_lost_logs_reaches_back_to_all_that_the_endpoint_delivered_alon
     assert derived_rows(engine) == derived
 
 
-def test_what_a_second_endpoint_confirmed_is_not_read_again(settled_chain, store, engine, proxy, first_block):
+def test_range_that_a_second_endpoint_confirmed_is_not_read_again(settled_chain, store, engine, proxy, first_block):
     both = Endpoints(store, proxy.url, settled_chain.url, first_block=first_block)
     both.catch_up()
     assert both.sources[0].alone_from > first_block

@@ -17,6 +17,15 @@ def keep_back(result):
     return [log for log in result if int(log["blockNumber"], 16) not in GAP]
 
 
+def lossy(receipt):
+    return receipt | {"logs": keep_back(receipt["logs"])}
+
+
+NO_RECEIPTS = dict.fromkeys(
+    ("eth_getBlockReceipts", "eth_getTransactionReceipt"), lambda *_: refusal("method not found", -32601)
+)
+
+
 @pytest.fixture(
     params=[0, JOURNAL_BLOCKS - 6], ids=["near the head", "deep in the chain"]
 )  # the gap ends a range there
@@ -41,9 +50,12 @@ def test_logs_that_a_single_endpoint_leaves_out_are_read_from_receipts(gapped, e
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("receipts", ["refused", "without those logs"])
 def test_index_stops_before_a_proven_gap_and_names_the_block(gapped, store, follow, receipts):
-    gapped.rules["eth_getBlockReceipts"] = {
-        "refused": lambda *_: refusal("method not found", -32601),
-        "without those logs": lambda _, result: [receipt | {"logs": keep_back(receipt["logs"])} for receipt in result],
+    gapped.rules |= {
+        "refused": NO_RECEIPTS,
+        "without those logs": {
+            "eth_getBlockReceipts": lambda _, result: [lossy(receipt) for receipt in result],
+            "eth_getTransactionReceipt": lambda _, result: lossy(result),
+        },
     }[receipts]
     with pytest.raises(NoEndpointError, match=r"gives no log of block 1[1-4], whose header announces logs"):
         for _ in range(20):
@@ -53,7 +65,7 @@ def test_index_stops_before_a_proven_gap_and_names_the_block(gapped, store, foll
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_another_endpoint_that_has_the_logs_is_used_instead(gapped, event_chain, engine, store, follow):
-    gapped.rules["eth_getBlockReceipts"] = lambda *_: refusal("method not found", -32601)
+    gapped.rules |= NO_RECEIPTS
     follower = follow(gapped.url, event_chain.url)
     while (cursor := store.cursor()) is None or cursor.number < int(event_chain.rpc("eth_blockNumber"), 16):
         follower.step()
@@ -61,7 +73,7 @@ def test_another_endpoint_that_has_the_logs_is_used_instead(gapped, event_chain,
 
 
 def test_run_to_the_head_ends_at_a_proven_gap_and_status_shows_it(gapped, record, tmp_path):  # noqa: F811  # a fixture
-    gapped.rules["eth_getBlockReceipts"] = lambda *_: refusal("method not found", -32601)
+    gapped.rules |= NO_RECEIPTS
     database = f"sqlite:///{tmp_path / 'index.sqlite'}"
     arguments = ("--rpc-url", gapped.url, "--deployment", record, "--database", database)
     code, _, told = bilateral("run", *arguments, "--until-head", "--no-files", "--max-wait", "3")

@@ -17,7 +17,7 @@ from bilateral.index.settings import ChainSettings
 from bilateral.index.worker import Worker, first_block_of
 from simulation.events import ADDRESSES
 from tests.index.conftest import CHAIN_ID, DEPLOYMENT, REGISTRIES
-from tests.index.proxy import Answer, Proxy, refusal
+from tests.index.proxy import Answer, Proxy, first_times, refusal
 from tests.index.test_commands import bilateral
 from tests.index.test_limits import STOPS
 
@@ -160,3 +160,35 @@ def test_run_until_the_head_ends_at_the_head_of_the_endpoint_that_is_ahead(event
         settings = ChainSettings((stuck.url, event_chain.url), (DEPLOYMENT,), 1)
         Worker(engine, settings, stop=threading.Event()).run(until_head=True)
     assert store.cursor().number == 4
+
+
+def test_redirect_ends_a_run_until_the_head_at_once_with_the_host_that_it_leads_to(proxy, tmp_path):
+    proxy.own["eth_chainId"] = lambda *_: Answer(307, b"", location="https://moved.example/secret-key")
+    database = f"sqlite:///{tmp_path / 'ended.sqlite'}"
+    code, _, told = bilateral("run", "--rpc-url", proxy.url, "--database", database, "--until-head", "--no-files")
+    assert (code, len(proxy.asked("eth_chainId"))) == (5, 1)
+    assert "a redirect to https://moved.example (HTTP status 307), which is not followed: use the URL" in told
+    assert "secret-key" not in told
+
+
+def test_bench_of_the_only_endpoint_is_ten_seconds_at_most(proxy, second, monkeypatch):
+    now = [1_000.0]
+    monkeypatch.setattr("bilateral.index.chain.pool.time.monotonic", lambda: now[0])
+    alone, both = pool_of(proxy), pool_of(proxy, second)
+    for _ in range(6):
+        for pool in (alone, both):
+            pool.bench(pool.sources[0], NoEndpointError(None, "unreachable"))
+    now[0] += 10
+    assert alone.choose() is alone.sources[0]
+    assert both.choose() is both.sources[1]
+
+
+def test_run_until_the_head_asks_once_more_before_it_gives_up(settled_chain, proxy, second, engine, store, monkeypatch):
+    monkeypatch.setattr("bilateral.index.chain.pool._BENCH_SECONDS", (600.0,))
+    worker = Worker(
+        engine, ChainSettings((proxy.url, second.url), (DEPLOYMENT,), 1_000), stop=threading.Event(), max_wait=1.0
+    )
+    for endpoint in (proxy, second):
+        endpoint.rules["eth_getLogs"] = first_times(1, lambda *_: Answer(500, b"no"))
+    worker.run(until_head=True)
+    assert store.cursor().number == settled_chain.head

@@ -233,6 +233,12 @@ def test_a_log_has_typed_fields():
     assert log == RawLog(place, (bytes.fromhex(TOPIC[2:]),), b"\x07")
 
 
+@pytest.mark.parametrize(("hint", "time"), [("0x0", None), (0, None), (5, 5), ("0x05", 5), ("5", None), (1.5, None)])
+def test_time_in_a_log_is_a_hint_in_any_form(hint, time):
+    (log,) = run(read_logs(WANTED, 1000, 1000), lambda _: [entry(1000, 3, blockTimestamp=hint)])
+    assert log.position.block_timestamp == time
+
+
 def test_logs_are_in_the_order_of_the_chain():
     logs = run(read_logs(WANTED, 0, 2000), lambda _: [entry(2, 0), entry(1, 5), entry(1, 0)])
     assert [(log.position.block_number, log.position.log_index) for log in logs] == [(1, 0), (1, 5), (2, 0)]

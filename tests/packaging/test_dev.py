@@ -31,6 +31,12 @@ def test_market_has_agents_token_and_a_paid_route_and_ends_clean(installed, tmp_
         agents = httpx.get(f"{service}/v1/search/agents", params={"q": "weather"}).json()["items"]
         assert [agent["owner"] for agent in agents] == [market.variables["SELLER_ADDRESS"]]
         assert httpx.get(route).status_code == 402
+        call = {"name": "check_service", "arguments": {"url": route}}
+        accepted = {"Accept": "application/json, text/event-stream"}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        answer = httpx.post(f"{service}/mcp", json=message, headers=accepted, timeout=60).json()["result"]
+        (price,) = answer["structuredContent"]["untrusted"]["price"]
+        assert price["text"] == f"0.01 TUSD to {market.variables['SELLER_ADDRESS']}"
         findings = json.loads(market.run(f"bilateral x402 check {route} --json"))
         assert {finding["check"]: finding["code"] for finding in findings} == {"wallet": "", "keys": ""}
     assert market.code == 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import platform
+import re
 import subprocess
 import sys
 import tomllib
@@ -130,6 +132,24 @@ def test_modules_of_an_extra_import_only_what_it_brings(tmp_path, extra):
 def test_every_extra_is_tried():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert {"", *extras} == IMPORTED.keys()
+
+
+def megabytes(*extras):
+    """Return the installed size of extras, with all that they need and without bytecode."""
+    names = {name for extra in extras for name in installed_with(extra)} - {"bilateral"}
+    paths = [distribution(name).locate_file(file) for name in names for file in distribution(name).files or ()]
+    paths += (ROOT / "bilateral").rglob("*")
+    return sum(path.stat().st_size for path in paths if path.suffix != ".pyc" and path.is_file()) / 1e6
+
+
+@pytest.mark.skipif(sys.platform != "linux" or platform.machine() != "x86_64", reason="wheels differ in size")
+def test_page_states_the_installed_size_of_each_extra():
+    rows = re.findall(r"^\| `([\w,]+)` \| (\d+) \|$", (ROOT / "docs" / "dependencies.md").read_text(), re.MULTILINE)
+    stated = {extra: int(size) for extra, size in rows}
+    assert stated.keys() == {*IMPORTED, "cli,api"} - {""}
+    assert stated == {extra: pytest.approx(megabytes(*extra.split(",")), rel=0.05) for extra in stated}
+    assert stated["cli,api"] <= 500
+    assert stated["all"] <= 800
 
 
 @pytest.mark.nightly

@@ -25,6 +25,7 @@ from bilateral.x402 import (
     declare_8004_reputation,
 )
 from bilateral.x402.asgi import ReputationMiddleware
+from bilateral.x402.preflight import ask_price, findings_of
 from bilateral.x402.wsgi import protect_flask
 from tests.sdk.servers import HttpServer, redirect, respond
 from tests.x402.world import SIGNING_KEY, resource_server, route, serving_wsgi, signer_entry
@@ -204,6 +205,71 @@ def test_server_is_checked_from_outside(start, case, verifier):
     assert [finding.check for finding in findings] == ["wallet", "keys"]
     expected = ["" if code == "key_not_listed" else code for code in case[3]]
     assert [finding.code for finding in findings] == expected
+
+
+@pytest.fixture
+def priced(token, web3, project, deployment):
+    """Terms whose token does not take the payments, each with the code of the finding and its reason."""
+    other = web3.to_checksum_address("0x" + "12" * 20)
+    return {
+        "a wrong name": ({"name": "USD Coin"}, {}, "token_domain_mismatch", 'calls itself "Test Dollar", version "2"'),
+        "a wrong version": ({"version": "1"}, {}, "token_domain_mismatch", 'calls itself "Test Dollar", version "2"'),
+        "no contract": ({}, {"asset": other}, "token_not_found", f"eip155:31337 has no contract at {other}"),
+        "no token": (
+            {},
+            {"asset": deployment.identity},
+            "token_without_eip3009",
+            "has no transfers with authorization",
+        ),
+        "Permit2": ({"assetTransferMethod": "permit2"}, {}, "permit2_not_supported", "by EIP-3009"),
+    }
+
+
+PRICED = ["a wrong name", "a wrong version", "no contract", "no token"]
+
+
+@pytest.fixture
+def mispriced(facilitator, seller, token, agent, deployment, priced):
+    """Makes an application that asks for payments which its token does not take."""
+
+    def make(kind, preflight=None):
+        extra, terms, *_ = priced[kind]
+        paid = route(token.address, seller.address, declare_8004_reputation(agent, deployment))
+        paid.accepts.price |= terms
+        paid.accepts.price["extra"] |= extra
+        server = resource_server(x402ResourceServer, facilitator, Reputation8004ResourceServerExtension(SIGNING_KEY))
+        app = FastAPI()
+        app.add_middleware(ReputationMiddleware, routes={"GET /weather": paid}, server=server, preflight=preflight)
+        return app
+
+    return make
+
+
+@pytest.mark.parametrize("kind", PRICED)
+def test_server_whose_token_takes_no_such_payment_does_not_start(mispriced, priced, verifier, kind):
+    with pytest.raises(PreflightError) as failure, TestClient(mispriced(kind, Preflight(verifier))):
+        pass
+    (problem,) = failure.value.problems
+    assert problem.startswith("GET /weather (8004-reputation, eip155:31337): token: ")
+    assert priced[kind][3] in problem
+
+
+@pytest.mark.parametrize("kind", [*PRICED, "Permit2"])
+def test_price_whose_token_takes_no_such_payment_is_found_from_outside(mispriced, priced, verifier, kind):
+    if kind != "Permit2":
+        with serving(mispriced(kind)) as url:
+            findings = check_url(verifier, url + "/weather")
+    else:
+        with serving(mispriced("a wrong name")) as url:
+            price = ask_price(url + "/weather")
+        price["accepts"][0]["extra"] |= priced[kind][0]
+        findings = findings_of(verifier, url, price)
+    assert [(finding.check, finding.code) for finding in findings] == [
+        ("wallet", ""),
+        ("keys", ""),
+        ("token", priced[kind][2]),
+    ]
+    assert priced[kind][3] in findings[2].problem
 
 
 def test_wallet_that_is_computed_for_each_request_is_not_checked(verifier, token, agent, deployment):

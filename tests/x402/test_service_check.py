@@ -15,9 +15,10 @@ from bilateral.client import Client
 from bilateral.documents import Network
 from bilateral.query.readers import Reader
 from bilateral.x402 import declare_8004_reputation
-from bilateral.x402.service_check import check_service
+from bilateral.x402.service_check import check_service, judge_service
 from tests.api.world import Written, index_world
 from tests.sdk.servers import HttpServer, redirect
+from tests.x402.world import NETWORK
 
 CHAIN = "31337"
 LOCAL = Network(allow_private=True)
@@ -78,6 +79,34 @@ def test_model_gets_the_answer_of_the_check_with_the_words_of_strangers_apart(as
     assert answer["untrusted"]["agents"] == [{"name": "Weather", "description": "It forecasts"}]
     assert answer["untrusted"]["price"] == [dict(option) for option in checked.price]
     assert "forecasts" not in json.dumps(answer["check"])
+
+
+def test_price_is_in_plain_words_beside_the_terms(ask, shop, token, seller):
+    (option,) = ask(shop + "/weather")["untrusted"]["price"]
+    assert (option["text"], option["asset"]) == (f"0.001 TUSD to {seller.address}", token.address)
+    assert (option["amount"], option["payTo"]) == ("1000", seller.address)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"amount": "10000000"}, "10 TUSD to PAYEE"),
+        ({"amount": "1"}, "0.000001 TUSD to PAYEE"),
+        ({"amount": "0", "scheme": "upto"}, "up to 0 TUSD to PAYEE"),
+        ({"asset": "0x" + "11" * 20}, "1000 of 0x1111111111111111111111111111111111111111 on eip155:31337 to PAYEE"),
+        ({"asset": "PAYEE"}, "1000 of PAYEE on eip155:31337 to PAYEE"),
+        ({"network": "eip155:1"}, "1000 of TOKEN on eip155:1 to PAYEE"),
+        ({"amount": "1e9"}, "1e9 of TOKEN on eip155:31337 to PAYEE"),
+        ({"asset": None, "payTo": None}, "1000 of an unnamed token on eip155:31337 to nobody"),
+    ],
+)
+def test_price_that_nobody_can_read_stays_as_the_server_wrote_it(rpc, deployment, token, seller, changes, text):
+    terms = {"scheme": "exact", "network": NETWORK, "asset": token.address, "amount": "1000", "payTo": seller.address}
+    terms |= {name: value and value.replace("PAYEE", seller.address) for name, value in changes.items()}
+    price = {"accepts": [{name: value for name, value in terms.items() if value is not None}]}
+    with Client(rpc, deployment=deployment) as client:
+        (option,) = judge_service(client, rpc, "https://shop.example", price).price
+    assert option["text"] == text.replace("PAYEE", seller.address).replace("TOKEN", token.address)
 
 
 def test_payment_to_another_account_is_declined(ask, sell, agent, deployment, stranger):

@@ -245,6 +245,18 @@ def test_key_that_is_not_valid_now_fails_now_but_not_for_the_past(verifier, own,
     assert verifier.verify(paid, historical=True).is_verified
 
 
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/nowhere", 404), ("DELETE", "/weather", 405)])
+def test_error_of_the_server_says_that_nothing_was_paid(shop, rpc, deployment, buyer, token, method, path, status):
+    before = token.functions.balanceOf(buyer.address).call()
+    with Verifier({rpc: deployment}) as verifier:
+        session = verifying_session(protect_client(paying_client(buyer, x402ClientSync), verifier), verifier)
+        response = session.request(method, shop + path)
+    verification = verification_of_requests(response)
+    assert (response.status_code, verification.is_verified) == (status, False)
+    assert verification.problems == (f"nothing was paid: the server answers {status} without a settlement",)
+    assert token.functions.balanceOf(buyer.address).call() == before
+
+
 def test_odd_optional_fields_leave_a_seller_verifiable_after_the_payment(verifier, own, selling_client):
     agent_id, paid = own
     publish_odd(selling_client, agent_id)

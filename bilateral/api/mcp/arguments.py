@@ -5,13 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, Field, create_model
 
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
 
 def brief(model: type[BaseModel], about: Mapping[str, str], **others: Any) -> Any:
-    """Return a model whose fields have their own names, and descriptions as short as a tool's have to be.
+    """Return a model with descriptions as short as a tool's have to be.
+
+    Its arguments have the names that they have over HTTP, where a list is a parameter in the singular that is repeated.
 
     Args:
         model: The model of the question.
@@ -19,11 +24,24 @@ def brief(model: type[BaseModel], about: Mapping[str, str], **others: Any) -> An
         **others: The types of further fields, and of fields that differ. None is their default.
     """
     fields: dict[str, Any] = {
-        name: (Annotated[(field.annotation, *field.metadata, Field(description=about.get(name)))], field.default)
+        name: (
+            Annotated[
+                (field.annotation, *field.metadata, Field(alias=_published(name, field), description=about.get(name)))
+            ],
+            field.default,
+        )
         for name, field in model.model_fields.items()
     }
     fields |= {name: (Annotated[kind, Field(description=about.get(name))], None) for name, kind in others.items()}
     return create_model(model.__name__, __base__=model, __cls_kwargs__={"extra": "forbid"}, **fields)
+
+
+def _published(name: str, field: FieldInfo) -> str | None:
+    """Return the name of a field over HTTP; None for its own, which lists have too."""
+    is_list = get_origin(field.annotation) is list or any(
+        get_origin(kind) is list for kind in get_args(field.annotation)
+    )
+    return None if is_list or field.alias == name else field.alias
 
 
 def asks(model: type[BaseModel]) -> Callable[[Callable[..., Awaitable[Any]]], Callable[..., Awaitable[Any]]]:
@@ -36,13 +54,14 @@ def asks(model: type[BaseModel]) -> Callable[[Callable[..., Awaitable[Any]]], Ca
     def decorate(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         @wraps(function)
         async def call(**arguments: Any) -> Any:
-            question = model.model_construct(**{name: arguments.pop(name) for name in model.model_fields})
+            names = [field.alias or name for name, field in model.model_fields.items()]
+            question = model.model_construct(**{name: arguments.pop(name) for name in names})
             return await function(question, **arguments)  # the server validated each argument
 
         signature = inspect.signature(function, eval_str=True)
         fields = [
             inspect.Parameter(
-                name,
+                field.alias or name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=inspect.Parameter.empty if field.is_required() else field.default,
                 annotation=Annotated[(field.annotation, *field.metadata, Field(description=field.description))],

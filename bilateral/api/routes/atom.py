@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request, Response
 from bilateral.api.answers import one_of, tagged
 from bilateral.api.parameters import AddressPath, AgentPath
 from bilateral.api.service import service_of
+from bilateral.explorer.networks import account_path, agent_path, rating_path
 from bilateral.explorer.text import plain
 from bilateral.identifiers import checksummed
 from bilateral.query.changes import changes_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from bilateral.query.changes import Change
     from bilateral.query.feedback import Feedback
+    from bilateral.query.registries import AgentKey
 
 MEDIA_TYPE: Final = "application/atom+xml"
 
@@ -43,8 +45,8 @@ _VERBS: Final = {
     "domain": "New domain, for",
 }
 
-_Entry = tuple[int, str, str, str]
-"""Time, id, title and text of an entry."""
+_Entry = tuple[int, str, str, str, str]
+"""Time, id, title, text and path of an entry."""
 
 router = APIRouter(tags=["changes"], default_response_class=Response)
 
@@ -55,8 +57,8 @@ def read_agent_feed(request: Request, agent_id: AgentPath) -> Response:
     service = service_of(request)
     key = service.agent_key(agent_id)
     page, changes = service.read(feedback_of, key, _ALL, limit=ENTRIES), service.read(changes_of, key, ENTRIES)
-    entries = [*map(_feedback, page.items), *(_change(key.chain_id, entry) for entry in changes)]
-    return _answer(request, f"Agent {key.id}", key.global_id, entries)
+    entries = [*map(_feedback, page.items), *(_change(key, entry) for entry in changes)]
+    return _answer(request, f"Agent {key.id}", key.global_id, agent_path(key.id), entries)
 
 
 @router.get("/v1/accounts/{address}/atom", responses=_ANSWERS)
@@ -68,36 +70,43 @@ def read_account_feed(request: Request, address: AddressPath) -> Response:
         for chain_id in service.registries().by_chain
         for entry in service.read(feedback_by, chain_id, account, _ALL, limit=ENTRIES).items
     ]
-    return _answer(request, f"Account {account}", account, entries)
+    return _answer(request, f"Account {account}", account, account_path(account), entries)
 
 
 def _feedback(entry: Feedback) -> _Entry:
     tags = plain(" ".join(filter(None, (entry.tag1, entry.tag2))))
     title = f"{entry.value:f} {tags} for {entry.agent}" + (" (revoked)" if entry.is_revoked else "")
     text = f"By {entry.client}, feedback {entry.id}, transaction {entry.transaction}"
-    return entry.time, f"{entry.agent.partition(':')[0]}:{entry.block}:{entry.log_index}", title, text
+    chain_id, place = int(entry.agent.partition(":")[0]), (entry.block, entry.log_index)
+    return entry.time, f"{chain_id}:{place[0]}:{place[1]}", title, text, rating_path(chain_id, *place)
 
 
-def _change(chain_id: int, entry: Change) -> _Entry:
+def _change(key: AgentKey, entry: Change) -> _Entry:
     """Return a change of an agent as an entry."""
     title = f"{_VERBS[entry.kind]} {entry.account or 'taken away'}"
     text = f"{plain(entry.text, _TEXT)}\nTransaction {entry.transaction}".strip()
-    return entry.time, f"{chain_id}:{entry.block}:{entry.log_index}", title, text
+    return entry.time, f"{key.chain_id}:{entry.block}:{entry.log_index}", title, text, agent_path(key.id)
 
 
-def _answer(request: Request, title: str, name: str, entries: Iterable[_Entry]) -> Response:
-    """Answer with a feed. Titles and texts are plain text, so that nothing of a stranger is markup."""
+def _answer(request: Request, title: str, name: str, path: str, entries: Iterable[_Entry]) -> Response:
+    """Answer with a feed. Titles and texts are plain text, so that nothing of a stranger is markup.
+
+    Links are relative to the feed: behind a proxy, a service may not know its own address.
+    """
     newest = sorted(entries, reverse=True)[:ENTRIES]
     feed = Element("feed", xmlns=_NAMESPACE)
     _add(feed, "id", f"urn:bilateral:{name}")
     _add(feed, "title", title)
     _add(feed, "updated", _moment(newest[0][0] if newest else 0))
     _add(SubElement(feed, "author"), "name", "Bilateral")
-    for time, place, entry_title, text in newest:
+    SubElement(feed, "link", rel="self", href=request.url.path)
+    SubElement(feed, "link", rel="alternate", type="text/html", href=path)
+    for time, place, entry_title, text, entry_path in newest:
         entry = SubElement(feed, "entry")
         _add(entry, "id", f"urn:bilateral:{name}:{place}")
         _add(entry, "title", entry_title)
         _add(entry, "updated", _moment(time))
+        SubElement(entry, "link", rel="alternate", type="text/html", href=entry_path)
         _add(entry, "content", text)
     return tagged(request, tostring(feed, encoding="utf-8", xml_declaration=True), MEDIA_TYPE)
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from mcp.server.transport_security import TransportSecuritySettings
 
 from bilateral.api.mcp.server import make_server
+from bilateral.documents import Network
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -42,8 +43,13 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """
     service = app.state.service
     settings = service.settings
-    options = {"buyer_policy": settings.buyers.policy, "nodes": settings.nodes, "feed": app.state.feed}
-    server = make_server(service.reader, **options)
+    server = make_server(
+        service.reader,
+        buyer_policy=settings.buyers.policy,
+        nodes=settings.nodes,
+        network=Network(allow_private=settings.allow_private),
+        feed=app.state.feed,
+    )
     # All data are public, and nobody is logged in: pages of other origins could read them anyway.
     open_to_all = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     server.streamable_http_app(stateless_http=True, json_response=True, transport_security=open_to_all)

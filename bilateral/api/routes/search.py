@@ -13,7 +13,7 @@ from bilateral.api.parameters import BlindOnly, ChainId, Cursor, Limit, ListForm
 from bilateral.api.service import service_of
 from bilateral.query.feedback import Feedback
 from bilateral.query.pages import DEFAULT_LIMIT, MAX_LIMIT
-from bilateral.query.search.agents import FoundAgent, search_agents
+from bilateral.query.search.agents import FoundAgent, FoundAgents, search_agents, search_indexed
 from bilateral.query.search.feedback import FeedbackSearch, search_feedback
 from bilateral.query.search.filters import AgentSearch, Side, query_words
 from bilateral.query.search.leaders import Board, Leader, leaderboard
@@ -40,15 +40,14 @@ class AgentQuery(AgentQuestion):
     shown_as: ListFormat = Format.JSON
 
 
-@router.get("/v1/search/agents", responses=list_of(FoundAgent, 404))
+@router.get("/v1/search/agents", responses=list_of(FoundAgent, 404, page=FoundAgents))
 def read_agents(request: Request, query: Annotated[AgentQuery, Query()]) -> Response:
     """Find agents by words, capabilities, and gates on their ratings. Texts are the words of strangers.
 
-    The conditions on ratings make the first gate. Each `gate` adds one: of another tag or side, for example.
+    The conditions on ratings make the first gate. Each `gate` adds one: of another tag or side, for example. If no
+    agent has all words and no order is named, the agents closest to their meaning are found, and `is_closest` is true.
     """
-    search = query.search()
-    service_of(request).require_indexed(search.chains)
-    page = service_of(request).read(search_agents, search, limit=query.limit, cursor=query.cursor)
+    page = service_of(request).read(search_indexed, query.search(), limit=query.limit, cursor=query.cursor)
     return answer_page(request, FoundAgent, page, query.shown_as)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from socket import inet_aton, inet_ntoa
 from typing import TYPE_CHECKING, Final
 
 from bilateral.documents.http import host_of
+from bilateral.documents.public_addresses import is_public
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.store.webhooks import add_webhook
 from bilateral.query.feed.filters import parse_filter
@@ -51,11 +53,16 @@ def subscribe(  # noqa: PLR0913  # two have defaults
         UnsupportedUriError: The URL is malformed.
         FeedCursorError: The cursor is not one of this feed.
     """
-    host_of(url)
+    host, _ = host_of(url)
     if len(url) > _MOST_URL or "@" in url.partition("?")[0] or "#" in url:
         raise InvalidArgumentError(f"url: write at most {_MOST_URL:,} characters, without a user, password or fragment")
     if not allow_private and not url.lower().startswith("https://"):
         raise InvalidArgumentError(f"url: {quoted(url)} is not https. --allow-private permits http in your own network")
+    if not allow_private and _is_private(host):
+        raise InvalidArgumentError(
+            f"url: {quoted(host)} is not a public address, so nothing would be delivered. --allow-private permits "
+            "addresses of your own network; give it to `webhooks deliver`, too"
+        )
     if not 1 <= len(owner) <= _MOST_OWNER or not owner.isprintable():
         raise InvalidArgumentError(f"owner: write 1 to {_MOST_OWNER} printable characters")
     for name, values in (
@@ -69,6 +76,15 @@ def subscribe(  # noqa: PLR0913  # two have defaults
     if since is not None:
         read_feed(connection, since, wanted, 1)
     return add_webhook(connection, owner, url, _stored(wanted), last_cursor(connection) if since is None else since)
+
+
+def _is_private(host: str) -> bool:
+    """Return True for an address that is not public, and for names of this machine. Other names are looked up later."""
+    name = host.strip("[]").rstrip(".").lower()
+    try:
+        return not is_public(name if ":" in name else inet_ntoa(inet_aton(name)))  # 127.1 is 127.0.0.1
+    except (OSError, ValueError):
+        return name == "localhost" or name.endswith(".localhost")
 
 
 def _stored(wanted: FeedFilter) -> str:

@@ -133,8 +133,8 @@ def read_list(document: bytes) -> MemberList:
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as problem:
         raise MemberListError("document", f"a field is missing or malformed: {problem}") from None
     if version != VERSION:
-        problem = "one member of its groups may prove for many" if version == 1 else f"this package reads {VERSION}"
-        raise MemberListError("version", f"it is {version!r}, and {problem}")
+        reason = "one member of its groups may prove for many" if version == 1 else f"this package reads {VERSION}"
+        raise MemberListError("version", f"it is {version!r}, and {reason}")
     listed = MemberList(chain_id, tier_proofs, policy, *epochs, members)
     _require_order(listed)
     return listed

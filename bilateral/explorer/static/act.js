@@ -141,6 +141,7 @@ async function connect() {
 function reset() { attempt += 1; prepared = null; $("what").hidden = true; }
 
 async function begin() {
+  clearTimeout(timer);
   fail(""); reset();
   await connect();
   const mine = attempt;
@@ -176,7 +177,7 @@ async function sign() {
   checking.count += 1;
   const next = await post(path, body);
   if (!checking.isOver()) return prepare(next);
-  return "txRef" in next ? relayed(next, path) : finish(next);
+  return "txRef" in next ? relayed(next, path) : finish(next, mine.fields, value);
 }
 
 function remember(hash) { // in the address for a reload, and in this window's history as an own one
@@ -204,11 +205,12 @@ async function relayed({ id, txRef }, path) { // the service sends the signed fe
   await follow(hash);
 }
 
-function finish(answer) {
+function finish(answer, parts, signature) {
   reset();
   progress();
   list("states", [answer.message ?? "Signed."]);
-  $("hash").textContent = visible(answer.result ?? answer.transaction_hash ?? "");
+  // An authorisation is made of what was signed, whatever the service answers.
+  $("hash").textContent = action === "authorize_feedback" ? `0x${Object.values(parts).map(word).join("")}${bare(signature)}` : visible(answer.transaction_hash ?? "");
 }
 
 async function indexed() { // the last block of the index
@@ -274,7 +276,7 @@ async function validate() {
   const mine = attempt;
   try {
     const { document: file } = await post("/v1/transactions", fields());
-    if (mine !== attempt) return; // what is signed stays on the screen
+    if (mine !== attempt || prepared) return; // what is signed stays on the screen
     $("check").textContent = "";
     $("file-h").textContent = "changes" in form.dataset ? "Your changes to its file" : "Its file";
     $("file").hidden = !file;

@@ -298,10 +298,11 @@ class _Reading:
 
         Money of a paid wallet founds no account: the index does not know whether its receiver had money before.
         """
-        columns, coin = [], symbol_of(self._values["chain_id"])
+        columns: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
+        coin = symbol_of(self._values["chain_id"])
         for source, account, amount, time, block, hash_ in self._rows(_FUNDING, state=FundingState.FOUND.value):
-            row = (source, account, python_integer(amount) / ETHER, float(time), True, coin)
-            columns.append((row, ("funding", block, None, hash_)))
+            funds = (source, account, python_integer(amount) / ETHER, float(time), True, coin)
+            columns.append((funds, ("funding", block, None, hash_)))
         for payee, receiver, micros, time, block, log_index, hash_ in self._rows(_RETURNS):
             row = (payee, receiver, micros / 10**MICROS, float(time), False, None)
             columns.append((row, ("payment_return", block, log_index, hash_)))

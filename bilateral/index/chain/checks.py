@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.errors.client import NODE_FAILURES
 from bilateral.index.chain.bloom import Announcements, is_sparse
+from bilateral.index.chain.logs import bytes_of
 from bilateral.index.chain.quantities import optional_quantity
 from bilateral.index.chain.receipts import EMPTY_ROOT, agrees_with_receipts, read_receipts
 from bilateral.index.errors import (
@@ -40,7 +41,7 @@ _RECEIPTS_EVERY: Final = 600.0
 
 
 class Checks:
-    """Checks of what the endpoints of one chain give.
+    """Checks of the answers of one chain's endpoints.
 
     Args:
         pool: The endpoints.
@@ -111,10 +112,12 @@ class Checks:
 
     def _by_receipts(self, source: Source, header: Header, logs: BlockLogs | None) -> BlockLogs | None:
         """Return the logs of a block's receipts, if the endpoint gave others. See `check_block`."""
+        for entry in logs.entries if logs else ():
+            bytes_of(entry.data)  # malformed bytes are named, and not mended
         number = header.block.number
         witnesses = dict.fromkeys((source, self._pool.second(source, number)))
         complete = [receipts for witness in witnesses if (receipts := read_receipts(witness, header)) is not None]
-        receipts = next((each for each in complete if each.is_proven), complete[0] if complete else None)
+        receipts = next((proven for proven in complete if proven.is_proven), complete[0] if complete else None)
         if receipts is None:
             if self._announcements.are_proven(header.bloom, logs):
                 raise MissingLogsError(source.name, number)
@@ -194,7 +197,7 @@ class Checks:
     def _liar_of(self, source: Source, second: Source, number: int, before: set[Any]) -> EndpointLiesError:
         """Return the error of that of two endpoints whose logs of a block its receipts contradict; distrust it.
 
-        Where no receipts tell, both are distrusted, because a retry would pass by chance.
+        Without such receipts both are distrusted, because a retry would pass by chance.
         """
         header = source.headers_of([number])[0]
         for witness in dict.fromkeys((source, second)):

@@ -194,7 +194,7 @@ class Follower:
         Returns:
             The step; None if there is nothing to read again. If rows differ, the index goes back to before them.
         """
-        suspects = [each for each in self._pool.sources if each.loses_logs and each.alone_from is not None]
+        suspects = [other for other in self._pool.sources if other.loses_logs and other.alone_from is not None]
         for suspect in suspects:
             first, last = suspect.alone_from or 0, self._recheck_ends.setdefault(suspect, cursor.number)
             before, end = self._before(source, first), first - 1
@@ -227,6 +227,7 @@ class Follower:
         try:
             while end.number < head and time.monotonic() < until and not self._is_enough(waiting):
                 begun = end
+                source.deliver(end.number + 1)  # before it may prove false: earlier ranges of this step count too
                 for batch in self._batches(source, end, head, is_helped=is_helped):
                     if self._is_enough(waiting):
                         events += waiting.store()
@@ -245,7 +246,6 @@ class Follower:
             raise
         finally:
             waiting.drop()
-        source.deliver(cursor.number + 1, end.number)
         if is_helped:
             self._ranges.forget(end.number)
         return Step(Outcome.ADVANCED, end.number, head, events, source.name)
@@ -312,8 +312,8 @@ class Follower:
             self._pool.bench(other, problem)
             return
         if header is not None and header.block.hash == cursor.hash:
-            problem = f"with head {head} it lacks block {cursor.number} as {other.name} has it"
-            raise EndpointLiesError(source.name, problem, may_pass=True)
+            contradiction = f"with head {head} it lacks block {cursor.number} as {other.name} has it"
+            raise EndpointLiesError(source.name, contradiction, may_pass=True)
 
     def _is_canonical(self, source: Source, block: Block, head: int) -> bool:
         """Check that the chain still holds a block.

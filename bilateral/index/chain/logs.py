@@ -28,7 +28,7 @@ Word = Annotated[str, msgspec.Meta(min_length=66, max_length=66)]
 
 _MAX_LOG_INDEX: Final = 2**31 - 1  # the greatest number of an INTEGER of PostgreSQL
 _IN_CHAIN: Final = (False, None, 0, "", "false", "0x0")
-"""What nodes write into `removed` of a log that the chain holds."""
+"""Values of `removed` that nodes write for a log that the chain holds."""
 
 _MAX_KNOWN: Final = 1024
 """The spellings of addresses to remember: a foreign endpoint must not fill the memory."""

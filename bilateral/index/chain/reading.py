@@ -24,7 +24,7 @@ from bilateral.index.store.chain_store import JOURNAL_BLOCKS
 from bilateral.index.tables.batches import Batch, Block
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from bilateral.contracts import Registry
     from bilateral.index.chain.headers import Header
@@ -191,21 +191,26 @@ class Reader:
         is_sample, second = self._ranges % _ONE_OF == 1, self._pool.second(source)
         chosen = {*ends, *range_.doubtful, *(random.randint(first, range_.end) for _ in range(_SAMPLE))}  # noqa: S311
         proven = {random.choice(list(by_number))} if is_sample and by_number else set()  # noqa: S311
-        if source.loses_logs:
-            chosen = set(range(first, range_.end + 1))
-            if second is source or second.loses_logs:  # nobody else tells
-                proven = set(by_number)
-        numbers = sorted(chosen | proven)
+        if not source.loses_logs:
+            self._check_blocks(source, range_, chosen, proven)
+        if source.loses_logs:  # before, or since one of these
+            nobody_else_tells = second is source or second.loses_logs
+            self._check_blocks(source, range_, range(first, range_.end + 1), by_number if nobody_else_tells else ())
+        logs = range_.logs if second is source else _all_logs(range_)
+        looks_twice = source.loses_logs or (is_sample and second is not source)
+        if looks_twice and self._checks.look_twice(source, logs, first, range_.end):
+            source.confirm()
+        return {number: hashes[number] for number in ends}
+
+    def _check_blocks(self, source: Source, range_: _Range, chosen: Collection[int], proven: Collection[int]) -> None:
+        """Check blocks of a range deep in the chain; the receipts of some of them in any case."""
+        by_number = {block.number: block for block in _all_logs(range_)}
+        numbers = sorted({*chosen, *proven})
         for start in range(0, len(numbers), HEADERS_AT_ONCE):
             for header in source.headers_of(numbers[start : start + HEADERS_AT_ONCE]):
                 number = header.block.number
                 logs = by_number.get(number)
                 range_.replace(self._checks.check_block(source, header, logs, is_proof_due=number in proven))
-        logs = range_.logs if second is source else _all_logs(range_)
-        looks_twice = source.loses_logs or (is_sample and second is not source)
-        if looks_twice and self._checks.look_twice(source, logs, first, range_.end):
-            source.confirm(range_.end)
-        return {number: hashes[number] for number in ends}
 
     def _fetch_dense(self, source: Source, first: int, head: int) -> _Range:
         """Read the headers and the logs of blocks near the head."""

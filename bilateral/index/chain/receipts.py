@@ -1,7 +1,7 @@
 """The logs of one block from its receipts: a node stores these apart from the tables that it searches for logs.
 
 The root in the header proves receipts (Yellow Paper, 4.3.1): their order, and address, topics and data of each log. The
-index of a log follows from its position. What a node repeats in them, such as indices and hashes, is not proven.
+index of a log follows from its position. Indices and hashes that a node repeats are not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from bilateral.index.chain.quantities import optional_quantity, small_quantity, 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from bilateral.index.chain.source import Header, Source
+    from bilateral.index.chain.headers import Header
+    from bilateral.index.chain.source import Source
 
 EMPTY_ROOT: Final = keccak(rlp.encode(b""))
 """The root of a block without transactions."""
@@ -70,7 +71,8 @@ class _Receipt(msgspec.Struct, gc=False):
         kind = optional_quantity(self.type) or 0
         if kind == _DEPOSIT and self.depositReceiptVersion is not None:
             values += [self._number(self.depositNonce), self._number(self.depositReceiptVersion)]
-        return (bytes([kind]) if kind else b"") + rlp.encode(values)
+        encoded: bytes = rlp.encode(values)
+        return (bytes([kind]) if kind else b"") + encoded
 
     @staticmethod
     def _number(value: object) -> int:
@@ -102,7 +104,7 @@ class BlockReceipts:
     def of(self, contracts: Collection[str]) -> BlockLogs:
         """Return the logs of some contracts, whose addresses are in checksum form.
 
-        Where the node counts by transaction, they have its indices as long as these are in order, as in other answers.
+        If the node counts by transaction, they have its indices as long as these are in order, as in other answers.
         """
         block = self.header.block
         logs = BlockLogs(block.number, block.hash, block.time)
@@ -158,11 +160,9 @@ def agrees_with_receipts(source: Source, logs: BlockLogs, contracts: Collection[
         False if they differ; None if the endpoint does not give the receipts.
     """
     hashes = list(dict.fromkeys(entry.transactionHash.lower() for entry in logs.entries))
-    kind = _Receipt | None
+    calls, kind = [(hash_,) for hash_ in hashes], _Receipt | None
     try:
-        receipts: list[_Receipt | None] = source.endpoint.each(
-            "eth_getTransactionReceipt", [(hash_,) for hash_ in hashes], kind
-        )  # type: ignore[arg-type]
+        receipts: list[_Receipt | None] = source.endpoint.each("eth_getTransactionReceipt", calls, kind)  # type: ignore[arg-type]
         if any(receipt is None for receipt in receipts):
             return None
         expected = {

@@ -64,7 +64,6 @@ class Source:
         self.lost_logs_at: int | None = None
         self.is_disputed = False
         self.alone_from: int | None = None
-        self._confirmed_to = -1
         self._addresses = list(addresses)
         self._wait = wait or _sleep
 
@@ -87,14 +86,15 @@ class Source:
         """Take note that the endpoint gave a false answer: until then, a sample of its answers was checked."""
         self.lost_logs_at = int(time.time())
 
-    def deliver(self, first: int, last: int) -> None:
-        """Take note that blocks which this endpoint gave are stored."""
-        if self.alone_from is None and not self.loses_logs and last > self._confirmed_to:
-            self.alone_from = max(first, self._confirmed_to + 1)
+    def deliver(self, first: int) -> None:
+        """Take note that blocks from one on come from this endpoint, unless it is checked in all that it gives."""
+        if self.alone_from is None and not self.loses_logs:
+            self.alone_from = first
 
-    def confirm(self, last: int) -> None:
-        """Take note that another endpoint gave the same logs up to a block."""
-        self.alone_from, self._confirmed_to = (self.alone_from if self.loses_logs else None), last
+    def confirm(self) -> None:
+        """Take note that another endpoint gave the same logs of the latest range."""
+        if not self.loses_logs:
+            self.alone_from = None
 
     def chain_id(self) -> int:
         """Return the chain's id."""
@@ -226,7 +226,7 @@ class Source:
         return self._grouped(entries, self._addresses, first, last)
 
     def _grouped(self, entries: list[LogEntry], contracts: Sequence[str], first: int, last: int) -> list[BlockLogs]:
-        """Group logs by block. See `grouped`. Where indices tell no order, as on Hedera, receipts do."""
+        """Group logs by block. See `grouped`. If indices tell no order, as on Hedera, receipts do."""
         numbered: set[int] = set()
         while True:
             try:

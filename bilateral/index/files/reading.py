@@ -144,9 +144,9 @@ def _registration(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
     words = search_words(rows)
     rows[registration_words] = [{**key, **words}]
     if has_model():
-        (file,) = rows[schema.registration_file]
+        (row,) = rows[schema.registration_file]
         named = [capability["value"] for capability in rows[schema.registration_capability]]
-        rows[registration_vector] = [vector_row(content_hash, file["name"], file["description"], named, words["words"])]
+        rows[registration_vector] = [vector_row(content_hash, row["name"], row["description"], named, words["words"])]
     return rows
 
 

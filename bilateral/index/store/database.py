@@ -37,6 +37,9 @@ _NO_ANSWER: Final = (
     "where it was."
 )
 
+_POOLER: Final = {"yes": True, "no": False}
+"""The values of `pooler` in a URL."""
+
 _PROBLEMS: Final = {
     ("database is locked", "lock timeout", "canceling statement due to lock"): "another program has locked the "
     "database for too long: end it, or name another --database. Nothing is lost; the index resumes where it was.",
@@ -56,6 +59,10 @@ _PROBLEMS: Final = {
     "of the file or the user, or name another --database.",
     ("not currently accepting connections",): _NO_ANSWER,
     ("FATAL: database",): "the server has no such database: make it by CREATE DATABASE, or correct the URL.",
+    (
+        "prepared statement",
+    ): "a pooler lends the server's connections from transaction to transaction: add ?pooler=yes to "
+    "the URL of the database.",
     ("no such table", "no such column", "does not exist"): "the database lacks a table of the index: name the "
     "database of an index, or make a new one.",
     (
@@ -95,7 +102,8 @@ def open_database(url: str | None = None, *, creates: bool = True) -> Engine:
     """Open the database of an index, and create its tables if it has none.
 
     Args:
-        url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`; the default database if left out.
+        url: The SQLAlchemy URL, `sqlite:///path`, `postgresql://…` or `postgres://…`, with `?pooler=yes` or `no` to say
+            whether a pooler of transactions is in between; the default database if left out.
         creates: False to refuse a database that does not exist, or has no tables.
 
     Returns:
@@ -162,7 +170,7 @@ def connect_engine(url: str | None = None, *, creates: bool = True) -> Engine:
     try:
         if creates and (path := _file_of(parsed)) is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(parsed)
+        engine = make_engine(parsed)
         _PREPARE[engine.dialect.name](engine)
         engine.connect().close()
     except OSError as problem:
@@ -170,6 +178,51 @@ def connect_engine(url: str | None = None, *, creates: bool = True) -> Engine:
     except DBAPIError as problem:
         raise unavailable(problem) from None
     return engine
+
+
+def make_engine(url: URL, **options: Any) -> Engine:
+    """Make an engine. Connections to PostgreSQL know whether a pooler is in between, as `is_pooled` of their `info`.
+
+    A pooler such as PgBouncer lends its server connections from transaction to transaction. So nothing may depend on a
+    session or stay in it: no prepared statement, no setting, no temporary table. `pooler` in the URL says so, or that
+    there is none. If it is absent, the server's process tells: a pooler names another one than works for it.
+
+    Args:
+        url: The URL, as `parsed_url` returns it.
+        options: Those of SQLAlchemy.
+    """
+    setting = _POOLER.get(str(url.query.get("pooler")))
+    engine = create_engine(url.difference_update_query(["pooler"]), **options)
+    if engine.dialect.name != "postgresql":
+        return engine
+
+    @event.listens_for(engine, "do_connect")  # before SQLAlchemy itself reads texts
+    def connect(dialect: Any, record: Any, arguments: Any, parameters: Any) -> Any:
+        connection = dialect.connect(*arguments, **parameters)
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            name = quoted(connection.info.dbname)
+            connection.close()
+            raise DatabaseUnavailableError(
+                f"the encoding of the database {name} is {encoding}, which cannot hold all "
+                "texts: make it by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+            )
+        has_pooler = setting
+        if has_pooler is None:
+            (process,) = connection.execute("SELECT pg_backend_pid()").fetchone()
+            has_pooler = process != connection.info.backend_pid
+            connection.rollback()
+        if has_pooler:
+            connection.prepare_threshold = None
+        record.info["is_pooled"] = has_pooler
+        return connection
+
+    return engine
+
+
+def is_pooled(connection: Connection) -> bool:
+    """Return True if a pooler may lend the server's connection to others after this transaction."""
+    return bool(connection.connection.info.get("is_pooled"))
 
 
 def parsed_url(url: str | None) -> URL:
@@ -186,9 +239,11 @@ def parsed_url(url: str | None) -> URL:
     except ArgumentError:
         raise InvalidArgumentError("the database is not a URL, such as sqlite:///index.sqlite") from None
     backend = parsed.get_backend_name()
-    if backend not in ("postgresql", "sqlite"):
+    if backend not in ("postgres", "postgresql", "sqlite"):
         raise InvalidArgumentError(f"the database is sqlite or postgresql, not {backend}")
-    return parsed.set(drivername="postgresql+psycopg") if backend == "postgresql" else parsed
+    if (pooler := parsed.query.get("pooler", "no")) not in _POOLER:
+        raise InvalidArgumentError(f"pooler of the database's URL is yes or no, not {quoted(str(pooler))}")
+    return parsed if backend == "sqlite" else parsed.set(drivername="postgresql+psycopg")
 
 
 def require_file(url: URL) -> None:
@@ -287,11 +342,20 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
 def _prepare_postgresql(engine: Engine) -> None:
     """Wait as long for another program's lock as on SQLite, if neither URL nor server names a time."""
 
+    def limit(driver: Any, *, is_local: bool) -> None:
+        limited = f"set_config('lock_timeout', '{_BUSY_SECONDS}s', {is_local})"
+        driver.execute(f"SELECT {limited} WHERE current_setting('lock_timeout') = '0'")
+
     @event.listens_for(engine, "connect")
-    def set_up(connection: Any, _: Any) -> None:
-        limited = f"set_config('lock_timeout', '{_BUSY_SECONDS}s', false)"
-        connection.execute(f"SELECT {limited} WHERE current_setting('lock_timeout') = '0'")
-        connection.commit()
+    def set_up(connection: Any, record: Any) -> None:
+        if not record.info["is_pooled"]:
+            limit(connection, is_local=False)
+            connection.commit()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if is_pooled(connection):
+            limit(connection.connection.driver_connection, is_local=True)
 
 
 def _prepare_sqlite(engine: Engine) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 
+from bilateral.index.store.database import is_pooled
 from bilateral.index.tables.columns import WideInteger, narrowed, widened
 from bilateral.index.tables.dialects import dialect_named, dialect_of
 from bilateral.index.tables.schema import PARTITIONED_TABLES, partition_name
@@ -244,11 +245,13 @@ def _names(columns: Iterable[str]) -> str:
 
 
 @cache
-def _temporary_table(table: Table, columns: tuple[str, ...], dialect: Dialect, suffix: str) -> tuple[str, str]:
+def _temporary_table(
+    table: Table, columns: tuple[str, ...], dialect: Dialect, suffix: str, *, is_dropped: bool = False
+) -> tuple[str, str]:
     """Return the name of a temporary table with some columns of another, and the statement that creates it."""
     name = f"{table.name}_{suffix}_{len(columns)}"  # a table is looked up by keys of several lengths
     types = ", ".join(f'"{column}" {table.c[column].type.compile(dialect)}' for column in columns)
-    end = dialect_named(dialect.name).temporary_end
+    end = " ON COMMIT DROP" if is_dropped else dialect_named(dialect.name).temporary_end
     return name, f"CREATE TEMPORARY TABLE IF NOT EXISTS {name} ({types}){end}"
 
 
@@ -346,7 +349,8 @@ class PostgresRows(Rows):
 
     def _fill(self, table: Table, columns: tuple[str, ...], rows: Sequence[Row], suffix: str) -> str:
         """Fill a temporary table, and return its name."""
-        name, create = _temporary_table(table, columns, self.connection.dialect, suffix)
+        is_dropped = is_pooled(self.connection)  # to make it anew in each transaction costs rows of the catalogue
+        name, create = _temporary_table(table, columns, self.connection.dialect, suffix, is_dropped=is_dropped)
         self.connection.exec_driver_sql(create)
         self.connection.exec_driver_sql(f"DELETE FROM {name}")
         self._copy(name, table, columns, rows)

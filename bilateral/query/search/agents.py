@@ -6,7 +6,7 @@ Gates are the way to ask for agents that accounts one trusts have rated.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
@@ -14,14 +14,23 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import func, select
 
 from bilateral.identifiers import global_agent_id
+from bilateral.index.search.meaning import has_model
 from bilateral.index.tables import files
 from bilateral.index.tables.schema import agent
-from bilateral.query.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
+from bilateral.query.pages import (
+    DEFAULT_LIMIT,
+    InvalidCursorError,
+    Page,
+    Wide,
+    decode_cursor,
+    encode_cursor,
+    require_limit,
+)
 from bilateral.query.prepared import Prepared, listed, one_of
 from bilateral.query.registries import read_registries
 from bilateral.query.search.conditions import KEY, WITH_FILES
 from bilateral.query.search.facets import LOOKED_AT, Facets, count_facets
-from bilateral.query.search.filters import AgentSearch
+from bilateral.query.search.filters import AgentSearch, Order
 from bilateral.query.search.passed import Rating, passed
 from bilateral.query.search.plans import plan_of
 from bilateral.query.search.statements import rows_of
@@ -107,17 +116,46 @@ def search_agents(
     return page
 
 
+@dataclass(frozen=True, slots=True)
+class FoundAgents(Page[FoundAgent]):
+    """A page of a search.
+
+    Attributes:
+        is_closest: True if no agent has all words, and these come closest to their meaning.
+    """
+
+    is_closest: bool = False
+
+
+def by_meaning(search: AgentSearch) -> AgentSearch | None:
+    """Return the search that is made if no agent has all words; None with an order, or without the extra `semantic`."""
+    if search.order is not None or not search.words or not has_model():
+        return None
+    return replace(search, order=Order.MEANING)
+
+
 def search_indexed(
     connection: Connection, search: AgentSearch, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None
-) -> Page[FoundAgent]:
-    """Return the agents as `search_agents` does, if the chains of the search are indexed.
+) -> FoundAgents:
+    """Return the agents as `search_agents` does, or if none has all words those that come closest to their meaning.
 
     Raises:
-        ChainNotIndexedError: One is not.
+        ChainNotIndexedError: A chain of the search is not indexed.
     """
     if search.chains:
         read_registries(connection).require_indexed(search.chains)
-    return search_agents(connection, search, limit=limit, cursor=cursor)
+    closest = by_meaning(search)
+    try:
+        page = search_agents(connection, search, limit=limit, cursor=cursor)
+    except InvalidCursorError:
+        if closest is None:
+            raise
+        page = search_agents(connection, closest, limit=limit, cursor=cursor)  # a further page of the closest
+    else:
+        if page.items or cursor is not None or closest is None:
+            return FoundAgents(page.items, page.next)
+        page = search_agents(connection, closest, limit=limit)
+    return FoundAgents(page.items, page.next, is_closest=bool(page.items))
 
 
 def search_with_facets(

@@ -62,7 +62,7 @@ def test_models_ask_for_buyers_and_discounts(buyers):
         async with Client(f"{str(buyers.base_url).rstrip('/')}/mcp") as session:
             profile = await session.call_tool("get_buyer", {"address": SAMPLE.address})
             discount = await session.call_tool("get_discount", {"address": STRANGER.address, "seller": SELLER_ID})
-            wrong = await session.call_tool("get_buyer", {"address": SAMPLE.address, "chain_id": 5})
+            wrong = await session.call_tool("get_buyer", {"address": SAMPLE.address, "chain": 5})
         return profile, discount, wrong
 
     profile, discount, wrong = asyncio.run(ask())

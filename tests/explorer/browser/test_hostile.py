@@ -92,7 +92,9 @@ def test_texts_of_attackers_do_nothing_on_the_pages_of_agents_and_ratings(watche
 @half
 def test_texts_of_attackers_do_nothing_in_lists_and_forms(watched, hostile_site, half):
     window = watched(at=hostile_site)
-    paths = ["/", "/search", "/search?tag=W", f"/{CHAIN_ID}/network", f"/{CHAIN_ID}/2/network"]
+    window.refused.add("/v1/transactions")
+    paths = [f"/act/edit_registration?agent={CHAIN_ID}:{agent}" for agent in range(3 + half, len(TEXTS), 3)]
+    paths += ["/", "/search", "/search?tag=W", f"/{CHAIN_ID}/network", f"/{CHAIN_ID}/2/network"]
     paths += [f"/{CHAIN_ID}/analysis", f"/{CHAIN_ID}/findings/lockstep-1", f"/{CHAIN_ID}/11/ratings"]
     paths += [f"/{CHAIN_ID}/clusters/1", f"/{CHAIN_ID}/11/ratings?reviewer={account('client 11')}&payment=claimed"]
     paths += [f"/compare?first={CHAIN_ID}/{number}&second={CHAIN_ID}/{number + 1}" for number in (1, 3, 10, 12)]

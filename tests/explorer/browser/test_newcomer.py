@@ -44,7 +44,9 @@ def test_a_newcomer_registers_an_agent_and_rates_another_one_in_three_minutes(ac
     page.wait_for_url(re.compile(r"/31337/\d+$"))
     done("“See it on its page”")
     page.goto(f"{market.site}/31337/1")
-    page.get_by_role("link", name="Rate it", exact=True).click()
+    link = page.get_by_role("link", name="Rate it", exact=True)
+    assert link.bounding_box()["y"] < page.viewport_size["height"], "on the first screen"
+    link.click()
     expect(page.get_by_label("Value")).to_be_visible()
     done("Open agent 1, follow “Rate it”")
     write("Value", "93")

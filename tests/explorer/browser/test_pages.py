@@ -54,7 +54,7 @@ def looked_at(window, paths, looks):
             scheme, size, rules = LOOKS[look]
             window.page.emulate_media(color_scheme=scheme)
             window.page.set_viewport_size(SIZES[size])
-            problems = window.overflow() + ([] if rules == [] else window.violations(rules))
+            problems = window.overflow() + window.small_texts() + ([] if rules == [] else window.violations(rules))
             if problems:
                 looked[path, look] = problems
     return looked
@@ -69,3 +69,17 @@ def test_every_page_is_accessible_and_within_its_window(watched, paths, looks):
 def test_pages_of_evidence_and_of_problems_are_accessible_and_within_their_window(watched, evidence_site, looks):
     window = watched(at=evidence_site, reduced_motion="reduce")
     assert looked_at(window, [*((path, 200) for path in EVIDENCE), *PROBLEMS], looks) == {}
+
+
+def test_headings_of_cards_stay_on_one_line(watched, evidence_site):
+    window = watched(at=evidence_site, reduced_motion="reduce")
+    window.page.set_viewport_size({"width": 1440, "height": 900})
+    for path in ("/base/analysis", "/base/1", f"/accounts/{CLIENT}"):
+        window.open(path)
+        assert window.broken_headings() == [], path
+
+
+def test_both_agents_of_a_comparison_are_within_a_phone(watched, site):
+    page = watched("phone", at=site, reduced_motion="reduce").open("/compare?first=31337/1&second=31337/2")
+    for table in page.locator("table.pair, .compared + section table").all():
+        assert table.evaluate("(it) => it.scrollWidth <= it.parentElement.clientWidth + 1")

@@ -30,6 +30,24 @@ _OVERFLOW = """() => {
 }"""
 
 
+_SMALL = """() => {
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const small = [], range = document.createRange();
+  while (walk.nextNode()) {
+    const it = walk.currentNode.parentElement, drawing = it.closest("svg");
+    range.selectNodeContents(walk.currentNode);
+    if (!walk.currentNode.data.trim() || it.closest(".vh, script, style")) continue;
+    if (!range.getBoundingClientRect().width) continue;
+    const { c, d } = drawing ? it.getScreenCTM() : { c: 0, d: 1 };
+    if (parseFloat(getComputedStyle(it).fontSize) * Math.hypot(c, d) < 11.9) small.push(it.outerHTML.slice(0, 120));
+  }
+  return small;
+}"""
+
+_BROKEN = """() => [...document.querySelectorAll(".card > header > h2:not(.cut)")].filter((it) =>
+  it.offsetHeight > 1.6 * parseFloat(getComputedStyle(it).lineHeight)).map((it) => it.textContent)"""
+
+
 @cache
 def axe():
     """Return the program of axe-core."""
@@ -99,6 +117,14 @@ class Watched:
         """Return elements that stand out of the window's right side, but for those in boxes that scroll."""
         wide = self.page.evaluate("document.documentElement.scrollWidth > innerWidth")
         return self.page.evaluate(_OVERFLOW) + (["the page scrolls sideways"] if wide else [])
+
+    def small_texts(self):
+        """Return elements whose text is drawn with less than 12 pixels."""
+        return self.page.evaluate(_SMALL)
+
+    def broken_headings(self):
+        """Return the headings of cards that take more than a line."""
+        return self.page.evaluate(_BROKEN)
 
     def close(self):
         """Close the window.

@@ -164,9 +164,9 @@ def test_without_an_analysis_there_is_no_answer(market, tmp_path):
 def test_models_ask_why_an_account_is_suspect(api, market):
     async def ask():
         async with Client(f"{str(api.base_url).rstrip('/')}/mcp") as session:
-            account = await session.call_tool("explain_account", {"address": market.ring[0], "chain_id": 31337})
-            clients = await session.call_tool("get_trusted_clients", {"agent_id": "31337:9"})
-            wrong = await session.call_tool("explain_account", {"address": market.ring[0], "chain_id": 5})
+            account = await session.call_tool("explain_account", {"address": market.ring[0], "chain": 31337})
+            clients = await session.call_tool("get_trusted_clients", {"agent": "31337:9"})
+            wrong = await session.call_tool("explain_account", {"address": market.ring[0], "chain": 5})
         return account, clients, wrong
 
     account, clients, wrong = asyncio.run(ask())

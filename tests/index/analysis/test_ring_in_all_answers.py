@@ -11,7 +11,7 @@ import re
 import httpx
 import pytest
 from mcp import Client
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from bilateral.api.settings import ApiSettings
 from bilateral.index.analysis.refresh import Refresher
@@ -179,7 +179,7 @@ def test_models_find_the_ring_last_and_are_told_not_to_pay_it(api):
     async def ask():
         async with Client(f"{str(api.base_url).rstrip('/')}/mcp") as session:
             agents = await session.call_tool("search_agents", {"gates": [{"tag": "starred"}], "limit": 100})
-            verdict = await session.call_tool("check_server", {"agent_id": RINGS, "amount": "1"})
+            verdict = await session.call_tool("check_server", {"agent": RINGS, "amount": "1"})
         return [json.loads(answer.content[0].text) for answer in (agents, verdict)]
 
     agents, verdict = asyncio.run(ask())
@@ -219,9 +219,9 @@ def test_nobody_leads_before_the_first_analysis(unanalysed, board):
 
 @pytest.mark.parametrize("query", ["", "?tag=starred", "?tag=starred&lower_bound=1"])
 def test_search_is_in_the_order_of_registration_before_the_first_analysis(unanalysed, query):
-    found = ids_of(unanalysed, f"/v1/search/agents{query}")
-    assert RING in found
-    assert found == sorted(found)
+    agents = ids_of(unanalysed, f"/v1/search/agents{query}")
+    assert RING in agents
+    assert agents == sorted(agents)
 
 
 def test_agent_has_no_standing_and_no_figure_on_its_badge_before_the_first_analysis(unanalysed):

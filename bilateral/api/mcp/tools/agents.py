@@ -35,17 +35,17 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     """
 
     @server.tool(title="Get agent", annotations=READS)
-    async def get_agent(agent_id: AgentText) -> Untrusted:
+    async def get_agent(agent: AgentText) -> Untrusted:
         """Look up an agent: owner, wallet, registration file, metadata, summaries of ratings by side and tag.
 
         A lower_bound is the least value with 95 % confidence.
         """
         with tool_errors():
-            return untrusted(Agent, await to_thread.run_sync(read_agent_of, reader, agent_id))
+            return untrusted(Agent, await to_thread.run_sync(read_agent_of, reader, agent))
 
     @server.tool(title="Get feedback", annotations=READS)
     async def get_feedback(
-        agent_id: AgentText,
+        agent: AgentText,
         tag1: Tag = None,
         client: Annotated[str | None, Field(max_length=42, description="Its address.")] = None,
         limit: Limit = 20,
@@ -56,7 +56,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         def read(connection: Connection) -> Page[Feedback]:
             address = None if client is None else checksummed(client)
             wanted = FeedbackFilter(require_storable(tag1), client=address)
-            return feedback_of(connection, key_of(connection, agent_id), wanted, limit=limit, cursor=cursor)
+            return feedback_of(connection, key_of(connection, agent), wanted, limit=limit, cursor=cursor)
 
         with tool_errors():
             return untrusted(Page[Feedback], await to_thread.run_sync(reader.read, read))
@@ -64,16 +64,16 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     @server.tool(title="Get ratings", annotations=READS)
     @asks(brief(RatingFilters, {}))
     async def get_ratings(
-        question: Any, agent_id: AgentText, sealed: bool = False, limit: Limit = 20, cursor: Cursor = None
+        question: Any, agent: AgentText, sealed: bool = False, limit: Limit = 20, cursor: Cursor = None
     ) -> Untrusted:
         """List ratings (0-100) of a client or validator, or by an agent; or sealed pairs."""
 
         def read(connection: Connection) -> Page[Rating]:
-            key = key_of(connection, agent_id)
+            key = key_of(connection, agent)
             return ratings_of(connection, key, question.direction, question.side, limit=limit, cursor=cursor)
 
         def read_sealed(connection: Connection) -> Page[SealedPair]:
-            return sealed_pairs_of(connection, key_of(connection, agent_id), limit=limit, cursor=cursor)
+            return sealed_pairs_of(connection, key_of(connection, agent), limit=limit, cursor=cursor)
 
         with tool_errors():
             if sealed:

@@ -34,7 +34,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     @server.tool(title="Explain account", annotations=READS)
     async def explain_account(
         address: Annotated[str, Field(max_length=42, description="0x….")],
-        chain_id: Annotated[int, Field(ge=1, lt=2**63)],
+        chain: Annotated[int, Field(ge=1, lt=2**63)],
     ) -> Untrusted:
         """Look up the findings of trust analysis about an account.
 
@@ -42,21 +42,21 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         """
 
         def read(connection: Connection) -> ExplainedAccount:
-            identity = read_registries(connection).identity_of(chain_id)
-            return explanation(connection, chain_id, identity, checksummed(address))
+            identity = read_registries(connection).identity_of(chain)
+            return explanation(connection, chain, identity, checksummed(address))
 
         with tool_errors():
             return untrusted(ExplainedAccount, await to_thread.run_sync(reader.read, read))
 
     @server.tool(title="Get trusted clients", annotations=READS)
-    async def get_trusted_clients(agent_id: AgentText) -> Untrusted:
+    async def get_trusted_clients(agent: AgentText) -> Untrusted:
         """Look up the clients whose feedback on an agent should count, for the registry's `getSummary`.
 
         Without `by_list`, nothing withstands false accounts that nobody found.
         """
 
         def read(connection: Connection) -> TrustedClients:
-            key = key_of(connection, agent_id)
+            key = key_of(connection, agent)
             clients = trusted_clients(connection, key)
             if clients is None:
                 raise NotIndexedError("analysis of chain", key.chain_id)

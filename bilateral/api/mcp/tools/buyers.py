@@ -38,14 +38,14 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
     """
 
     @server.tool(title="Get buyer", annotations=READS)
-    async def get_buyer(address: _Buyer, chain_id: _Chain = None, policy: _Policy = None) -> dict[str, Any]:
+    async def get_buyer(address: _Buyer, chain: _Chain = None, policy: _Policy = None) -> dict[str, Any]:
         """Look up the reputation of a buyer: payments, volume, score, tier, and the points of each component.
 
         Payments prove that money moved, not that a service was bought.
         """
 
         def read(connection: Connection) -> BuyerProfile:
-            return profile_of(_read_buyer(connection, address, chain_id, policy or default_policy))
+            return profile_of(_read_buyer(connection, address, chain, policy or default_policy))
 
         with tool_errors():
             return _shown(await to_thread.run_sync(reader.read, read))

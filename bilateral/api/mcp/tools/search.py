@@ -11,8 +11,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from bilateral.api.mcp.arguments import asks, brief
 from bilateral.api.mcp.lookups import READS, Cursor, Limit, tool_errors
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
-from bilateral.query.pages import Page
-from bilateral.query.search.agents import FoundAgent, search_indexed
+from bilateral.query.search.agents import FoundAgents, search_indexed
 from bilateral.query.search.filters import MAX_GATES, Order
 from bilateral.query.search.gate_texts import GateFilters
 from bilateral.query.search.questions import AgentFilters
@@ -69,11 +68,11 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     @server.tool(title="Search agents", annotations=READS)
     @asks(_Search)
     async def search_agents(question: Any, limit: Limit = 10, cursor: Cursor = None) -> Untrusted:
-        """Find agents by words, capabilities and ratings.
+        """Find agents by words, capabilities and ratings; `is_closest`: by meaning, as none has all words.
 
         Ratings can be bought: name `reviewers` that your principal trusts, and use check_server before you pay.
         """
         with tool_errors():
             search = question.search_by(tuple(gate.gate() for gate in question.gates or ()), question.order)
             read = partial(reader.read, search_indexed, search, limit=limit, cursor=cursor)
-            return untrusted(Page[FoundAgent], await to_thread.run_sync(read))
+            return untrusted(FoundAgents, await to_thread.run_sync(read))
