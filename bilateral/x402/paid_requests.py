@@ -20,7 +20,7 @@ class PaidRequest:
         response: The response's body, decoded; None if it cannot be decoded.
         target: Method and URL.
         is_body_lost: True if the server has not kept the body of an answer that was fetched again, only its proof.
-        unpaid_status: The status of an error that came without `PAYMENT-RESPONSE`: servers do not settle for errors.
+        unpaid_status: The status of an error without `PAYMENT-RESPONSE` after which the server does not settle.
             None for any other answer.
     """
 

@@ -25,6 +25,14 @@ PAYMENT_1: Final = "X-PAYMENT"
 
 _PAYMENT_REQUIRED: Final = HTTPStatus.PAYMENT_REQUIRED
 
+_UNFINISHED: Final = frozenset({408, 425, 499})
+"""The statuses below 500 after which a server, or the one behind a gateway, may still work on the request."""
+
+
+def may_be_unfinished(status: int) -> bool:
+    """Return True if a server may still settle the payment of a request after it answered with a status."""
+    return status in _UNFINISHED or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
 
 def payment_among(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the header that pays, by its name; nothing if no header does.
@@ -92,6 +100,7 @@ def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HT
     sent = decode_header(next(iter(headers.values()), None))
     if sent is None or (settlement is None and is_refused):
         return None
+    is_error = status >= HTTPStatus.BAD_REQUEST
     encoding = {name.lower(): value for name, value in request_headers.items()}.get("content-encoding", "")
     return PaidRequest(
         payment=sent,
@@ -100,7 +109,7 @@ def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HT
         response=None if is_body_lost else _decoded(response, answered.get("content-encoding", "")),
         target=target,
         is_body_lost=is_body_lost,
-        unpaid_status=status if settlement is None and status >= HTTPStatus.BAD_REQUEST else None,
+        unpaid_status=status if settlement is None and is_error and not may_be_unfinished(status) else None,
     )
 
 

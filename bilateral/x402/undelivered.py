@@ -25,7 +25,7 @@ from bilateral.x402.examination import POLL_SECONDS
 from bilateral.x402.headers import decode_header
 from bilateral.x402.outstanding import OutstandingPayments, PaidCall
 from bilateral.x402.payments import Settlement
-from bilateral.x402.transports import is_body_lost, paid_request
+from bilateral.x402.transports import is_body_lost, may_be_unfinished, paid_request
 from bilateral.x402.verdicts import CheckName, Outcome
 
 if TYPE_CHECKING:
@@ -77,9 +77,6 @@ _ACTIONS: Final = {
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 """The statuses that httpx and requests follow, if there is a `Location`."""
 
-_UNFINISHED: Final = frozenset({408, 425, 499})
-"""The statuses below 500 after which a server, or the one behind a gateway, may still work on the request."""
-
 _REPEATED: Final = frozenset({408, 409, 425, 429})
 """The statuses below 500 that SDKs of web APIs answer by sending the same request again."""
 
@@ -124,7 +121,7 @@ class Reply:
     @property
     def is_unfinished(self) -> bool:
         """True if the payment may be settled in a moment."""
-        is_gateway = self.status in _UNFINISHED or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        is_gateway = may_be_unfinished(self.status)
         return self.location is None and (is_gateway or any(name in self.headers for name in _SETTLEMENT_HEADERS))
 
     @property

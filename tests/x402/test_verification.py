@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -23,6 +24,7 @@ from bilateral.x402.httpx import verification_of as verification_of_httpx
 from bilateral.x402.httpx import verifying_sync_transport, verifying_transport
 from bilateral.x402.requests import verification_of as verification_of_requests
 from bilateral.x402.requests import verifying_session
+from bilateral.x402.transports import paid_request
 from tests.sdk.servers import HttpServer
 from tests.x402 import examples
 from tests.x402.buying import BODY, OTHER_KEY, assert_only, buy, signed_anew, with_payment, with_settlement
@@ -255,6 +257,12 @@ def test_error_of_the_server_says_that_nothing_was_paid(shop, rpc, deployment, b
     assert (response.status_code, verification.is_verified) == (status, False)
     assert verification.problems == (f"nothing was paid: the server answers {status} without a settlement",)
     assert token.functions.balanceOf(buyer.address).call() == before
+
+
+@pytest.mark.parametrize(("status", "unpaid"), [(404, 404), (499, None), (500, None), (504, None)])
+def test_an_answer_that_may_still_be_settled_is_not_called_unpaid(status, unpaid):
+    payment = {"PAYMENT-SIGNATURE": b64encode(b"{}").decode()}
+    assert paid_request(payment, "GET /", {}, b"", {}, b"", status=status).unpaid_status == unpaid
 
 
 def test_odd_optional_fields_leave_a_seller_verifiable_after_the_payment(verifier, own, selling_client):
