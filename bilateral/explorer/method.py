@@ -75,8 +75,8 @@ EXPLANATIONS: Final = tuple(
             "the one figure of an agent on a side, and lies between two values with a confidence of 95 %. The lower "
             "one ranks agents in lists and searches. “Held back”: its ratings were made up; it comes after all others. "
             "“Contested”: its own acts tie it to false ratings, and this is not proven. “Thin”: too few raters "
-            "count; try it for a small amount. The best of the first page are those with enough evidence: a standing of "
-            "50 as a server, of 70 as a client.",
+            "count; try it for a small amount. The best of the first page are those with enough evidence: a standing "
+            "of 50 as a server, of 70 as a client.",
         ),
         (
             "raters",
