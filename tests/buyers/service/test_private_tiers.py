@@ -24,7 +24,6 @@ from bilateral.buyers.private.errors import (
 )
 from bilateral.buyers.private.members import post_tiers
 from bilateral.buyers.private.offline import offline
-from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.proving import fetch_list, identity_secret, join_tiers, new_secret, prove_tier
 from bilateral.buyers.private.terms import EMPTY_ROOT, TierProof, private_agent_scope
 from bilateral.buyers.private.verifying import TierVerifier, on_chain
@@ -32,7 +31,6 @@ from bilateral.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.contracts.reverts import ContractRevertError
 from bilateral.x402.discounts import BuyerPricing
 from bilateral.x402.tier_proofs import ProofDiscounts, proof_headers
-from scripts._build import ROOT
 from tests.buyers.service.registry import BUYER, CHAIN, FACILITATOR, SELLER, SERVICE
 from tests.buyers.service.test_registry import engine, market, node, service, settings  # noqa: F401
 from tests.sdk.client.helpers import deploy
@@ -41,12 +39,6 @@ from tests.x402.test_tier_credentials import Request
 
 POLICY = "brp-1.0"
 HOLDER, OTHER_HOLDER = (Account.create().address for _ in range(2))
-
-
-@pytest.fixture(scope="module")
-def prover():
-    """The installed prover: `make test` installs it."""
-    return Prover(ROOT / ".cache" / "prover")
 
 
 @pytest.fixture(scope="module")
