@@ -30,7 +30,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play setup compile prover spark clean test test-all lint format test-interop ways prove-quickly abi bytecode-lock sync-client openapi index-tables addresses bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
+.PHONY: help demo play setup compile prover spark clean test test-all lint format test-interop ways prove-quickly abi bytecode-lock sync-client openapi index-tables addresses install-lines bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
 
 ##@ Try it
 
@@ -60,10 +60,10 @@ clean: ## Remove everything that was installed, compiled or cached.
 
 ##@ Check a change
 
-test: compile prover ## Run the test suite, or all tests of the files TESTS. What takes long is left to test-all.
+test: compile ## Run the test suite, or all tests of the files TESTS. What takes long is left to test-all.
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 6 --dist worksteal $(or $(TESTS),-m "not nightly")
 
-test-all: compile prover spark ## Run every test, as CI does each night.
+test-all: compile spark ## Run every test, as CI does each night.
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 6 --dist worksteal
 
 lint: setup ## Check style, types, format and plain words.
@@ -73,6 +73,7 @@ lint: setup ## Check style, types, format and plain words.
 	@node_modules/.bin/solhint --disc --noPoster --max-warnings 0 $(SOLIDITY)
 	@node_modules/.bin/prettier --check --log-level warn $(SOLIDITY)
 	@$(BIN)/python -m scripts.addresses --check
+	@$(BIN)/python -m scripts.install_lines --check
 	@$(BIN)/python -m scripts.openapi --check
 	@$(BIN)/python -m scripts.plain_words
 	@echo "lint: clean."
@@ -112,6 +113,9 @@ index-tables: setup ## Write the columns of the index's tables into docs/index-t
 
 addresses: setup ## Write the addresses of all networks from deployments/ into README.md.
 	@$(BIN)/python -m scripts.addresses
+
+install-lines: setup ## Write the commands that install the packages into all pages. The first release switches them.
+	@$(BIN)/python -m scripts.install_lines
 
 bench: compile ## Measure gas with real transactions, print the table and write it to bench/gas.json.
 	@$(BIN)/python -m bench

@@ -1,6 +1,6 @@
 """A seller whose price depends on the reputation of the buyer.
 
-    pip install 'bilateral[x402]' fastapi uvicorn
+    pip install '.[x402]' fastapi uvicorn
     export PROVIDER=https://…/api/buyer SELLER=eip155:…#1 PAY_TO=… FACILITATOR_URL=… PRICE=…
     uvicorn --factory discount_seller:make_app
 

@@ -1,6 +1,6 @@
 """A weather agent that is paid by x402 and signs each answer.
 
-    pip install 'bilateral[x402]' fastapi uvicorn
+    pip install '.[x402]' fastapi uvicorn
     export BILATERAL_RPC_URL=… BILATERAL_X402_KEY=… AGENT_ID=… PAY_TO=… FACILITATOR_URL=…
     uvicorn --factory paid_weather_agent:make_app
 

@@ -1,6 +1,6 @@
 """A client that checks a weather agent, pays it, verifies the signed answer and gives feedback.
 
-    pip install 'bilateral[x402]'
+    pip install '.[x402]'
     export BILATERAL_RPC_URL=… BILATERAL_PRIVATE_KEY=…
     python paid_weather_client.py 'https://agent.example/weather?city=Oslo'
 

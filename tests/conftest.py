@@ -5,6 +5,7 @@ Registries are deployed once a session. The chain is restored after each test, t
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import subprocess
@@ -18,6 +19,8 @@ from ape_foundry import provider as ape_foundry_provider
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
 
+from bilateral.buyers.private.errors import ArtifactMismatchError, ProverMissingError
+from bilateral.buyers.private.prover import Prover
 from scripts._build import ROOT
 from tests.helpers import PORTS, isolated, uses_chain
 from tests.offline import stay_offline
@@ -112,6 +115,19 @@ def _captured_receipts(config):
     """Let `ape test --gas` see the transactions of a test, which Ape's own isolation would capture."""
     runner = config.pluginmanager.get_plugin("ape-test")
     return runner.receipt_capture if runner.config_wrapper.track_gas else nullcontext()
+
+
+@pytest.fixture(scope="session")
+def prover():
+    """The prover of private tiers. The first test that needs it installs its 200 MB."""
+    folder = ROOT / ".cache" / "prover"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            return Prover(folder)
+        except (ArtifactMismatchError, ProverMissingError):
+            subprocess.run(["make", "prover"], cwd=ROOT, check=True)  # noqa: S607
+            return Prover(folder)
 
 
 @pytest.fixture(scope="session")

@@ -43,6 +43,17 @@ def isolated(chain):
         restore(chain, snapshot)
 
 
+@contextmanager
+def forked_to(chain, chain_id):
+    """Give the chain another id, like a fork, and restore it; snapshots do not."""
+    own = chain.chain_id
+    chain.provider.make_request("anvil_setChainId", [chain_id])
+    try:
+        yield
+    finally:
+        chain.provider.make_request("anvil_setChainId", [own])
+
+
 def free_port() -> int:
     """Return a port at which a server can listen now, and that no connection is given."""
     while True:

@@ -4,6 +4,10 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+# Two runs at once would compile twice, and remove each other's output.
+mkdir -p .cache
+if command -v flock > /dev/null; then exec 9> .cache/compile.lock && flock 9; fi
+
 # What a compilation leaves there hides the contracts: Ape looks at 500 files of a folder and no more.
 rm -rf contracts/.cache
 
@@ -15,7 +19,6 @@ if [ "$(cat .build/.fingerprint 2>/dev/null || :)" = "$fingerprint" ] &&
   [ -z "$(find .build/__local__.json -newer .build/.fingerprint)" ]; then exit 0; fi
 
 rm -rf .build
-mkdir -p .cache
 echo "compile: compiling the contracts, usually 60 to 90 seconds after a change ..."
 .venv/bin/python -m scripts.compile > .cache/compile.log 2>&1 || { cat .cache/compile.log >&2; exit 1; }
 printf '%s\n' "$fingerprint" > .build/.fingerprint

@@ -38,6 +38,24 @@ FUNDS: Final = 1_000_000_000
 
 RECORD: Final = "deployment.json"
 ENVIRONMENT: Final = "environment.sh"
+_WAIT_UNTIL: Final = """
+# wait_until LOG COMMAND …: repeats a command for a minute, until it succeeds. If it does not, or if the process that
+# was started last has ended, this shows the end of its log and fails.
+wait_until() {
+  _log=$1
+  shift
+  for _try in $(seq 200); do
+    if "$@" > /dev/null 2>&1; then return 0; fi
+    kill -0 $! 2> /dev/null || break
+    sleep 0.3
+  done
+  echo "not yet: $*; $_log ends so:" >&2
+  tail -n 20 "$_log" >&2
+  return 1
+}
+"""
+"""A function for the shell that reads the file: the pages wait by it for what they start."""
+
 _MODE: Final = 0o600  # only the user may read the keys
 _POLL_SECONDS: Final = 0.05  # the local node mines at once
 
@@ -150,14 +168,17 @@ def running_world(anvil: Path, folder: Path, ports: Ports) -> Iterator[World]:
 
 
 def write_environment(path: Path, variables: Mapping[str, str]) -> None:
-    """Write a file for shells that sets variables. Only its owner may read it, though anvil's keys are public.
+    """Write a file for shells that sets variables and defines `wait_until`.
+
+    Only its owner may read it, though anvil's keys are public.
 
     Args:
         path: The file.
         variables: The variables.
     """
     path.touch(_MODE)
-    path.write_text("".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items()))
+    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
+    path.write_text(exports + _WAIT_UNTIL)
 
 
 def _register(rpc_url: str, deployment: Deployment, account: LocalAccount) -> int:

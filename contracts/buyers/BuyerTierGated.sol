@@ -29,9 +29,6 @@ abstract contract BuyerTierGated is IBuyerTierGate {
     /// @dev The hash of the name of the scoring policy whose tiers count in credentials.
     bytes32 internal immutable POLICY;
 
-    /// @dev The scope of the gate's credentials: one for another gate or chain does not pass.
-    bytes32 internal immutable SCOPE;
-
     /// @dev Requires that a buyer has a tier, by both records. Reverts with `TierTooLow`.
     /// @param buyer The buyer.
     /// @param minimum The lowest tier that passes.
@@ -70,7 +67,6 @@ abstract contract BuyerTierGated is IBuyerTierGate {
         if (!isRegistry) revert NotABuyerRegistry(registry);
         BUYERS = registry;
         POLICY = policy;
-        SCOPE = keccak256(abi.encode("bilateral-tier", block.chainid, address(this)));
     }
 
     /// @inheritdoc IBuyerTierGate
@@ -84,15 +80,17 @@ abstract contract BuyerTierGated is IBuyerTierGate {
     }
 
     /// @inheritdoc IBuyerTierGate
-    function getTierScope() external view returns (bytes32 scope) {
-        return SCOPE;
+    function getTierScope() public view returns (bytes32 scope) {
+        // Not an immutable value: the clones of a gate would share it, and so would both chains after a split.
+        return keccak256(abi.encode("bilateral-tier", block.chainid, address(this)));
     }
 
     /// @dev Requires that a credential is the caller's, and for this gate today.
     function _requireUse(IBuyerCredentials.TierCredential calldata credential) private view {
         if (credential.holder != msg.sender) revert CredentialOfAnother(credential.holder, msg.sender);
         if (credential.policy != POLICY) revert PolicyMismatch(credential.policy, POLICY);
-        if (credential.scope != SCOPE) revert ScopeMismatch(credential.scope, SCOPE);
+        bytes32 scope = getTierScope();
+        if (credential.scope != scope) revert ScopeMismatch(credential.scope, scope);
         (uint256 day, uint256 today) = (credential.issuedAt / 1 days, block.timestamp / 1 days);
         // Both are days, and a day is long.
         // slither-disable-next-line incorrect-equality

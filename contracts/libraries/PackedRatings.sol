@@ -78,6 +78,18 @@ library PackedRatingsLib {
         return packed == SEALED ? IBlindRatings.RatingState.Sealed : IBlindRatings.RatingState.Blind;
     }
 
+    /// @dev Returns true if the byte of an agent of a word's page is not in use.
+    function isFree(uint256 word, uint256 agentId) internal pure returns (bool) {
+        return uint8(word >> _offset(agentId)) == 0;
+    }
+
+    /// @dev Returns the word with an open rating, at most 100, in the free byte of an agent of its page.
+    function withRating(uint256 word, uint256 agentId, uint256 rating) internal pure returns (uint256 next) {
+        unchecked {
+            return word | ((rating + 1) << _offset(agentId));
+        }
+    }
+
     /// @dev Replaces the byte of an agent if it has the former value. Returns true if it wrote.
     function _replace(
         PackedRatings storage self,

@@ -7,7 +7,7 @@ import {IAgentDirectory} from "../interfaces/IAgentDirectory.sol";
 import {IBidirectionalRatings} from "../interfaces/IBidirectionalRatings.sol";
 import {IBlindRatings} from "../interfaces/IBlindRatings.sol";
 import {IdentityBound} from "../base/IdentityBound.sol";
-import {PackedRatings} from "../libraries/PackedRatings.sol";
+import {PackedRatings, PackedRatingsLib, RatingsPage} from "../libraries/PackedRatings.sol";
 
 /// @title Ratings of clients and validators by servers (EIP-8004a)
 /// @notice The manual is `IBidirectionalRatings`.
@@ -106,24 +106,12 @@ abstract contract BidirectionalRatings is IdentityBound, IBidirectionalRatings {
 
     /// @inheritdoc IBidirectionalRatings
     function rateClients(uint256[] calldata agentClientIds, uint8[] calldata ratings) public {
-        (uint256 serverId, uint256 lastAgentId) = _startBatch(agentClientIds, ratings);
-        PackedRatings storage given = _clientRatings[serverId];
-        for (uint256 i = 0; i < agentClientIds.length; ++i) {
-            (uint256 clientId, uint8 rating) = (agentClientIds[i], ratings[i]);
-            _rateElement(given, serverId, clientId, rating, lastAgentId, i);
-            emit ClientRated(clientId, serverId, rating);
-        }
+        _rateBatch(_clientRatings, agentClientIds, ratings, true);
     }
 
     /// @inheritdoc IBidirectionalRatings
     function rateValidators(uint256[] calldata agentValidatorIds, uint8[] calldata ratings) public {
-        (uint256 serverId, uint256 lastAgentId) = _startBatch(agentValidatorIds, ratings);
-        PackedRatings storage given = _validatorRatings[serverId];
-        for (uint256 i = 0; i < agentValidatorIds.length; ++i) {
-            (uint256 validatorId, uint8 rating) = (agentValidatorIds[i], ratings[i]);
-            _rateElement(given, serverId, validatorId, rating, lastAgentId, i);
-            emit ValidatorRated(validatorId, serverId, rating);
-        }
+        _rateBatch(_validatorRatings, agentValidatorIds, ratings, false);
     }
 
     /// @dev Reserves the place of a sealed rating. From then on only `_writeBlind` can fill it.
@@ -165,18 +153,42 @@ abstract contract BidirectionalRatings is IdentityBound, IBidirectionalRatings {
         if (refusal.length != 0) LowLevelCall.bubbleRevert(refusal);
     }
 
-    /// @dev Checks and stores one rating of a batch.
-    function _rateElement(
-        PackedRatings storage given,
-        uint256 serverId,
-        uint256 subjectId,
-        uint8 rating,
-        uint256 lastAgentId,
-        uint256 position
+    /// @dev Checks and stores a batch. Neighbours that follow each other share one update of their word.
+    function _rateBatch(
+        mapping(uint256 serverId => PackedRatings ratings) storage allRatings,
+        uint256[] calldata subjectIds,
+        uint8[] calldata ratings,
+        bool areClients
     ) private {
-        bool subjectExists = subjectId != 0 && subjectId <= lastAgentId;
-        bytes memory refusal = _tryRate(given, serverId, subjectId, rating, subjectExists);
-        require(refusal.length == 0, RatingRefused(position, refusal));
+        (uint256 serverId, uint256 lastAgentId) = _startBatch(subjectIds, ratings);
+        PackedRatings storage given = allRatings[serverId];
+        uint256 pageId = subjectIds[0] >> 5;
+        RatingsPage storage page = given.pages[pageId];
+        uint256 word = page.word;
+        for (uint256 i = 0; i < subjectIds.length; ++i) {
+            uint256 subjectId;
+            uint256 rating;
+            // An access by index checks the length and the range again, and costs 100 gas more for each rating.
+            assembly ("memory-safe") {
+                subjectId := calldataload(add(subjectIds.offset, shl(5, i)))
+                rating := calldataload(add(ratings.offset, shl(5, i)))
+            }
+            if (subjectId >> 5 != pageId) {
+                page.word = word;
+                pageId = subjectId >> 5;
+                page = given.pages[pageId];
+                word = page.word;
+            }
+            if (!_isRatable(word, serverId, subjectId, rating, lastAgentId)) {
+                page.word = word; // `_tryRate` reads the ratings of this batch there
+                bool subjectExists = subjectId != 0 && subjectId <= lastAgentId;
+                revert RatingRefused(i, _tryRate(given, serverId, subjectId, ratings[i], subjectExists));
+            }
+            word = PackedRatingsLib.withRating(word, subjectId, rating);
+            if (areClients) emit ClientRated(subjectId, serverId, uint8(rating));
+            else emit ValidatorRated(subjectId, serverId, uint8(rating));
+        }
+        page.word = word;
     }
 
     /// @dev Stores a rating, or returns the ABI-encoded error if the rating is invalid.
@@ -226,5 +238,22 @@ abstract contract BidirectionalRatings is IdentityBound, IBidirectionalRatings {
     function _requireOwner(uint256 agentId, address expected) private view {
         address found = IERC721(IDENTITY_REGISTRY).ownerOf(agentId);
         require(found == expected, UnexpectedOwner(agentId, expected, found));
+    }
+
+    /// @dev Returns true if `_tryRate` would store a rating, by the word of the subject's page. Nested conditions cost
+    /// 130 gas less than `&&`.
+    function _isRatable(
+        uint256 word,
+        uint256 serverId,
+        uint256 subjectId,
+        uint256 rating,
+        uint256 lastAgentId
+    ) private pure returns (bool isRatable) {
+        unchecked {
+            // The id 0 wraps around, and is above the last one.
+            if (subjectId - 1 < lastAgentId)
+                if (rating <= MAX_RATING)
+                    if (subjectId != serverId) return PackedRatingsLib.isFree(word, subjectId);
+        }
     }
 }

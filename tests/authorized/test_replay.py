@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
 from bilateral.signatures import Domain, FeedbackAuth, encode_feedback_auth
 from tests.authorized.helpers import MAX_UINT256, Given, refusal, sign
+from tests.helpers import forked_to
 
 OTHER_CHAIN_ID = 84_532
 """The chain id of Base Sepolia."""
-
-
-@contextmanager
-def forked_to(chain, chain_id):
-    """Give the chain another id, like a fork, and restore it; snapshots do not."""
-    own = chain.chain_id
-    chain.provider.make_request("anvil_setChainId", [chain_id])
-    try:
-        yield
-    finally:
-        chain.provider.make_request("anvil_setChainId", [own])
 
 
 @pytest.fixture(scope="session")

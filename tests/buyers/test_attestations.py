@@ -7,7 +7,7 @@ import pytest
 from eth_utils import keccak
 
 from tests.buyers.conftest import BASE_CHAIN, attested_record, payment_word, settled_record, tx_hash
-from tests.helpers import logged
+from tests.helpers import forked_to, logged
 
 ATTESTOR = 0
 MAX_AMOUNT = 2**56 - 1
@@ -38,6 +38,16 @@ def test_payment_is_recorded_at_the_time_of_the_block(registry, attestor, client
     time = receipt.timestamp
     assert payments_of(registry, client) == (1, 50_000, time, time)
     assert logged(receipt) == [("PaymentAttested", {"payment": payment_word(client, 50_000, time, WHOLE)})]
+
+
+def test_payment_is_recorded_on_the_chain_of_the_registry(registry, attestor, client, chain):
+    """After a split of the chain, the same hash names another transaction."""
+    own_id = chain.chain_id
+    registry.recordPayment(client, 50_000, ONE, sender=attestor)
+    with ape.reverts(registry.PaymentAlreadyRecorded, chainId=own_id, txHash=ONE, position=WHOLE):
+        registry.recordPayment.call(client, 50_000, ONE, sender=attestor)
+    with forked_to(chain, own_id + 1):
+        registry.recordPayment.call(client, 50_000, ONE, sender=attestor)
 
 
 def test_attested_payment_leaves_the_settled_record_alone(registry, attestor, client):

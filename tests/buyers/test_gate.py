@@ -9,6 +9,7 @@ from eth_utils import keccak
 from bilateral.buyers.credentials import gate_scope
 from tests.buyers.conftest import POLICY, PSEUDONYM, TRUSTED, settled_record
 from tests.delegation import delegate
+from tests.helpers import forked_to
 
 VERIFIED = 1
 DAY = 86_400
@@ -23,6 +24,21 @@ def service(deployer, project, registry):
 @pytest.fixture
 def scope(service, chain):
     return gate_scope(chain.chain_id, service.address)
+
+
+@pytest.fixture
+def clone(deployer, networks, project):
+    """Deploys a minimal proxy of a contract (ERC-1167), which runs the contract's code with its immutable values."""
+
+    def clone(contract):
+        code = f"0x3d602d80600a3d3981f3363d3d373d3d3d363d73{contract.address[2:]}5af43d82803e903d91602b57fd5bf3"
+        web3 = networks.provider.web3
+        receipt = web3.eth.wait_for_transaction_receipt(
+            web3.eth.send_transaction({"from": deployer.address, "data": code})
+        )
+        return project.DiscountedService.at(receipt["contractAddress"])
+
+    return clone
 
 
 @pytest.fixture
@@ -101,6 +117,51 @@ def test_credential_for_another_gate_or_chain_is_refused(
     other = (*credential[:5], elsewhere, PSEUDONYM)
     with ape.reverts(service.ScopeMismatch, scope=elsewhere, expected=scope):
         service.serveHolder(other, sign(attestor, other), sender=holder)
+
+
+def test_clones_of_a_gate_have_scopes_of_their_own(service, clone, chain, attestor, holder, sign, credential):
+    first, second = clone(service), clone(service)
+    scopes = [gate_scope(chain.chain_id, gate.address) for gate in (service, first, second)]
+    assert [bytes(gate.getTierScope()) for gate in (service, first, second)] == scopes
+    own = (*credential[:5], scopes[1], PSEUDONYM)
+    first.serveHolder(own, sign(attestor, own), sender=holder)
+    assert first.pseudonyms() == 1
+    with ape.reverts(second.ScopeMismatch, scope=scopes[1], expected=scopes[2]):
+        second.serveHolder(own, sign(attestor, own), sender=holder)
+
+
+def test_after_a_split_of_the_chain_only_credentials_for_the_new_chain_id_count(
+    service, attestor, holder, sign, credential, scope, chain
+):
+    new_id = chain.chain_id + 1
+    new_scope = gate_scope(new_id, service.address)
+    own = (*credential[:5], new_scope, PSEUDONYM)
+    signature = sign(attestor, own, {"chainId": new_id})
+    with forked_to(chain, new_id):
+        assert bytes(service.getTierScope()) == new_scope
+        with ape.reverts(service.ScopeMismatch, scope=scope, expected=new_scope):
+            service.serveHolder.call(credential, sign(attestor, credential), sender=holder)
+        service.serveHolder.call(own, signature, sender=holder)
+
+
+def test_contract_is_served_by_its_own_credential(
+    service, attestor, contract_wallet, call_as_contract, sign, credential
+):
+    own = (contract_wallet.address, *credential[1:])
+    call_as_contract(service, "serveHolder", own, sign(attestor, own))
+    assert service.servedHolders(PSEUDONYM) == 1
+
+
+def test_contract_is_not_served_as_the_sender_of_the_transaction(
+    service, registry, attest, attestor, wallet_key, contract_wallet, call_as_contract, sign, credential
+):
+    own = (wallet_key.address, *credential[1:])
+    with ape.reverts(service.CredentialOfAnother, holder=wallet_key.address, caller=contract_wallet.address):
+        call_as_contract(service, "serveHolder", own, sign(attestor, own))
+    attest(wallet_key, 10, 5_000_000)
+    registry.recordReviews([(wallet_key, 1, 65, 0)], sender=attestor)
+    with ape.reverts(service.TierTooLow, account=contract_wallet.address, tier=0, minimum=TRUSTED):
+        call_as_contract(service, "serve")
 
 
 @pytest.mark.parametrize(("issued", "used", "passes"), [(-1, 0, False), (0, 0, True), (0, DAY - 1, True)])

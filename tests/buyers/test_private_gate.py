@@ -9,7 +9,7 @@ from eth_utils import keccak
 
 from tests.buyers.tier_vectors import EPOCH, GATE, POLICY, PROOFS, REQUEST, ROOTS, tier_proof, word
 from tests.delegation import delegate
-from tests.helpers import logged
+from tests.helpers import forked_to, logged
 
 DAY = 86_400
 TRUSTED = 2
@@ -124,10 +124,34 @@ def test_proof_of_the_day_before_yesterday_is_refused(gate, holder, chain):
         gate.serve(tier_proof("trusted"), EPOCH, REQUEST, sender=holder)
 
 
-def test_scope_names_chain_gate_policy_and_day(gate, chain):
-    kinds = ["string", "uint256", "address", "bytes32", "uint64"]
-    scope = keccak(encode(kinds, ["bilateral-tier", chain.chain_id, GATE, POLICY, EPOCH]))
-    assert bytes(gate.getPrivateTierScope(EPOCH)) == scope == word(PROOFS["trusted"]["scope"])
+def test_contract_is_served_by_its_own_proof(gate, networks, project, contract_wallet, wallet_key, holder):
+    """The holder of the vectors becomes a contract that somebody else's transaction calls."""
+    web3 = networks.provider.web3
+    code = web3.eth.get_code(contract_wallet.address).to_0x_hex()
+    web3.provider.make_request("anvil_setCode", [holder.address, code])
+    data = gate.serve.encode_input(tier_proof("trusted"), EPOCH, REQUEST)
+    project.MockWallet.at(holder.address).execute(gate, data, sender=wallet_key)
+    assert gate.isNullifierUsed(tier_proof("trusted")[0])
+
+
+def test_contract_is_not_served_as_the_sender_of_the_transaction(gate, deployer, project, holder):
+    wallet = deployer.deploy(project.MockWallet, holder)
+    proof = tier_proof("trusted")
+    with ape.reverts(ape.project.BuyerTierProofs.ProofRefused, **used(proof)):
+        wallet.execute(gate, gate.serve.encode_input(proof, EPOCH, REQUEST), sender=holder)
+
+
+def test_scope_names_chain_gate_policy_and_day(gate, chain, holder):
+    def scope(chain_id):
+        kinds = ["string", "uint256", "address", "bytes32", "uint64"]
+        return keccak(encode(kinds, ["bilateral-tier", chain_id, GATE, POLICY, EPOCH]))
+
+    own_id, proof = chain.chain_id, tier_proof("trusted")
+    assert bytes(gate.getPrivateTierScope(EPOCH)) == scope(own_id) == word(PROOFS["trusted"]["scope"])
+    with forked_to(chain, own_id + 1):
+        assert bytes(gate.getPrivateTierScope(EPOCH)) == scope(own_id + 1)
+        with ape.reverts(ape.project.BuyerTierProofs.ProofRefused, **used(proof)):
+            gate.serve.call(proof, EPOCH, REQUEST, sender=holder)
 
 
 def test_gate_tells_its_contract_and_policy(gate, tier_proofs):

@@ -27,7 +27,7 @@ demo.cli()
 
 
 @pytest.fixture(scope="module")
-def run():
+def run(prover):
     """The demo, played once. It compiles no more than it needs."""
     command = [sys.executable, "-c", WITHOUT_WHOLE_COMPILATION]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603

@@ -8,6 +8,7 @@ from ape.utils import ZERO_ADDRESS
 from eth_utils import keccak, to_canonical_address
 
 from bilateral.signatures import AgentWalletSet, Domain
+from tests.helpers import forked_to
 
 SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
@@ -174,18 +175,15 @@ def test_signature_under_another_domain_name_is_refused(identity, chain, agent, 
 
 
 def test_after_a_split_of_the_chain_only_the_new_chain_id_counts(
-    identity, networks, chain, agent, owner, wallet_key, consent, deadline
+    identity, chain, agent, owner, wallet_key, consent, deadline
 ):
     """The registry was deployed under the former chain id, and uses the current one."""
     former_id, new_id = chain.chain_id, chain.chain_id + 1
     signatures = {chain_id: consent(wallet_key, chain_id=chain_id) for chain_id in (former_id, new_id)}
-    networks.provider.make_request("anvil_setChainId", [new_id])
-    try:
+    with forked_to(chain, new_id):
         with ape.reverts("invalid wallet sig"):
             identity.setAgentWallet.call(agent, wallet_key, deadline, signatures[former_id], sender=owner)
         identity.setAgentWallet.call(agent, wallet_key, deadline, signatures[new_id], sender=owner)
-    finally:
-        networks.provider.make_request("anvil_setChainId", [former_id])
 
 
 def test_signature_is_worthless_after_a_transfer(identity, agent, owner, other_owner, refuses, wallet_key, consent):

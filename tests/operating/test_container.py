@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 import yaml
+from sqlalchemy import make_url
 
 from scripts._build import ROOT
 from tests.packaging.conftest import record, service_of  # noqa: F401  # a fixture
@@ -53,3 +54,30 @@ def test_containers_of_bilateral_write_only_their_volumes_and_may_do_nothing_spe
         assert services[name]["cap_drop"] == ["ALL"]
         assert services[name]["security_opt"] == ["no-new-privileges:true"]
     assert "\nUSER bilateral\n" in DOCKERFILE
+
+
+COMPOSE = yaml.safe_load((FOLDER / "compose.yaml").read_text())
+"""The production set-up."""
+
+
+def test_a_password_with_any_character_reaches_the_server_unchanged():
+    environment = COMPOSE["services"]["service"]["environment"]
+    assert "POSTGRES_PASSWORD" not in environment["BILATERAL_DATABASE"]
+    characters = "p@ss/w:rd?#%41 [x]"
+    url = make_url(environment["BILATERAL_DATABASE"])
+    assert (url.host, url.username, url.password, url.database) == ("postgres", "bilateral", None, "bilateral")
+    assert environment["PGPASSWORD"].replace("${POSTGRES_PASSWORD:?}", characters) == characters
+    assert COMPOSE["services"]["follower"]["environment"] == environment
+    assert COMPOSE["services"]["postgres"]["environment"]["POSTGRES_PASSWORD"] == environment["PGPASSWORD"]
+
+
+def test_images_of_others_are_pinned_by_version_and_digest():
+    images = [service["image"] for service in COMPOSE["services"].values() if "build" not in service]
+    images += re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+    assert len(images) == 8
+    assert [image for image in images if not re.fullmatch(r"[\w/-]+:v?\d[\w.-]*@sha256:[0-9a-f]{64}", image)] == []
+
+
+def test_secrets_beside_the_compose_file_are_in_no_commit_and_no_image():
+    run("git", "check-ignore", "--no-index", FOLDER / ".env", ROOT / ".env", cwd=ROOT)
+    assert "**/.env" in (ROOT / ".dockerignore").read_text().splitlines()

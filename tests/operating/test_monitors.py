@@ -77,3 +77,20 @@ def test_the_manual_says_what_to_do_for_each_alert_and_what_each_figure_means(sh
     assert {rule["alert"] for rule in RULES} == set(re.findall(r"^### `(Bilateral\w+)`", manual, re.MULTILINE))
     figures_named = {re.sub(r"_(total|bucket|count|sum)$", "", name) for name in shown}
     assert not {name for name in figures_named if f"`{name}`" not in manual and f"`{name}_total`" not in manual}
+
+
+def test_compose_runs_each_target_of_prometheus_and_alerts_have_a_receiver():
+    services = yaml.safe_load((ROOT / "operating/container/compose.yaml").read_text())["services"]
+    prometheus = yaml.safe_load((FOLDER / "prometheus.yml").read_text())
+    jobs = {job["job_name"]: job["static_configs"][0]["targets"] for job in prometheus["scrape_configs"]}
+    (managers,) = prometheus["alerting"]["alertmanagers"]
+    for target in [*managers["static_configs"][0]["targets"], *(target for job in jobs.values() for target in job)]:
+        assert target.partition(":")[0] in services
+    asked = set(re.findall(r'job=~?"([\w|]+)"', " ".join(rule["expr"] for rule in RULES)))
+    assert {job for group in asked for job in group.split("|")} == set(jobs)
+    notified = yaml.safe_load((FOLDER / "alertmanager.yml").read_text())
+    secrets = services["alertmanager"]["secrets"]
+    urls = [f"/run/secrets/{secret}" for secret in secrets]
+    assert [hook["url_file"] for receiver in notified["receivers"] for hook in receiver["webhook_configs"]] == urls
+    routes = [notified["route"], *notified["route"]["routes"]]
+    assert {route["receiver"] for route in routes} == {receiver["name"] for receiver in notified["receivers"]}

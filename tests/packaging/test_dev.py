@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -13,7 +14,9 @@ import httpx
 import pytest
 
 from bilateral.dev.anvil import AnvilMissingError, find_anvil
+from bilateral.dev.world import write_environment
 from scripts._anvil import ANVIL
+from scripts._build import ROOT
 from tests.packaging.fixtures import market_of
 
 
@@ -79,3 +82,38 @@ def test_anvil_of_npm_is_used_where_none_is_on_the_path(tmp_path, monkeypatch):
     program.parent.mkdir(parents=True)
     program.symlink_to(ANVIL)
     assert find_anvil() == ANVIL.resolve()
+
+
+@pytest.mark.parametrize(
+    ("server", "code", "log"),
+    [
+        ("touch up; exec sleep 60", 0, ""),
+        ("echo the port is in use >&2", 1, "the port is in use\n"),
+        ("exec sleep 60", 1, ""),
+    ],
+    ids=["comes up", "dies", "never comes up"],
+)
+def test_shells_wait_for_what_they_start_and_show_its_log_if_it_does_not_come(tmp_path, server, code, log):
+    write_environment(tmp_path / "environment.sh", {})
+    script = f"""
+        . ./environment.sh
+        seq() {{ echo 1 2 3 4 5 6 7 8 9 10; }}  # tries
+        sh -c '{server}' 2> server.log &
+        wait_until server.log test -f up && code=0 || code=$?
+        kill $! 2> kill.log
+        exit $code
+    """
+    ran = subprocess.run(["bash", "-uc", script], cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603, S607
+    failure = f"not yet: test -f up; server.log ends so:\n{log}"
+    assert (ran.returncode, ran.stdout) == (code, "")
+    assert (failure in ran.stderr) == bool(code)
+
+
+def test_no_page_waits_without_a_limit():
+    pages = [
+        ROOT / "README.md",
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "npm").glob("*.md"),
+        *(ROOT / "examples").iterdir(),
+    ]
+    assert [page.name for page in pages if re.search(r"\b(?:until|while)\b.*;\s*do\b", page.read_text())] == []

@@ -9,14 +9,14 @@ from eth_abi import encode
 from eth_utils import keccak
 
 from bilateral.signatures import AgentWalletSet, Domain
-from tests.helpers import logged
+from tests.helpers import forked_to, logged
 
 
 @pytest.fixture
 def auth_id(registry, chain):
-    def auth_id(client_id, server_id):
+    def auth_id(client_id, server_id, chain_id=chain.chain_id):
         types = ["uint256", "uint256", "address", "uint256"]
-        return keccak(encode(types, [client_id, server_id, registry.address, chain.chain_id]))
+        return keccak(encode(types, [client_id, server_id, registry.address, chain_id]))
 
     return auth_id
 
@@ -34,11 +34,13 @@ def test_authorisation_is_emitted_whole(registry, auth_id, server, server_id, cl
     ]
 
 
-def test_authorisation_is_stored(registry, auth_id, server, server_id, client_id):
+def test_authorisation_is_stored(registry, chain, auth_id, server, server_id, client_id):
     registry.acceptFeedback(client_id, server_id, sender=server)
     expected = auth_id(client_id, server_id)
     assert tuple(registry.isFeedbackAuthorized(client_id, server_id)) == (True, expected)
     assert registry.getFeedbackAuthId(client_id, server_id) == expected
+    with forked_to(chain, chain.chain_id + 1):
+        assert registry.getFeedbackAuthId(client_id, server_id) == auth_id(client_id, server_id, chain.chain_id + 1)
 
 
 def test_pair_without_authorisation_has_no_id(registry, server, server_id, client_id, validator_id):

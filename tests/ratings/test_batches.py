@@ -50,6 +50,34 @@ def test_batch_is_emitted_and_stored_whole(rate_all, rating_of, kind, server, se
     assert [rating_of(subject) for subject in subjects] == [(True, rating) for rating in ratings]
 
 
+@pytest.mark.usefixtures("last_agent_id")
+def test_batch_that_comes_back_to_a_word_keeps_all_its_ratings(rate_all, rating_of, server):
+    """Agents 2 to 31, 32 to 63 and 64 to 70 share a word each."""
+    earlier, subjects = {4: 44, 40: 41}, [2, 33, 3, 64, 34, 31]
+    rate_all(list(earlier), list(earlier.values()), sender=server)
+    rate_all(subjects, subjects, sender=server)
+    expected = earlier | {subject: subject for subject in subjects}
+    assert {number: rating_of(number) for number in range(1, 71)} == {
+        number: (number in expected, expected.get(number, 0)) for number in range(1, 71)
+    }
+
+
+@pytest.mark.usefixtures("last_agent_id")
+def test_agent_that_is_listed_again_after_others_is_refused(rate_all, rating_of, refused, server, server_id):
+    with refused(3, "AlreadyRated(uint256,uint256)", 2, server_id):
+        rate_all([2, 33, 64, 2], [1, 2, 3, 4], sender=server)
+    assert [rating_of(subject) for subject in (2, 33, 64)] == [(False, 0)] * 3
+
+
+def test_word_above_the_range_of_a_byte_is_refused(rate_all, rating_of, server, client_id):
+    """A rating of 306 is 50 in its lowest byte. It reverts as the decoder of arguments does, without a reason."""
+    data = bytes(rate_all.encode_input([client_id], [50]))
+    data = data[:-32] + (256 + 50).to_bytes(32)
+    receipt = server.transfer(rate_all.contract.address, 0, data=data, gas=200_000, raise_on_revert=False)
+    assert receipt.failed
+    assert rating_of(client_id) == (False, 0)
+
+
 def test_batch_of_one_is_a_batch(rate_all, rating_of, server, client_id):
     rate_all([client_id], [7], sender=server)
     assert rating_of(client_id) == (True, 7)

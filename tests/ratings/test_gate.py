@@ -54,6 +54,14 @@ def test_account_without_an_agent_is_declined(deploy, stranger, server_id, trust
         service.serve(sender=stranger)
 
 
+def test_contract_is_not_served_as_the_sender_of_the_transaction(
+    service, register, registry, server, server_id, wallet_key, call_as_contract
+):
+    registry.rateClient(register(wallet_key), 100, sender=server)
+    with ape.reverts(service.ClientNotRated, clientId=0, serverId=server_id):
+        call_as_contract(service, "serve")
+
+
 def test_client_that_gave_its_agent_away_to_lose_its_rating_is_declined(
     service, identity, registry, server, server_id, client, client_id, stranger
 ):

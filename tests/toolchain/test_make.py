@@ -23,3 +23,11 @@ def test_every_target_is_listed_once_in_a_group_and_those_of_maintainers_last():
     targets = re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)
     assert sorted(name for names in groups.values() for name in names) == sorted(targets)
     assert sorted(re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)[1].split()) == sorted(targets)
+
+
+def test_tests_that_need_no_prover_run_without_it():
+    """The prover has 200 MB. A fixture of the tests that need it runs `make prover`."""
+    command = ["make", "--no-print-directory", "--dry-run", "test", "TESTS=tests/identity"]
+    steps = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout  # noqa: S603  # ours
+    assert "ape test" in steps
+    assert "prover" not in steps

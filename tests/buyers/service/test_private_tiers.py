@@ -26,7 +26,6 @@ from bilateral.buyers.private.errors import (
 )
 from bilateral.buyers.private.members import post_tiers, read_list_row, take_member
 from bilateral.buyers.private.offline import offline
-from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.proving import fetch_list, identity_secret, join_tiers, new_secret, prove_tier
 from bilateral.buyers.private.terms import EMPTY_ROOT, TierProof, member_domain, private_agent_scope
 from bilateral.buyers.private.verifying import TierVerifier, on_chain
@@ -44,12 +43,6 @@ from tests.x402.test_tier_credentials import Request
 
 POLICY = "brp-1.0"
 HOLDER, OTHER_HOLDER = (Account.create().address for _ in range(2))
-
-
-@pytest.fixture(scope="module")
-def prover():
-    """The installed prover: `make test` installs it."""
-    return Prover(FOLDER)
 
 
 @pytest.fixture(scope="module")

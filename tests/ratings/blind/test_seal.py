@@ -245,3 +245,21 @@ def test_errors_come_in_the_documented_order(make_deal, registry, server, server
     deal = deal.but(client=str(server), client_id=server_id)
     with ape.reverts(registry.CannotRateSelf):
         deal.seal(relayer)
+
+
+@pytest.mark.parametrize("account", [2, 4], ids=["client", "server"])
+def test_word_above_the_range_of_addresses_is_refused(deal, registry, relayer, account):
+    """The hash of a pair covers its words as they are sent."""
+
+    def send(method, *arguments):
+        data = bytearray(method.encode_input(deal.pair, *arguments))
+        data[4 + 32 * account] = 1
+        options = {"data": bytes(data), "gas": 400_000, "raise_on_revert": False}
+        return relayer.transfer(registry.address, 0, **options)
+
+    assert send(registry.seal, *deal.signatures).failed
+    assert registry.ratingStateOf(*deal.ids) == NONE
+    deal.seal(relayer)
+    for method, opening in ((registry.openFeedback, deal.client_opening), (registry.openRating, deal.server_opening)):
+        assert send(method, *opening).failed
+    assert registry.ratingStateOf(*deal.ids) == SEALED
