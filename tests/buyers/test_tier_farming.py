@@ -6,9 +6,6 @@ import json
 import subprocess
 from pathlib import Path
 
-import pytest
-
-from bilateral.buyers.private.prover import Prover
 from scripts._build import ROOT
 
 FARMER = (Path(__file__).parent / "farmer.mjs").read_text(encoding="utf-8")
@@ -19,12 +16,6 @@ console.log(String(poseidon2(JSON.parse(process.argv[1]))));
 FOLDER = ROOT / ".cache" / "prover"
 SECRETS = [bytes([number]) * 32 for number in (1, 2)]
 DIGEST = bytes(range(32))
-
-
-@pytest.fixture(scope="module")
-def prover():
-    """The installed prover: `make test` installs it."""
-    return Prover(FOLDER)
 
 
 def run(script, argument):

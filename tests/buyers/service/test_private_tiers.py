@@ -26,6 +26,7 @@ from bilateral.buyers.private.errors import (
 )
 from bilateral.buyers.private.members import post_tiers, read_list_row, take_member
 from bilateral.buyers.private.offline import offline
+from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.proving import fetch_list, identity_secret, join_tiers, new_secret, prove_tier
 from bilateral.buyers.private.terms import EMPTY_ROOT, TierProof, member_domain, private_agent_scope
 from bilateral.buyers.private.verifying import TierVerifier, on_chain
