@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from bilateral.cli.errors import UsageProblemError
 from bilateral.identifiers.caip import checksummed
 from bilateral.index.analysis.funding import FundingCollector
+from bilateral.index.analysis.notes import identity_registries
 from bilateral.index.analysis.run import analyse as analyse_registry
-from bilateral.index.analysis.run import identity_registries
 from bilateral.index.analysis.stored import stored_results
 from bilateral.index.analysis.tables import read_tables
 from bilateral.index.chain.endpoint import Endpoint

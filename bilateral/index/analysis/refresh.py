@@ -10,8 +10,8 @@ from sqlalchemy import func, select, update
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.analysis.funding import FundingCollector
-from bilateral.index.analysis.notes import note_problem
-from bilateral.index.analysis.run import Analyst, identity_registries
+from bilateral.index.analysis.notes import identity_registries, note_problem
+from bilateral.index.analysis.run import Analyst
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
