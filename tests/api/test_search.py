@@ -232,10 +232,13 @@ def test_search_without_a_match_of_words_finds_the_closest_in_meaning_page_by_pa
     whole = api.get("/v1/search/agents", params={"q": QUESTION}).raise_for_status().json()
     assert whole["is_closest"] is True
     assert whole["items"][0]["id"] == api_world.id(api_world.weather)
-    first = api.get("/v1/search/agents", params={"q": QUESTION, "limit": 1}).json()
-    second = api.get("/v1/search/agents", params={"q": QUESTION, "limit": 1, "cursor": first["next"]}).json()
-    assert first["items"] + second["items"] == whole["items"][:2]
-    assert second["is_closest"] is True
+    wide = {"q": "somebody for weather forecasts, translation into German, or pictures", "limit": 1}
+    first = api.get("/v1/search/agents", params=wide).json()
+    second = api.get("/v1/search/agents", params={**wide, "cursor": first["next"]}).json()
+    assert first["items"] != second["items"] != []
+    assert (first["is_closest"], second["is_closest"]) == (True, True)
+    refused = api.get("/v1/search/agents", params={"q": "weather", "cursor": first["next"]})
+    assert refused.json()["code"] == "invalid_cursor"
 
 
 @pytest.mark.parametrize("order", ["standing", "relevance", "registered"])

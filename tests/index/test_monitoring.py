@@ -46,11 +46,17 @@ def test_run_answers_monitors_while_it_follows_a_chain(grown, record, database):
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_chain_that_waits_or_that_nobody_looks_at_is_not_ready(event_chain, generator, engine, catch_up):
-    with monitored(engine, "127.0.0.1", 0) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+    with (
+        monitored(engine, "127.0.0.1", 0, needs_analysis=False) as port,
+        monitored(engine, "127.0.0.1", 0) as with_analysis,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}") as client,
+    ):
         assert client.get("/readyz").json()["problems"] == ["no chain is indexed yet"]
         event_chain.mine(generator.logs(5))
         catch_up()
         assert client.get("/readyz").status_code == 200
+        unanalysed = httpx.get(f"http://127.0.0.1:{with_analysis}/readyz")
+        assert (unanalysed.status_code, unanalysed.json()["problems"]) == (503, ["chain 31337 is not analysed yet"])
         for values, problem in (
             ({"updated_at": 0}, "chain 31337 was last looked at"),
             ({"problem": "no endpoint"}, "chain 31337: no endpoint"),

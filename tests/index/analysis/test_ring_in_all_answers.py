@@ -21,6 +21,7 @@ from tests.api.world import served
 from tests.commands import run_here
 from tests.explorer.html import Page
 from tests.index.analysis.conftest import KEY, index
+from tests.waiting import wait_until
 
 RING, HONEST = 9, set(range(1, 8))
 RINGS = f"31337:{RING}"
@@ -264,8 +265,8 @@ def test_stale_standings_are_reported_and_no_check_accepts_by_them(database, api
         reasons = {reason["code"]: reason["sentence"] for reason in answer["reasons"]}
         assert reasons["not_analysed"] == "The last trust analysis is 25 minutes old."
         assert answer["verdict"] == "caution"
-        assert any("was analysed 25 minutes ago" in problem for problem in api.get("/readyz").json()["problems"])
-        assert 'bilateral_standings_stale{chain_id="31337"} 1.0' in api.get("/metrics").text
+        wait_until(lambda: "was analysed 25 minutes ago" in api.get("/readyz").text)  # it is read once a second
+        wait_until(lambda: 'bilateral_standings_stale{chain_id="31337"} 1.0' in api.get("/metrics").text)
         (chain,) = api.get("/v1/chains").json()["items"]
         assert chain["progress"]["standings"]["status"] == "stale"
     finally:

@@ -68,7 +68,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     @server.tool(title="Search agents", annotations=READS)
     @asks(_Search)
     async def search_agents(question: Any, limit: Limit = 10, cursor: Cursor = None) -> Untrusted:
-        """Find agents by words, capabilities and ratings; `is_closest`: by meaning, as none has all words.
+        """Find agents by words, capabilities and ratings; is_closest: by meaning.
 
         Ratings can be bought: name `reviewers` that your principal trusts, and use check_server before you pay.
         """
