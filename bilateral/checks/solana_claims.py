@@ -137,7 +137,7 @@ def _due(engine: Engine, network: ChainId, before: int) -> Iterator[_Claim]:
         proof.c.checked_at > before
     )
     with snapshot(engine) as connection:
-        rows, fresh = connection.execute(query).all(), set(connection.execute(checked).tuples().all())
+        rows, fresh = connection.execute(query).all(), set(connection.execute(checked).all())
     for row in rows:
         there = solana_agent(row.agent_registry, int(row.number))
         place = row.chain_id, row.identity_registry, row.agent_id

@@ -96,7 +96,7 @@ def _proven(connection: Connection, key: AgentKey) -> set[str]:
         proof.agent_id == key.agent_id,
     )
     query = select(proof.solana_agent, proof.names_back).where(*place).order_by(proof.sight_id)
-    last = dict(connection.execute(query).tuples().all())
+    last = dict(map(tuple, connection.execute(query)))
     return {agent for agent, names_back in last.items() if names_back}
 
 

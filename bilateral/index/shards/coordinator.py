@@ -130,9 +130,9 @@ def join(connection: Connection) -> None:
         "SELECT relname, relkind FROM pg_class WHERE relnamespace = CAST(:schema AS regnamespace) "
         "AND relkind IN ('r', 'p', 'v') AND NOT relispartition"
     )
-    there: dict[str, str] = dict(connection.execute(kinds, {"schema": own}).tuples().all())
+    there: dict[str, str] = dict(map(tuple, connection.execute(kinds, {"schema": own})))
     # Of the version before, so without tables that are new.
-    kept: dict[str, str] = dict(connection.execute(kinds, {"schema": PLAIN}).tuples().all())
+    kept: dict[str, str] = dict(map(tuple, connection.execute(kinds, {"schema": PLAIN})))
     parts = connection.execute(kinds, {"schema": PARTS}).all()
     statements = [f'DROP {_KINDS[there[name]]} "{name}"' for name in kept if name in there]
     statements += [f'DROP TABLE sharded."{name}"' for name, kind in parts if kind == "p"]

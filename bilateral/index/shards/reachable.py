@@ -118,7 +118,7 @@ def keep_reachable(connection: Connection, placed: Sequence[Placed]) -> None:
     if has_reachable(connection) or not placed:
         return
     forget_reachable(connection)
-    shards = connection.execute(text("SELECT number, name FROM sharded.shard ORDER BY number")).tuples().all()
+    shards = connection.execute(text("SELECT number, name FROM sharded.shard ORDER BY number")).all()
     statements = [_FUNCTIONS]
     for number, _ in shards:
         looked = f'SELECT FROM sharded."{SHARED_TABLES[0].name}_{number:d}" LIMIT 1'

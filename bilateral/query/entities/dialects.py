@@ -207,7 +207,7 @@ class SqliteDialect(EntityDialect):
         return select(*(func.json_extract(keys_table.c.value, literal_column(f"'$[{at}]'")) for at in range(3)))
 
     def integer_in_text(self, text: ColumnElement[str]) -> ColumnElement[int]:
-        digits = and_(func.length(text).between(1, 18), ~text.op("GLOB")(literal_column("'*[^0-9]*'")))
+        digits = and_(func.length(text).between(1, 18), ~text.bool_op("GLOB")(literal_column("'*[^0-9]*'")))
         return case((digits, cast(text, BigInteger)))
 
     def has_entries(self, listed: ColumnElement[str], values: Sequence[str], *, folded: bool) -> ColumnElement[bool]:
@@ -272,7 +272,7 @@ class PostgresDialect(EntityDialect):
         return select(cast(first, Numeric), second, cast(third, Numeric))
 
     def integer_in_text(self, text: ColumnElement[str]) -> ColumnElement[int]:
-        digits = text.op("~")(literal_column("'^[0-9]{1,18}$'"))
+        digits = text.bool_op("~")(literal_column("'^[0-9]{1,18}$'"))
         return case((digits, cast(text, BigInteger)))
 
     def has_entries(self, listed: ColumnElement[str], values: Sequence[str], *, folded: bool) -> ColumnElement[bool]:
