@@ -128,7 +128,7 @@ async def check_searches(client, api, api_world):
     assert page == api.get("/v1/search/agents", params={**query, "gate": "count=2", "limit": 1}).json()
     assert [item["id"] for item in page["items"]] == [weather]
     question = "I need somebody who tells me if it will rain tomorrow"
-    closest = await data(client, "search_agents", text=question)
+    closest = await data(client, "search_agents", q=question)
     assert closest == api.get("/v1/search/agents", params={"q": question, "limit": 10}).json()
     assert (closest["is_closest"], closest["items"][0]["id"]) == (True, weather)
     named = await data(client, "search_agents", metadata=["category=weather"], registered_from=1)
