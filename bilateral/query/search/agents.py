@@ -121,9 +121,13 @@ class FoundAgents(Page[FoundAgent]):
     """A page of a search.
 
     Attributes:
+        items: The agents.
+        next: The cursor of the next page; None at the end of the list.
         is_closest: True if no agent has all words, and these come closest to their meaning.
     """
 
+    items: tuple[FoundAgent, ...]  # pydantic does not see it in the base
+    next: str | None
     is_closest: bool = False
 
 
