@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from sqlalchemy import select
@@ -41,8 +40,6 @@ MOST: Final = 10_000
 OF_ACCOUNT: Final = 10
 """The files of one account within an hour. Each process counts alone."""
 
-_HOUR: Final = 3_600.0  # seconds
-
 _UNCLAIMED_SECONDS: Final = 1_200
 """The age from which a file that no agent names makes room: to sign and to mine takes minutes."""
 
@@ -65,26 +62,6 @@ class KeptFile(TypedMessage):
     account: Address
     file: String
     deadline: Uint64
-
-
-class Puts:
-    """Counts the files of accounts in the last hour. Threads may share it."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._times: dict[str, list[float]] = {}
-
-    def add(self, account: str) -> bool:
-        """Count a file, unless its account has had too many. Return False then."""
-        with self._lock:
-            oldest = time.monotonic() - _HOUR
-            if len(self._times) >= MOST:
-                self._times = {key: times for key, times in self._times.items() if times[-1] > oldest}
-            recent = [added for added in self._times.get(account, ()) if added > oldest]
-            if len(recent) >= OF_ACCOUNT or len(self._times) >= MOST:
-                return False
-            self._times[account] = [*recent, time.monotonic()]
-            return True
 
 
 @dataclass(frozen=True)
@@ -143,7 +120,7 @@ class OperatorStore:
         if len(paths) >= self.most and len(paths) - self._make_room(paths) >= self.most:
             detail = f"the store of this service is full: {instead}, or try again in some minutes"
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "store_full", detail)
-        if not self.service.kept_files.add(self.account):
+        if not self.service.kept_files.add(self.account, OF_ACCOUNT):
             detail = f"{self.account} has had {OF_ACCOUNT} files stored within an hour: {instead}, or wait"
             raise ProblemError(HTTPStatus.TOO_MANY_REQUESTS, "too_many_files", detail)
 

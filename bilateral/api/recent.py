@@ -1,10 +1,11 @@
-"""Values of the database that many ask for, read again after a moment."""
+"""Values of the database that many ask for, read again after a moment, and what accounts did of late."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from threading import Lock
+from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -33,3 +34,26 @@ class Recent(Generic[T]):
             value = self._read()
             self._kept = kept = self._clock() + self._seconds, value
         return kept[1]
+
+
+class HourlyLimit:
+    """Limits what accounts do within an hour. Threads may share it; each process counts alone."""
+
+    _HOUR: Final = 3_600.0  # seconds
+    _ACCOUNTS: Final = 10_000
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._times: dict[str, list[float]] = {}
+
+    def add(self, account: str, limit: int) -> bool:
+        """Count an act, unless its account has reached the limit, or too many accounts act. Return False then."""
+        with self._lock:
+            oldest = time.monotonic() - self._HOUR
+            if len(self._times) >= self._ACCOUNTS:
+                self._times = {key: times for key, times in self._times.items() if times[-1] > oldest}
+            recent = [added for added in self._times.get(account, ()) if added > oldest]
+            if len(recent) >= limit or len(self._times) >= self._ACCOUNTS:
+                return False
+            self._times[account] = [*recent, time.monotonic()]
+            return True

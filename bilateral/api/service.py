@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from anyio import to_thread
 
-from bilateral.api.file_store import Puts
 from bilateral.api.metrics import Metrics
 from bilateral.api.node_work import NodeWork
-from bilateral.api.recent import Recent
+from bilateral.api.recent import HourlyLimit, Recent
 from bilateral.explorer.network import RecentNetworks
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.query.chains import chains, payment_progress
@@ -73,7 +72,7 @@ class Service:
         self.networks = RecentNetworks()
         self.buyer_work = NodeWork()
         self.visitor_work = NodeWork()
-        self.kept_files = Puts()
+        self.kept_files = HourlyLimit()
         self._registries = Registries({})
         self._registries_until = 0.0
 

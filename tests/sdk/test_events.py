@@ -322,6 +322,11 @@ def test_a_node_may_leave_the_time_of_the_block_out():
     assert RawLog.from_json(without).position.block_timestamp is None
 
 
+@pytest.mark.parametrize("time", ["now", "0x0", 0, -1, None, [1]])
+def test_a_time_that_is_none_counts_as_left_out(time):
+    assert RawLog.from_json(ENTRY | {"blockTimestamp": time}).position.block_timestamp is None
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -344,7 +349,6 @@ def test_a_node_may_leave_the_time_of_the_block_out():
         {"blockHash": None},
         {"transactionHash": "0x"},
         {"logIndex": "3"},
-        {"blockTimestamp": "now"},
         {"removed": True},
     ],
 )
