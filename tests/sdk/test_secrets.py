@@ -64,7 +64,6 @@ def test_a_redirect_takes_the_password_no_further_than_its_server(server, other_
     ("answer", "error", "problem"),
     [
         (lambda handler: handler.send_error(401), RefusedDocumentError, "answers with status 401"),
-        (lambda handler: respond(handler, b"", Content_Encoding="gzip"), UnreachableDocumentError, "answers in an enc"),
         (lambda handler: handler.wfile.write(b"\0\r\n\r\n"), UnreachableDocumentError, "cannot be read: "),
         (redirect("/"), TooManyRedirectsError, "redirects more than 3 times"),
         (redirect("ftp://u:s3cret@elsewhere/"), UnsupportedUriError, 'redirects to "ftp://elsewhere/", which is not'),
