@@ -16,7 +16,7 @@ from bilateral.errors import (
     UnreachableDocumentError,
     UnsupportedUriError,
 )
-from tests.sdk.servers import Blocks, redirect, respond
+from tests.sdk.servers import Blocks, redirect
 
 FILE = b'{"name":"agent"}'
 ADD = "/api/v0/add?cid-version=1&raw-leaves=true&pin=true"
