@@ -166,7 +166,6 @@ def trickle(handler):
         (trickle, "1 second"),
         (lambda handler: handler.reply(302, Location="http://127.0.0.1:1/"), "status 302"),
         (lambda handler: handler.reply(200, b"x" * 100_000), "65,536|65536"),
-        (lambda handler: handler.reply(200, b"x", Content_Encoding="gzip"), "encoding"),
     ],
 )
 def test_a_bad_receiver_is_retried_and_others_of_its_owner_and_of_others_are_told_all(

@@ -83,7 +83,7 @@ def test_a_person_uses_the_keyboard_only(watched, site):
     page.keyboard.type(ERIN.address)
     page.keyboard.press("Enter")
     page.wait_for_url(f"{site}/search?q={ERIN.address}")
-    link = page.get_by_role("region", name="Agents").get_by_role("link")
+    link = page.get_by_role("region", name="Agents").get_by_role("link", name="Agent 5")
     for _ in range(60):
         page.keyboard.press("Tab")
         if link.evaluate("it => it === document.activeElement"):
