@@ -58,7 +58,7 @@ class Checks:
         """Compare logs with the receipts of their transactions, unless the endpoint does not give receipts."""
         if self._without_receipts.get(source, 0.0) > time.monotonic():
             return False
-        answer = agrees_with_receipts(source, logs, self._registries)
+        answer = agrees_with_receipts(source.endpoint, logs, self._registries)
         if answer is None:
             self._without_receipts[source] = time.monotonic() + _RECEIPTS_EVERY
         return answer is False
@@ -116,7 +116,9 @@ class Checks:
             bytes_of(entry.data)  # malformed bytes are named, and not mended
         number = header.block.number
         witnesses = dict.fromkeys((source, self._pool.second(source, number)))
-        complete = [receipts for witness in witnesses if (receipts := read_receipts(witness, header)) is not None]
+        complete = [
+            receipts for witness in witnesses if (receipts := read_receipts(witness.endpoint, header)) is not None
+        ]
         receipts = next((proven for proven in complete if proven.is_proven), complete[0] if complete else None)
         if receipts is None:
             if self._announcements.are_proven(header.bloom, logs):
@@ -201,7 +203,7 @@ class Checks:
         """
         header = source.headers_of([number])[0]
         for witness in dict.fromkeys((source, second)):
-            receipts = read_receipts(witness, header)
+            receipts = read_receipts(witness.endpoint, header)
             if receipts is not None and receipts.is_proven:
                 is_right = set(receipts.of(self._registries).contents()) == {log for log in before if log[0] == number}
                 liar = second if is_right else source

@@ -22,8 +22,8 @@ from bilateral.index.chain.quantities import optional_quantity, small_quantity, 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from bilateral.index.chain.endpoint import Endpoint
     from bilateral.index.chain.headers import Header
-    from bilateral.index.chain.source import Source
 
 EMPTY_ROOT: Final = keccak(rlp.encode(b""))
 """The root of a block without transactions."""
@@ -132,11 +132,11 @@ class BlockReceipts:
         return True
 
 
-def read_receipts(source: Source, header: Header) -> BlockReceipts | None:
+def read_receipts(endpoint: Endpoint, header: Header) -> BlockReceipts | None:
     """Read the receipts of a block.
 
     Args:
-        source: The endpoint.
+        endpoint: The endpoint.
         header: The block's header. Its root, or its filter, tells that the receipts are complete.
 
     Returns:
@@ -145,7 +145,7 @@ def read_receipts(source: Source, header: Header) -> BlockReceipts | None:
     if header.receipts_root == EMPTY_ROOT:
         return BlockReceipts(header)
     try:
-        receipts = _receipts_of(source, header)
+        receipts = _receipts_of(endpoint, header)
         if all(optional_quantity(receipt.transactionIndex) is not None for receipt in receipts):
             receipts.sort(key=lambda receipt: optional_quantity(receipt.transactionIndex) or 0)
         return _checked(header, receipts)
@@ -153,7 +153,7 @@ def read_receipts(source: Source, header: Header) -> BlockReceipts | None:
         return None
 
 
-def agrees_with_receipts(source: Source, logs: BlockLogs, contracts: Collection[str]) -> bool | None:
+def agrees_with_receipts(endpoint: Endpoint, logs: BlockLogs, contracts: Collection[str]) -> bool | None:
     """Compare the logs of a block with the receipts of their transactions: small answers, from another store.
 
     Returns:
@@ -162,7 +162,7 @@ def agrees_with_receipts(source: Source, logs: BlockLogs, contracts: Collection[
     hashes = list(dict.fromkeys(entry.transactionHash.lower() for entry in logs.entries))
     calls, kind = [(hash_,) for hash_ in hashes], _Receipt | None
     try:
-        receipts: list[_Receipt | None] = source.endpoint.each("eth_getTransactionReceipt", calls, kind)  # type: ignore[arg-type]
+        receipts: list[_Receipt | None] = endpoint.each("eth_getTransactionReceipt", calls, kind)  # type: ignore[arg-type]
         if any(receipt is None for receipt in receipts):
             return None
         expected = {
@@ -182,19 +182,19 @@ def _contents(log: LogEntry | _ReceiptLog) -> tuple[str, tuple[str, ...], str]:
     return log.address.lower(), tuple([topic.lower() for topic in log.topics]), log.data.lower()
 
 
-def _receipts_of(source: Source, header: Header) -> list[_Receipt]:
+def _receipts_of(endpoint: Endpoint, header: Header) -> list[_Receipt]:
     """Read receipts by one call, or each by its transaction where the endpoint does not have that call."""
     number = hex(header.block.number)
     kind = list[_Receipt] | None
     try:
-        receipts: list[_Receipt] | None = source.endpoint.request("eth_getBlockReceipts", (number,), kind)  # type: ignore[arg-type]
+        receipts: list[_Receipt] | None = endpoint.request("eth_getBlockReceipts", (number,), kind)  # type: ignore[arg-type]
     except NODE_FAILURES:
         if not header.transactions:
             raise
         receipts = None
     if receipts is None and header.transactions:
         calls = [(hash_,) for hash_ in header.transactions]
-        return source.endpoint.each("eth_getTransactionReceipt", calls, _Receipt)
+        return endpoint.each("eth_getTransactionReceipt", calls, _Receipt)
     if receipts is None:
         raise ValueError(number)
     return receipts

@@ -233,7 +233,7 @@ class Source:
                 return grouped(self.name, entries, contracts, first, last)
             except UnnumberedLogsError as problem:
                 of_block = [entry for entry in entries if small_quantity(entry.blockNumber) == problem.block]
-                receipts = read_receipts(self, self.headers_of([problem.block])[0])
+                receipts = read_receipts(self.endpoint, self.headers_of([problem.block])[0])
                 if problem.block in numbered or receipts is None or not receipts.number(of_block):
                     text = (
                         f"the indices of the logs of block {problem.block} repeat or contradict the order of their "

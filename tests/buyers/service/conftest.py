@@ -58,7 +58,8 @@ def buyers_settings(buyers_database, buyers_market):
         },
         key_variable="BUYERS_KEY",
     )
-    return ApiSettings(database=buyers_database, rate=None, query_seconds=60.0, max_silence=10**9, buyers=settings)
+    usual = {"rate": None, "query_seconds": 60.0, "max_silence": 10**9, "needs_analysis": False}
+    return ApiSettings(database=buyers_database, buyers=settings, **usual)
 
 
 @pytest.fixture(scope="session")

@@ -69,7 +69,8 @@ def test_every_field_that_holds_a_text_of_a_chain_or_a_file_holds_that_of_an_att
             if not connection.execute(select(column).where(column.contains(TEXTS[0])).limit(1)).first()
         }
     engine.dispose()
-    assert empty == set()
+    # Decimal texts, which the reader drops if they hold anything else.
+    assert empty == {("feedback_file", "value"), ("feedback_file", "value_decimals")}
 
 
 @half
