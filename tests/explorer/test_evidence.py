@@ -8,10 +8,8 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from bilateral.explorer import views
 from bilateral.explorer.networks import agent_path
 from bilateral.explorer.raters import rater_groups
-from bilateral.query.search.filters import Side
 from bilateral.query.search.questions import AgentQuestion
 from bilateral.solana.addresses import MAINNET, SATI
 from tests.explorer.html import Page
@@ -357,11 +355,9 @@ def test_two_registries_with_one_tag_have_two_figures_with_two_lists(site):
     assert {len(tag["registries"]) for tag in content["tags"]} == {2}
 
 
-def test_leaders_lead_to_the_ratings_of_their_registry(site, monkeypatch):
-    monkeypatch.setitem(views._LEAST, Side.SERVER, 0.0)  # its ratings are too few for a board
-    (board,) = [leader for leader in site.get("/index.json").json()["leaders"] if leader["tag"] == "starred"]
-    (leader,) = board["leaders"]
-    values = entries(site, list_of(page(site, "/"), leader["id"]))
+def test_rows_of_a_search_lead_to_the_ratings_of_their_registry(site):
+    (leader,) = site.get("/v1/leaders?tag=starred&board=lower_bound").json()["items"]
+    values = entries(site, list_of(page(site, "/search?tag=starred"), leader["id"]))
     assert (leader["count"], leader["mean"]) == (len(values), sum(values) / len(values))
 
 

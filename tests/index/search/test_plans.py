@@ -11,7 +11,7 @@ from bilateral.index.tables.search import agent_file
 from bilateral.query.search import plans as search_plans
 from bilateral.query.search.agents import search_agents
 from bilateral.query.search.filters import AgentSearch, Gate, Order
-from bilateral.query.search.leaders import leaderboard
+from bilateral.query.search.leaders import Board, leaderboard
 from bilateral.query.search.words import Term, matcher_of
 
 OTHER = 7_777
@@ -80,7 +80,7 @@ def test_sqlite_reads_summaries_by_their_lower_bounds(connection, statements, mo
 
 @pytest.mark.parametrize("world_engine", ["sqlite"], indirect=True)
 def test_sqlite_reads_leaders_by_their_lower_bounds(connection, statements):
-    assert leaderboard(connection, "starred").items
+    assert leaderboard(connection, "starred", board=Board.LOWER_BOUND).items
     assert {step.split()[5] for step in steps(connection, statements)} == {"summary_by_lower_bound"}
 
 

@@ -37,7 +37,7 @@ def whole(servers, api_world):
 @pytest.fixture(scope="package")
 def apis(settings, whole):
     """Clients of the service over both."""
-    options = {"rate": None, "query_seconds": 60.0, "max_silence": 10**9}
+    options = {"rate": None, "query_seconds": 60.0, "max_silence": 10**9, "needs_analysis": False}
     with (
         served(ApiSettings(database=settings.database, **options)) as of_shards,
         served(ApiSettings(database=whole, **options)) as of_one,
