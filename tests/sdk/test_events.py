@@ -323,7 +323,7 @@ def test_a_node_may_leave_the_time_of_the_block_out():
 
 
 @pytest.mark.parametrize("time", ["now", "0x0", 0, -1, None, [1]])
-def test_a_time_that_is_none_counts_as_left_out(time):
+def test_a_malformed_time_counts_as_left_out(time):
     assert RawLog.from_json(ENTRY | {"blockTimestamp": time}).position.block_timestamp is None
 
 
