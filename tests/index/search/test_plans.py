@@ -5,9 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from sqlalchemy import event, func, select, update
+from sqlalchemy import event, func, insert, select, update
 
+from bilateral.index.tables.schema import agent
 from bilateral.index.tables.search import agent_file
+from bilateral.index.tables.standings import standing_refresh
 from bilateral.query.search import plans as search_plans
 from bilateral.query.search.agents import search_agents
 from bilateral.query.search.filters import AgentSearch, Gate, Order
@@ -80,6 +82,9 @@ def test_sqlite_reads_summaries_by_their_lower_bounds(connection, statements, mo
 
 @pytest.mark.parametrize("world_engine", ["sqlite"], indirect=True)
 def test_sqlite_reads_leaders_by_their_lower_bounds(connection, statements):
+    key = connection.execute(select(agent.c.chain_id, agent.c.identity_registry).limit(1)).one()._asdict()
+    connection.execute(insert(standing_refresh).values(**key, block_number=1 << 40))
+    statements.clear()
     assert leaderboard(connection, "starred", board=Board.LOWER_BOUND).items
     assert {step.split()[5] for step in steps(connection, statements)} == {"summary_by_lower_bound"}
 
