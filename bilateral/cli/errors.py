@@ -263,7 +263,9 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
 _CODES_OF_EXTRAS: Final = {"feedback_refused": ExitCode.REFUSED, "aggregator_failed": ExitCode.NODE}
 """The exit codes of errors whose classes need an extra, by their reasons."""
 
-_NOT_ARGUMENTS: Final = frozenset({"advice", "arguments", "content", "data", "error", "raw", "reason", "transaction"})
+_NOT_ARGUMENTS: Final = frozenset(
+    {"advice", "arguments", "content", "data", "error", "is_final", "raw", "reason", "transaction"}
+)
 
 
 _IN_COMMANDS: Final[dict[type[BilateralError], str]] = {

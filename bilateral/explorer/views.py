@@ -30,6 +30,7 @@ from bilateral.query.paid import payment_states, payments_by, payments_to
 from bilateral.query.ratings import Direction, Rating, ratings_of
 from bilateral.query.recent import rating_times, recent_feedback
 from bilateral.query.records import FileEvidence, registration_evidence
+from bilateral.query.registries import read_registries
 from bilateral.query.search.filters import Side
 from bilateral.query.search.leaders import Board, Leader, leaderboard
 from bilateral.query.standing_words import LEAST_RATING
@@ -197,15 +198,14 @@ def agent_standings(connection: Connection, key: AgentKey) -> tuple[Agent, tuple
     return None if agent is None else (agent, standings_of(connection, key))
 
 
-def home_page(connection: Connection, registries: Registries, side: str | None = None) -> HomePage:
+def home_page(connection: Connection, side: str | None = None) -> HomePage:
     """Read the first page.
 
     Args:
         connection: The database.
-        registries: The indexed registries.
         side: The side of the rated agents in the latest ratings; None for both.
     """
-    progresses = chains(connection)
+    progresses, registries = chains(connection), read_registries(connection)  # of one moment
     boards = tuple(Leaders(side, tag, _best(connection, side, tag)) for side, tag in _BOARDS)
     latest = latest_of_all(connection, progresses, side)
     ids = {agent for row in latest for agent in (row.agent, row.by_agent)}

@@ -30,7 +30,7 @@ def database(tmp_path, loader):  # noqa: F811  # a fixture
 def policy(tmp_path):
     path = tmp_path / "policy.toml"
     listed = ", ".join(f'"{client}"' for client in CLIENTS)
-    path.write_text(f'[trust]\naccounts = [{listed}]\n[severities]\nno_file = "note"\n')
+    path.write_text(f'[trust]\naccounts = [{listed}]\n[severities]\nno_file = "note"\nnot_analysed = "note"\n')
     return path
 
 

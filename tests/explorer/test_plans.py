@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import event
 
 from bilateral.index.store.database import open_database
-from bilateral.query import answers, first_standings, neighbourhood, paid
+from bilateral.query import answers, neighbourhood, paid
 
 
 @pytest.mark.parametrize(
@@ -42,22 +42,3 @@ def test_sqlite_looks_counterparts_up_by_their_whole_key(tmp_path):
     (step,) = [entry for entry in plan if " counterpart " in f"{entry} "]
     key = ("chain_id", "registry", "agent_id", "side", "tag", "account")
     assert step == f"SEARCH counterpart USING PRIMARY KEY ({' AND '.join(f'{name}=?' for name in key)})"
-
-
-def test_first_standing_reads_the_raters_of_its_agent_alone(tmp_path):
-    engine = open_database(f"sqlite:///{tmp_path / 'index.sqlite'}")
-    statements = []
-    event.listen(engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2:4]))
-    with engine.connect() as connection:
-        assert first_standings._shares(connection, 8453, "0x", 1, "server") == {}
-        statement, values = statements[-1]
-        plan = [step for *_, step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)]
-    engine.dispose()
-    assert "SEARCH counterpart USING PRIMARY KEY (chain_id=? AND registry=? AND agent_id=? AND side=?)" in plan
-
-
-def test_agent_that_the_index_does_not_know_has_no_first_standing(tmp_path):
-    engine = open_database(f"sqlite:///{tmp_path / 'index.sqlite'}")
-    with engine.connect() as connection:
-        assert first_standings.first_standing(connection, 8453, "0x", 1, "server") is None
-    engine.dispose()

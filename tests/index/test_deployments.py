@@ -215,7 +215,8 @@ def shape(line):
     return re.sub(r"[\s─━┃│]+", " ", re.sub(r"\d[\d.:,-]*", "0", line)).strip()
 
 
-def test_readme_shows_the_command_that_indexes_a_public_network_and_what_it_prints(url, theirs, tmp_path):
+def test_readme_shows_the_command_that_indexes_a_public_network_and_what_it_prints(url, theirs, tmp_path, monkeypatch):
+    monkeypatch.delenv("BILATERAL_NO_ANALYSE")
     text = README.read_text(encoding="utf-8")
     command, printed = re.search(
         r"\n(bilateral index run [^\n]*mainnet\.base\.org[^\n]*)\n```\n+```\n(.*?)```", text, re.S

@@ -162,7 +162,9 @@ def test_an_endpoint_that_lies_is_replaced_and_the_ranges_before_it_stay(engine,
     proxy.rules["eth_getLogs"] = lie
     store = Store(engine)
     with Proxy(settled_chain.url, {"eth_getLogs": hundred_blocks}) as honest:
-        follower_of(store, proxy.url, honest.url).step()
+        follower = follower_of(store, proxy.url, honest.url)
+        while follower.step().block != settled_chain.head:  # what the liar delivered alone is read again first
+            pass
     assert [count > 0 for _, _, count in store.transactions] == [True, True]
     assert_ended(writers, 2)
     assert_complete(engine, settled_chain)

@@ -118,7 +118,7 @@ def test_pages_render_without_fonts_and_scripts_of_others(tmp_path, monkeypatch)
         cached.cache_clear()
     try:
         kept = {file.name.partition(".")[0] for file in assets().values()}
-        assert kept == {"act", "app", "docs", "icon", "live", "network", "style"}
+        assert kept == {"act", "app", "docs", "icon", "live", "network", "signing", "style"}
         assert b".woff2" not in asset("style.css").body
         page = render("problem", Frame("/nowhere"), status=404, detail="Nothing is here.", chains=[])
         assert "preload" not in page

@@ -15,6 +15,7 @@ from bilateral.x402 import (
     AsyncVerifier,
     CheckName,
     Ed25519Key,
+    LostAnswerError,
     Outcome,
     Verifier,
     keys,
@@ -25,6 +26,7 @@ from bilateral.x402.httpx import verifying_sync_transport, verifying_transport
 from bilateral.x402.requests import verification_of as verification_of_requests
 from bilateral.x402.requests import verifying_session
 from bilateral.x402.transports import paid_request
+from bilateral.x402.undelivered import PaymentOutcome
 from tests.sdk.servers import HttpServer
 from tests.x402 import examples
 from tests.x402.buying import BODY, OTHER_KEY, assert_only, buy, signed_anew, with_payment, with_settlement
@@ -248,14 +250,15 @@ def test_key_that_is_not_valid_now_fails_now_but_not_for_the_past(verifier, own,
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", "/nowhere", 404), ("DELETE", "/weather", 405)])
-def test_error_of_the_server_says_that_nothing_was_paid(shop, rpc, deployment, buyer, token, method, path, status):
+def test_error_of_the_server_leaves_the_payment_unknown_until_it_expires(
+    shop, rpc, deployment, buyer, token, method, path, status
+):
     before = token.functions.balanceOf(buyer.address).call()
     with Verifier({rpc: deployment}) as verifier:
         session = verifying_session(protect_client(paying_client(buyer, x402ClientSync), verifier), verifier)
-        response = session.request(method, shop + path)
-    verification = verification_of_requests(response)
-    assert (response.status_code, verification.is_verified) == (status, False)
-    assert verification.problems == (f"nothing was paid: the server answers {status} without a settlement",)
+        with pytest.raises(LostAnswerError) as caught:
+            session.request(method, shop + path)
+    assert (caught.value.status, caught.value.outcome) == (status, PaymentOutcome.UNKNOWN)
     assert token.functions.balanceOf(buyer.address).call() == before
 
 

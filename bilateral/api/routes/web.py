@@ -39,9 +39,7 @@ _FOR_EVER: Final = "public, max-age=31536000, immutable"
 def home(request: Request, side: _Rated = None) -> Response:
     """Show the indexed chains, the leaders and the latest ratings."""
     service = service_of(request)
-    return page_answer(
-        request, HomePage, lambda: service.read(home_page, service.registries(), side), rendering.render_home
-    )
+    return page_answer(request, HomePage, lambda: service.read(home_page, side), rendering.render_home)
 
 
 @router.get("/latest")

@@ -231,7 +231,7 @@ def test_agent_has_no_standing_and_no_figure_on_its_badge_before_the_first_analy
     assert "standing as a server, which an analysis makes" in unanalysed.get("/v1/agents/31337:9/standing").text
     assert "as a server, not analysed yet" in unanalysed.get(f"/embed/31337/{RING}.svg").text
     page = Page(unanalysed.get(f"/31337/{RING}").text).text
-    assert "Should I deal with it? JSON Not analysed yet." in page
+    assert "Not analysed yet No analysis weighed the raters yet" in page
     assert ": block" in page.partition("not analysed yet")[0], "the foot of the page says so, too"
 
 

@@ -305,7 +305,7 @@ def test_server_without_postgres_fdw_cannot_be_a_coordinator(settings, fresh_pos
 
 
 def test_shard_of_another_schema_is_refused_until_all_servers_are_migrated(apis, settings):
-    """The step from version 2 to 3 is undone on each server, and done again."""
+    """The steps from version 2 on are undone on each server, and done again."""
     client, (a, b) = apis[0], (shard.url for shard in settings.shards.values())
     before = client.get("/v1/agents/31338:1").content
     for url in (a, b, settings.database):
@@ -316,9 +316,9 @@ def test_shard_of_another_schema_is_refused_until_all_servers_are_migrated(apis,
     administer(settings.database, "DROP INDEX plain.file_from_host")
     with pytest.raises(OlderSchemaError):
         update_shards(settings.database, settings.shards)
-    administer(settings.database, "UPDATE alembic_version SET version_num = '3'")
+    administer(settings.database, "UPDATE alembic_version SET version_num = '4'")
     assert refused(settings) == (
-        "shard a: the tables have version 2, and this package needs 3: run bilateral index schema --settings"
+        "shard a: the tables have version 2, and this package needs 4: run bilateral index schema --settings"
     )
     administer(settings.database, "UPDATE alembic_version SET version_num = '2'")
     with pytest.raises(ShardError, match="shard b: all servers are migrated together"):
@@ -326,7 +326,7 @@ def test_shard_of_another_schema_is_refused_until_all_servers_are_migrated(apis,
     with asking(client, "/v1/agents/31338:1") as answers:
         migrated = upgrade_shards(settings.database, settings.shards)
     assert [(server.server, server.before, server.version) for server in migrated] == [
-        (name, "2", "3") for name in ("a", "b", "coordinator")
+        (name, "2", "4") for name in ("a", "b", "coordinator")
     ]
     assert client.get("/v1/agents/31338:1").content == before
     told = {(answer.status_code, answer.content) for answer in answers if answer.status_code != 503}
@@ -380,7 +380,7 @@ def test_service_follows_the_chains_into_their_shards(settings, tmp_path):
 
     ending = threading.Thread(target=end_once_both_are_followed)
     ending.start()
-    code, _, told = run_here("serve", "--settings", written(tmp_path, settings), "--port", 0, "--no-analysis")
+    code, _, told = run_here("serve", "--settings", written(tmp_path, settings), "--port", 0, "--no-analyse")
     is_over.set()
     ending.join()
     assert (code, "listening on" in told) == (0, True), told
